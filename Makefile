@@ -1,0 +1,56 @@
+# Two commands do everything: `make repro` (results) and `make test` (tests). Both set the environment up first.
+# VENV=folder puts the environment elsewhere; PROFILE=sample runs another profile; JOBS=2 runs stages in parallel under Prefect.
+
+VENV    ?= .venv
+PYTHON  ?= python3.11
+PROFILE ?=
+JOBS    ?=
+BIN      = $(VENV)/bin
+READY    = $(VENV)/.tradewind-ready
+
+# Telemetry of every tool is off, for whoever runs this.
+export DVC_NO_ANALYTICS=1
+export DO_NOT_TRACK=1
+export PREFECT_SERVER_ANALYTICS_ENABLED=false
+export GX_ANALYTICS_ENABLED=false
+export MPLBACKEND=Agg
+export PATH := $(abspath $(BIN)):$(PATH)
+
+.PHONY: help setup repro test bench-decode bench-prepare bench bench-model clean
+
+help:
+	@echo "make repro [PROFILE=mini|sample|full] [JOBS=n]   regenerate every result of a profile"
+	@echo "make test                                         run the tests"
+	@echo "make bench                                        speed and memory, as ratios in one run"
+	@echo "make setup                                        only create the environment"
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+repro: $(READY)
+	@if [ -n "$(JOBS)" ]; then \
+	  $(BIN)/python -m flows.repro --jobs $(JOBS) $(if $(PROFILE),--profile $(PROFILE)); \
+	else \
+	  $(BIN)/python -m flows.profiles $(PROFILE) -- $(abspath $(BIN))/dvc --wait-for-lock repro; \
+	fi
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+bench: bench-decode bench-prepare bench-model
+
+bench-decode: $(READY)
+	$(BIN)/python -m stages.preparation.bench_decode
+
+bench-prepare: $(READY)
+	$(BIN)/python -m stages.preparation.bench_prepare
+
+bench-model: $(READY)
+	$(BIN)/python -m stages.training.bench_msa
+
+clean:
+	rm -rf $(VENV) .work build *.egg-info

@@ -1,0 +1,56 @@
+"""Every error a user can meet, as one small hierarchy.
+
+A message answers five questions: what went wrong, where, what was expected, what was found, and what mends it.
+`exit_code` is what the process ends with: 2 for the user's own mistake (raised before any work starts), 1 for a
+failure of data or of a run, 75 (sysexits' EX_TEMPFAIL) when another run holds the place.
+"""
+
+
+class TradewindError(Exception):
+    """Base of all. All five parts are plain text; empty ones are left out of the message."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, where: str = "", expected: str = "", found: str = "", remedy: str = ""):
+        self.what, self.where, self.expected, self.found, self.remedy = what, where, expected, found, remedy
+        parts = [what]
+        for label, text in (("where", where), ("expected", expected), ("found", found), ("remedy", remedy)):
+            if text:
+                parts.append(f"  {label}: {text}")
+        super().__init__("\n".join(parts))
+
+
+class InputError(TradewindError):
+    """The user asked for something that cannot be done as asked."""
+
+    exit_code = 2
+
+
+class ParamsError(InputError):
+    """params.yaml does not fit its schema."""
+
+
+class DataError(TradewindError):
+    """A file is not what it should be: format, columns, units, length."""
+
+
+class GateError(TradewindError):
+    """A critical expectation failed: nothing downstream may use the data."""
+
+
+class DownloadError(TradewindError):
+    """A file could not be had, or what came is not the pinned file."""
+
+
+class IntegrityError(TradewindError):
+    """Bytes on disk do not match what was recorded of them."""
+
+
+class DivergedError(TradewindError):
+    """A loss or a metric stopped being a finite number."""
+
+
+class BusyError(TradewindError):
+    """Another live run holds the same place."""
+
+    exit_code = 75

@@ -1,0 +1,146 @@
+"""Writing, hashing and locking files so that a kill at any moment leaves the old state or the new one.
+
+Every output appears by temp file, fsync, rename, fsync of the folder. `fault(point)` is the hook the kill tests use:
+with FAULT=point:n in the environment the process sends itself SIGKILL at the n-th passage of that point.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from stages.errors import BusyError, DataError
+
+WORK = Path(".work")  # git-ignored: locks, resume checkpoints, durations
+_passages: Counter[str] = Counter()
+
+
+def fault(point: str) -> None:
+    """Die by SIGKILL if the environment says FAULT=point:n and this is the n-th passage of `point`."""
+    wanted = os.environ.get("FAULT")
+    if not wanted:
+        return
+    name, _, n = wanted.partition(":")
+    _passages[point] += name == point
+    if name == point and _passages[point] == int(n or 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename inside `folder` durable."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def atomic_file(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
+    """Open a temporary file that becomes `path` only when the block ends well. Text is UTF-8 with LF line ends."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(fd, mode, **text) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, 0o644)
+        fault("before_rename")
+        os.replace(name, path)
+        fault("after_rename")
+        sync_folder(path.parent)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+
+
+@contextlib.contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """Fill a temporary folder that becomes `path` only when the block ends well; an earlier `path` is replaced whole."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+    try:
+        yield temporary
+        for file in sorted(p for p in temporary.rglob("*") if p.is_file()):
+            with file.open("rb") as stream:
+                os.fsync(stream.fileno())
+        os.chmod(temporary, 0o755)
+        fault("before_rename")
+        if path.exists():
+            old = temporary.with_name(temporary.name + ".old")
+            os.replace(path, old)
+            os.replace(temporary, path)
+            shutil.rmtree(old)
+        else:
+            os.replace(temporary, path)
+        fault("after_rename")
+        sync_folder(path.parent)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Strict JSON, sorted keys, two-space indent, one trailing newline. A non-finite number is a DataError."""
+    try:
+        text = json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
+    except ValueError as error:
+        raise DataError("a number that is not finite cannot be written as a metric", where=str(path),
+                        found=str(error), remedy="find the stage that produced it; give the case a name instead") from None
+    with atomic_file(path, "w") as stream:
+        stream.write(text + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """Parse a JSON file; NaN and Infinity are refused. DataError names the file and the line."""
+    def refuse(constant: str) -> None:
+        raise DataError(f"{constant} is not JSON", where=str(path))
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse)
+    except FileNotFoundError:
+        raise DataError("a file is missing", where=str(path), remedy="run `dvc repro` (or `dvc pull`)") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError("a file is not JSON", where=str(path), found=str(error)) from None
+
+
+def sha256(path: str | Path) -> str:
+    """Hex SHA-256 of a file's bytes, read from disk."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def guard(name: str) -> IO[str]:
+    """First line of a long stage: one writer at a time, and none that outlives its parent.
+
+    A killed dvc leaves its stage running; the next repro would then start a second writer on the same files. So the
+    stage asks Linux for SIGKILL when its parent dies, and holds a lock for as long as the returned file is open.
+    BusyError when another live process holds the lock.
+    """
+    parent = os.getppid()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, Linux only
+    if os.getppid() != parent:  # it died between the two lines
+        os.kill(os.getpid(), signal.SIGKILL)
+    locks = WORK / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    stream = (locks / name.replace("/", "-")).open("w")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BusyError("another run is still writing this output", where=name,
+                        remedy="wait for it to end, or stop that process") from None
+    return stream

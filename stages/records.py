@@ -1,0 +1,83 @@
+"""The run record: which bytes, parameters, code, seed and environment made which bytes (design section 5).
+
+Every stage writes one beside its outputs. A record holds nothing that changes from run to run on one machine (no clock,
+no host name), so it may stand in a hashed output; durations go to `.work/durations.jsonl`. Audit walks from record to
+record by path and SHA-256.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import time
+from collections.abc import Iterable
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from stages.files import WORK, sha256
+
+NAME = "record.json"
+GROUND = ("stages/errors.py", "stages/files.py", "stages/params.py", "stages/records.py", "stages/seeds.py")
+# What each stage's result rests on besides its data: the same list as its code deps in dvc.yaml (a test compares them).
+LIBRARIES = ("torch", "numpy", "polars", "scipy", "great-expectations", "safetensors", "ppigrf")
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """sha256 and size of one file, read from disk."""
+    return {"sha256": sha256(path), "bytes": path.stat().st_size}
+
+
+def files_in(paths: Iterable[str | Path]) -> list[Path]:
+    """All regular files under the given files and folders, sorted, without records, caches and DVC's .gitignore."""
+    found: set[Path] = set()
+    for path in map(Path, paths):
+        found.update(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else found.add(path)
+    return sorted(p for p in found if p.name not in (NAME, ".gitignore") and "__pycache__" not in p.parts)
+
+
+def code_digest(paths: Iterable[str | Path]) -> dict[str, Any]:
+    """One digest over the code files a stage declares, with each file's own hash."""
+    files = {p.as_posix(): sha256(p) for p in files_in(paths)}
+    digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+    return {"digest": digest, "files": files}
+
+
+def environment(device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
+    """Library versions, machine kind, device and threads: what an audit needs to call a difference inconclusive."""
+    versions = {}
+    for name in LIBRARIES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = None
+    constraints = Path("constraints.txt")
+    return {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system(),
+            "libraries": versions, "constraints": sha256(constraints) if constraints.exists() else None,
+            "device": device, "threads": threads}
+
+
+def make(stage: str, cell: str, *, inputs: Iterable[str | Path], outputs: dict[str, Path], params: dict[str, Any],
+         code: Iterable[str | Path], seed: int | None = None, device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
+    """A record. `outputs` maps each final path (as it will be named) to the file that holds its bytes now."""
+    return {"stage": stage, "cell": cell, "seed": seed, "params": params,
+            "inputs": {p.as_posix(): describe(p) for p in files_in(inputs)},
+            "outputs": {name: describe(path) for name, path in sorted(outputs.items())},
+            "code": code_digest(code), "environment": environment(device, threads)}
+
+
+def outputs_of(temporary: Path, final: str | Path) -> dict[str, Path]:
+    """Name the files of a temporary folder by the path they will have under `final`."""
+    return {(Path(final) / p.relative_to(temporary)).as_posix(): p for p in files_in([temporary])}
+
+
+@contextmanager
+def timed(stage: str, cell: str):
+    """Append the wall-clock duration of a stage to `.work/durations.jsonl` (never to a hashed output)."""
+    start = time.monotonic()
+    yield
+    WORK.mkdir(exist_ok=True)
+    line = json.dumps({"stage": stage, "cell": cell, "seconds": round(time.monotonic() - start, 3), "pid": os.getpid()})
+    with (WORK / "durations.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write(line + "\n")
