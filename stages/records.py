@@ -81,3 +81,11 @@ def timed(stage: str, cell: str):
     line = json.dumps({"stage": stage, "cell": cell, "seconds": round(time.monotonic() - start, 3), "pid": os.getpid()})
     with (WORK / "durations.jsonl").open("a", encoding="utf-8") as stream:
         stream.write(line + "\n")
+
+
+def location(stage: str, profile: str, dataset: str | None = None, *, experiment: str | None = None, cell: str | None = None) -> Path:
+    """Where a record lives, in git, beside (never inside) what it describes: else a new comment upstream would change
+    the bytes of an output and re-run everything downstream of it."""
+    home = Path("data") if experiment is None else Path("reports") / experiment
+    name = ".".join(part for part in (dataset, cell, stage) if part)
+    return home / profile / "records" / f"{name}.json"

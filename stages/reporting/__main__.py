@@ -1,0 +1,36 @@
+"""`python -m stages.reporting tabulate EXPERIMENT PROFILE` and `python -m stages.reporting report`."""
+
+import argparse
+import sys
+
+from stages import files, records
+from stages.errors import TradewindError
+
+
+def main() -> int:
+    """Parse, call, turn a TradewindError into its message and exit code."""
+    parser = argparse.ArgumentParser(prog="python -m stages.reporting", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    tabulate = verbs.add_parser("tabulate", help="gather one experiment's numbers, claims and figures")
+    tabulate.add_argument("experiment")
+    tabulate.add_argument("profile")
+    verbs.add_parser("report", help="write reports/index.html and reports/README.md")
+    arguments = parser.parse_args()
+    try:
+        if arguments.verb == "tabulate":
+            from stages.reporting.tabulate import tabulate as run
+            cell = f"{arguments.experiment}-{arguments.profile}"
+            with records.timed("tabulate", cell), files.guard(f"tabulate-{cell}"):
+                run(arguments.experiment, arguments.profile)
+        else:
+            from stages.reporting.page import report
+            with records.timed("report", "all"), files.guard("report"):
+                report()
+    except TradewindError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""From a published number back to the raw files, record by record (design section 5).
+
+A stage's record (in git, `records/` of its profile) names the files it read and wrote with their SHA-256. Its own name says
+which place it speaks for, so the producer of an input is found by place, never by what a record claims. Of a stage that
+serves many cells (evaluation, tabulation) a metric's chain follows only the inputs of its own cells.
+"""
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from stages.errors import DataError, InputError
+from stages.files import read_json
+from stages.params import nearest
+
+# The places a stage's record speaks for, from the raw files to the table: the order of the chain.
+PLACES = {
+    "acquire": ("data/{profile}/raw/{dataset}",),
+    "decode": ("data/{profile}/decoded/{dataset}",),
+    "validate": ("data/{profile}/validated/{dataset}.json",),
+    "prepare": ("data/{profile}/prepared/{dataset}",),
+    "train": ("reports/{experiment}/{profile}/runs/{dataset}/{cell}",),
+    "evaluate": ("reports/{experiment}/{profile}/evaluated/{dataset}",),
+    "tabulate": tuple(f"reports/{{experiment}}/{{profile}}/{name}" for name in ("metrics.json", "table.md", "claims.json", "figures")),
+}
+RECORDS = ("data/*/records/*.json", "reports/*/*/records/*.json")
+SEED = re.compile(r"-s(\d+)$")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number's address: experiment/profile/dataset/cell/name, where name may go deeper (by_altitude/FL300/nse)."""
+
+    experiment: str
+    profile: str
+    dataset: str
+    cell: str
+    name: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Metric":
+        """From `experiment/profile/dataset/cell/name...`; InputError otherwise."""
+        parts = text.strip("/").split("/")
+        if len(parts) < 5 or any(part in ("", ".", "..") for part in parts):
+            raise InputError("that is not the address of a metric", found=text, expected="EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
+                             remedy="for example wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn")
+        return cls(*parts[:4], tuple(parts[4:]))
+
+    def __str__(self) -> str:
+        return "/".join((self.experiment, self.profile, self.dataset, self.cell, *self.name))
+
+    @property
+    def folder(self) -> str:
+        """The folder of this experiment and profile."""
+        return f"reports/{self.experiment}/{self.profile}"
+
+    @property
+    def table(self) -> str:
+        """The table in git that holds the number."""
+        return f"{self.folder}/metrics.json"
+
+    @property
+    def key(self) -> str:
+        """The cell's key in the table."""
+        return f"{self.dataset}/{self.cell}"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A record: the stage, the file it is in, the places it speaks for, and what it says."""
+
+    stage: str
+    path: str
+    homes: tuple[str, ...]
+    record: dict = field(hash=False, default_factory=dict)
+    error: str = ""
+
+    @property
+    def producer(self) -> str:
+        """Stage and cell in words."""
+        return f"{self.stage} {self.record.get('cell', '')}".strip()
+
+    def owns(self, path: str) -> bool:
+        """Whether `path` lies in a place of this record."""
+        return any(path == home or path.startswith(home + "/") for home in self.homes)
+
+
+def read_node(root: Path, path: str) -> Node | None:
+    """The record in a file, None where the file's name is no record's; bad content becomes a Node with `error`."""
+    parts, names = path.split("/"), posixpath.basename(path).removesuffix(".json").split(".")
+    place = dict(zip(("dataset", "cell"), names[:-1], strict=False)) | {"experiment": parts[1], "profile": parts[-3]}
+    try:
+        homes = tuple(home.format(**place) for home in PLACES[names[-1]])
+    except KeyError:
+        return None
+    try:
+        record = read_json(root / path)
+        check(record, path)
+        return Node(names[-1], path, homes, record)
+    except DataError as error:
+        return Node(names[-1], path, homes, error=" ".join(str(error).split()))
+    except (KeyError, TypeError, AttributeError) as error:
+        return Node(names[-1], path, homes, error=f"not a run record: {type(error).__name__} at {error}")
+
+
+def check(record: dict, path: str) -> None:
+    """Raise where a record lacks a part, holds another type, or names a file outside the project."""
+    for name, kind in (("stage", str), ("cell", str), ("params", dict), ("environment", dict), ("code", dict)):
+        if not isinstance(record[name], kind):
+            raise TypeError(name)
+    for side in ("inputs", "outputs"):
+        for name, described in record[side].items():
+            if name.startswith("/") or ".." in name.split("/"):
+                raise DataError("a record names a file outside the project", where=path, found=name)
+            if not (isinstance(described["sha256"], str) and isinstance(described["bytes"], int)):
+                raise TypeError(f"{side}.{name}")
+    if not all(isinstance(text, str) for text in record["code"]["files"].values()):
+        raise TypeError("code.files")
+
+
+class Ledger:
+    """Every record under a project's root, read once."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        paths = sorted(file.relative_to(root).as_posix() for pattern in RECORDS for file in root.glob(pattern))
+        self.nodes = [node for node in (read_node(root, path) for path in paths) if node]
+
+    @cached_property
+    def _homes(self) -> dict[str, Node]:
+        return {home: node for node in self.nodes for home in node.homes}
+
+    def owner(self, path: str) -> Node | None:
+        """The record in whose place `path` lies."""
+        while path and path not in self._homes:
+            path = posixpath.dirname(path)
+        return self._homes.get(path)
+
+    def tables(self) -> list[str]:
+        """The published tables."""
+        return sorted(file.relative_to(self.root).as_posix() for file in self.root.glob("reports/*/*/metrics.json"))
+
+
+@dataclass
+class Chain:
+    """The records a metric rests on, value first, and every file of the chain with the record that made it."""
+
+    metric: Metric
+    cells: tuple[str, ...]
+    nodes: list[Node] = field(default_factory=list)
+    inputs: dict[str, list[tuple[Node, dict]]] = field(default_factory=dict)  # file -> who read it, and as what
+    files: dict[str, Node | None] = field(default_factory=dict)
+
+    def wanted(self, path: str) -> bool:
+        """Whether a file concerns this metric's own data set and cells."""
+        runs, evaluated = (f"{self.metric.folder}/{part}/{self.metric.dataset}/" for part in ("runs", "evaluated"))
+        if path.startswith(f"{self.metric.folder}/runs/"):
+            return path.startswith(tuple(f"{runs}{cell}/" for cell in self.cells))
+        if path.startswith(f"{self.metric.folder}/evaluated/"):
+            name = path.removeprefix(evaluated)
+            return path.startswith(evaluated) and (not name.startswith("predictions-")
+                                                   or name in {f"predictions-{cell}.parquet" for cell in self.cells})
+        return True
+
+
+def published(ledger: Ledger, metric: Metric) -> tuple[dict, tuple[str, ...]]:
+    """The entry of a number in its table ({"value", ...}) and the cells it rests on; InputError for an unknown name."""
+    file = ledger.root / metric.table
+    if not file.exists():
+        known = ["/".join(path.split("/")[1:3]) for path in ledger.tables()]
+        raise InputError("there is no table of that experiment and profile", where=metric.table,
+                         found=f"{metric.experiment}/{metric.profile}{nearest(f'{metric.experiment}/{metric.profile}', known)}",
+                         remedy="run `dvc repro`, or `dvc pull` for what others have computed")
+    table = read_json(file)
+    cells = table.get("cells", {}) if isinstance(table, dict) else {}
+    arms = table.get("arms", {}) if isinstance(table, dict) else {}
+    if metric.key in cells:
+        return pick(cells[metric.key], metric), (metric.cell,)
+    if metric.key in arms:
+        return pick(arms[metric.key], metric), members(cells, metric)
+    raise InputError("the table has no such cell", where=metric.table,
+                     found=metric.key + nearest(metric.key, [*cells, *arms]))
+
+
+def members(cells: dict, metric: Metric) -> tuple[str, ...]:
+    """The cells of an arm: one for each seed."""
+    names = (key.removeprefix(f"{metric.dataset}/") for key in cells if key.startswith(f"{metric.dataset}/"))
+    return tuple(sorted(name for name in names if SEED.sub("", name) == metric.cell))
+
+
+def pick(entry: dict, metric: Metric) -> dict:
+    """The number of that name inside a cell's entry: a bare name lies under `metrics`, a longer one is a path."""
+    place = entry
+    for part in (("metrics", *metric.name) if len(metric.name) == 1 else metric.name):
+        if not isinstance(place, dict) or part not in place:
+            known = place if isinstance(place, dict) else {}
+            raise InputError("there is no such metric", where=f"{metric.table}: {metric.key}",
+                             found=part + nearest(part, known))
+        place = place[part]
+    return place if isinstance(place, dict) else {"value": place}
+
+
+def walk(ledger: Ledger, metric: Metric, cells: tuple[str, ...]) -> Chain:
+    """Follow the records from the table to the raw files."""
+    chain = Chain(metric, cells)
+    table = ledger.owner(metric.table)
+    chain.files[metric.table] = table
+    seen, queue = {}, [table] if table else []
+    while queue:
+        node = queue.pop()
+        if node.path in seen:
+            continue
+        seen[node.path] = node
+        for path, described in node.record.get("inputs", {}).items():
+            if chain.wanted(path):
+                chain.inputs.setdefault(path, []).append((node, described))
+                chain.files[path] = owner = ledger.owner(path)
+                if owner:
+                    queue.append(owner)
+    order = list(PLACES)
+    chain.nodes = sorted(seen.values(), key=lambda node: (-order.index(node.stage), node.path))
+    for node in chain.nodes:
+        chain.files[node.path] = node
+        if node.stage in ("train", "evaluate"):  # what they made besides what was read on: history, predictions
+            chain.files |= {path: node for path in node.record.get("outputs", {}) if node.owns(path) and chain.wanted(path)}
+    return chain

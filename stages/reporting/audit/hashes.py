@@ -1,0 +1,166 @@
+"""DVC's own words about the chain's bytes: dvc.lock entries, directory manifests, cache objects (stack.md section 5).
+
+A lock names each output by MD5; a folder's MD5 is that of its manifest, the JSON list of {"md5", "relpath"} sorted by relpath,
+kept in the cache as `xx/rest.dir`. `dvc status` trusts a cache object's permissions and a file's time stamp and so does not see
+bit rot: here everything is read from disk. A file is hashed once per audit (Bytes); nothing is remembered longer.
+"""
+
+import configparser
+import hashlib
+import json
+import posixpath
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from stages.errors import DataError, ParamsError
+from stages.params import read_yaml
+
+
+class Bytes:
+    """MD5 and SHA-256 of files, each read once from disk; None for a file that is not there."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self._known: dict[str, tuple[str, str] | None] = {}
+
+    def _both(self, path: str) -> tuple[str, str] | None:
+        if path not in self._known:
+            try:
+                with (self.root / path).open("rb") as stream:
+                    sha, md = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+                    while block := stream.read(1 << 20):
+                        sha.update(block)
+                        md.update(block)
+                self._known[path] = sha.hexdigest(), md.hexdigest()
+            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+                self._known[path] = None
+        return self._known[path]
+
+    def sha256(self, path: str) -> str | None:
+        """Hex SHA-256 of a file under the root."""
+        both = self._both(path)
+        return both and both[0]
+
+    def md5(self, path: str) -> str | None:
+        """Hex MD5 of a file under the root, as DVC names it."""
+        both = self._both(path)
+        return both and both[1]
+
+    def manifest(self, folder: str) -> list[dict]:
+        """The manifest DVC would write of the folder's present bytes."""
+        files = sorted((self.root / folder).rglob("*"))
+        entries = [{"md5": self.md5(f"{folder}/{name}"), "relpath": name}
+                   for name in (p.relative_to(self.root / folder).as_posix() for p in files if p.is_file())]
+        return sorted(entries, key=lambda entry: entry["relpath"])
+
+
+def manifest_md5(entries: list[dict]) -> str:
+    """The MD5 (with `.dir`) by which a lock names a folder."""
+    return hashlib.md5(json.dumps(entries, sort_keys=True).encode(), usedforsecurity=False).hexdigest() + ".dir"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One stage of a dvc.lock; paths are told from the project's root."""
+
+    name: str
+    lock: str
+    cmd: str
+    deps: dict[str, str]  # path -> md5
+    outs: dict[str, str]
+    params: dict[str, dict]  # file -> {dotted key: value}
+
+    def out(self, path: str) -> tuple[str, str] | None:
+        """The output (path, md5) that holds `path`."""
+        return next(((out, md5) for out, md5 in self.outs.items() if path == out or path.startswith(out + "/")), None)
+
+
+def read_lock(root: Path, file: Path) -> list[Entry]:
+    """The entries of one dvc.lock. DataError where it is not a lock."""
+    lock, declared = read_data(file), read_data(file.with_name("dvc.yaml")) if file.with_name("dvc.yaml").exists() else {}
+    where, entries = file.relative_to(root).as_posix(), []
+    try:
+        for name, stage in (lock.get("stages") or {}).items():
+            definition = (declared.get("stages") or {}).get(name.split("@")[0]) or {}
+            folder = posixpath.join(posixpath.dirname(where), (definition.get("do") or definition).get("wdir", "."))
+            told = lambda items, folder=folder: {posixpath.normpath(posixpath.join(folder, item["path"])): item["md5"]  # noqa: E731
+                                                 for item in items or [] if "md5" in item}
+            params = {posixpath.normpath(posixpath.join(folder, path)): values for path, values in (stage.get("params") or {}).items()}
+            cmd = stage["cmd"] if isinstance(stage["cmd"], str) else " && ".join(stage["cmd"])
+            entries.append(Entry(name, where, cmd, told(stage.get("deps")), told(stage.get("outs")), params))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError("a dvc.lock is not one", where=where, found=f"{type(error).__name__}: {error}",
+                        remedy="`git checkout` it, or run `dvc repro`") from None
+    return entries
+
+
+def read_data(file: Path) -> dict:
+    """A YAML mapping; DataError where it is none."""
+    try:
+        content = read_yaml(file)
+    except ParamsError as error:
+        raise DataError("a file is not plain YAML", where=str(file), found=error.found) from None
+    return content if isinstance(content, dict) else {}
+
+
+class Locks:
+    """Every dvc.lock of the project (the spine's and the experiments')."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.entries: list[Entry] = []
+        self.errors: list[DataError] = []
+        for file in [root / "dvc.lock", *sorted(root.glob("reports/*/dvc.lock"))]:
+            if file.exists():
+                try:
+                    self.entries += read_lock(root, file)
+                except DataError as error:
+                    self.errors.append(error)
+
+    @cached_property
+    def _made(self) -> dict[str, Entry]:
+        return {out: entry for entry in self.entries for out in entry.outs}
+
+    def producer(self, path: str) -> Entry | None:
+        """The stage whose output `path` is, or lies in."""
+        while path and path not in self._made:
+            path = posixpath.dirname(path)
+        return self._made.get(path)
+
+
+class Cache:
+    """DVC's local object store, which may lie elsewhere (`cache.dir` in .dvc/config or .dvc/config.local)."""
+
+    def __init__(self, root: Path):
+        self.folder = root / ".dvc" / "cache"
+        for name in ("config", "config.local"):
+            parser = configparser.ConfigParser(interpolation=None, strict=False)
+            try:
+                parser.read(root / ".dvc" / name, encoding="utf-8")
+            except configparser.Error:
+                continue
+            if parser.has_option("cache", "dir"):
+                self.folder = root / ".dvc" / parser.get("cache", "dir")
+
+    def path(self, md5: str) -> Path:
+        """Where the object of that name lies (it may be absent)."""
+        return self.folder / "files" / "md5" / md5[:2] / md5[2:]
+
+    def whole(self, md5: str) -> bool | None:
+        """Whether the object's bytes are what its name says; None when it is not here."""
+        try:
+            with self.path(md5).open("rb") as stream:
+                return hashlib.file_digest(stream, _md5).hexdigest() == md5.removesuffix(".dir")
+        except FileNotFoundError:
+            return None
+
+    def manifest(self, md5: str) -> dict[str, str] | None:
+        """A folder's manifest as {relpath: md5}; None when it is not here or is not whole."""
+        if not self.whole(md5):
+            return None
+        return {entry["relpath"]: entry["md5"] for entry in json.loads(self.path(md5).read_bytes())}
+
+
+def _md5():
+    return hashlib.md5(usedforsecurity=False)

@@ -1,0 +1,59 @@
+"""What git knows of the chain: the commit, the last one that touched the number, and what differs from it (fault F20).
+
+Only the files of the metric's own cone count: an edit elsewhere in the tree leaves the number what it was. dvc.lock and
+params.yaml serve all cones and are compared entry by entry elsewhere, so they are not asked here as whole files.
+"""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Commit:
+    """HEAD, the last commit that touched the table, and the cone's files that differ from HEAD."""
+
+    head: str
+    touched: str
+    dirty: tuple[str, ...]
+
+
+def git(root: Path, *arguments: str) -> str | None:
+    """Output of a git command that only reads, None where it fails or git is not here."""
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, env=environment, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def look(root: Path, table: str, files: list[str]) -> Commit | None:
+    """The commit behind the tree; None without a repository or a first commit."""
+    head = git(root, "rev-parse", "HEAD")
+    if head is None:
+        return None
+    touched = git(root, "log", "-1", "--format=%h %cs", "--", table) or ""
+    return Commit(head.strip(), touched.strip(), tuple(changed(root, files)))
+
+
+def changed(root: Path, files: list[str]) -> list[str]:
+    """Those of `files` whose bytes on disk are not HEAD's (edited, deleted or never committed), whatever the index believes."""
+    tree = git(root, "ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *files)
+    if tree is None:
+        return sorted(files)
+    prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
+    committed = {}
+    for line in filter(None, tree.split("\0")):
+        about, _, path = line.partition("\t")
+        committed[path.removeprefix(prefix)] = about.split()[2]
+    present = [path for path in files if (root / path).is_file()]
+    hashed = git(root, "hash-object", "--", *present) or ""
+    actual = dict(zip(present, hashed.split(), strict=False))
+    return sorted(path for path in files if path not in committed or actual.get(path) != committed[path])
+
+
+def at_head(root: Path, path: str) -> str | None:
+    """The committed text of a file, None where there is none."""
+    return git(root, "show", f"HEAD:./{path}")

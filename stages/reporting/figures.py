@@ -1,0 +1,161 @@
+"""The figures of an experiment: error against lead, altitude and distance; a nowcast on the map; where errors lie.
+
+Every figure is a PNG with fixed metadata, so that the same numbers give the same bytes. Directions on maps are those the
+wind blows towards; axes are degrees with the aspect of the mean latitude, and a scale bar in kilometres.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+import polars as pl  # noqa: E402
+
+from stages.files import atomic_folder, read_json  # noqa: E402
+
+KNOT = 1852 / 3600  # m/s
+COLOURS = {"day_average": "#9a9a9a", "hour_average": "#5f6b7a", "knn": "#c9a227", "kernel": "#2a9d8f",
+           "msa-shared": "#c1121f", "msa-traditional": "#f4845f", "msa-gaussian": "#5a189a"}
+# Positions of towns that help a reader to find himself (latitude, longitude, degrees).
+TOWNS = {"Amsterdam": (52.37, 4.90), "Brussels": (50.85, 4.35), "London": (51.51, -0.13), "Lille": (50.63, 3.06), "Luxembourg": (49.61, 6.13),
+         "Cologne": (50.94, 6.96), "Groningen": (53.22, 6.57), "Norwich": (52.63, 1.30), "Geneva": (46.20, 6.14), "Zurich": (47.37, 8.54),
+         "Lyon": (45.76, 4.84), "Turin": (45.07, 7.69), "Milan": (45.46, 9.19), "Strasbourg": (48.57, 7.75), "Basel": (47.56, 7.59), "Dijon": (47.32, 5.04)}
+
+plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
+                     "figure.facecolor": "white", "legend.frameon": False, "axes.titleweight": "bold", "axes.titlesize": 11})
+
+
+def colour(arm: str) -> str:
+    """One colour a model, the same in every figure."""
+    return next((c for name, c in COLOURS.items() if arm == name or arm.startswith(name + "-")), "#333333")
+
+
+def save(figure, path: Path) -> None:
+    """Write a PNG without the date and the software's name."""
+    figure.savefig(path, dpi=110, bbox_inches="tight", metadata={"Software": None})
+    plt.close(figure)
+
+
+def curve(cells: dict[str, Any], arm: str, group: str, metric: str = "rmse_component_kn") -> dict[str, tuple[float, float, float]]:
+    """Mean over the arm's seeds of one metric in each bin of a breakdown: {bin: (value, low, high)}."""
+    from stages.reporting.tabulate import arm_of
+    members = [content[group] for name, content in cells.items() if arm_of(name) == arm and content.get(group)]
+    keys = [key for key in (members[0] if members else {}) if all(metric in m.get(key, {}) for m in members)]
+    return {key: tuple(float(np.mean([m[key][metric].get(part, m[key][metric]["value"]) for m in members])) for part in ("value", "low", "high"))
+            for key in keys}
+
+
+def breakdown(cells: dict[str, Any], arms: list[str], group: str, label: str, floor: float | None, path: Path) -> bool:
+    """RMSE against lead, altitude or distance, every arm with its 90 % band. False when there is nothing to draw."""
+    curves = {arm: curve(cells, arm, group) for arm in arms}
+    keys = max((list(c) for c in curves.values()), key=len, default=[])
+    if len(keys) < 2:
+        return False
+    numeric = all(key.replace(".", "", 1).isdigit() for key in keys)
+    places = [float(key) for key in keys] if numeric else list(range(len(keys)))
+    figure, axes = plt.subplots(figsize=(7.2, 4.2))
+    for arm, points in curves.items():
+        here = [(place, points[key]) for place, key in zip(places, keys, strict=True) if key in points]
+        if not here:
+            continue
+        x, (value, low, high) = [p for p, _ in here], np.array([v for _, v in here]).T
+        name = arm.split("/")[1]
+        axes.plot(x, value, "o-", ms=4, lw=1.8, color=colour(name), label=name)
+        axes.fill_between(x, low, high, color=colour(name), alpha=0.10, lw=0)
+    if floor:
+        axes.axhline(floor, color="black", lw=1, ls=":", label="noise floor of the sensors")
+    if not numeric:
+        axes.set_xticks(places, keys, rotation=25, ha="right")
+    axes.set(xlabel=label, ylabel="RMSE per component [kn]")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
+    save(figure, path)
+    return True
+
+
+def map_axes(axes, lat, lon) -> None:
+    """Degrees with the right aspect, towns, and a 100 km bar."""
+    south, north, west, east = lat.min(), lat.max(), lon.min(), lon.max()
+    axes.set_aspect(1 / np.cos(np.radians((south + north) / 2)))
+    axes.set(xlim=(west, east), ylim=(south, north), xlabel="longitude [°E]", ylabel="latitude [°N]")
+    for town, (y, x) in TOWNS.items():
+        if south < y < north and west < x < east:
+            axes.plot(x, y, "s", ms=3, color="#444444")
+            axes.annotate(town, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7, color="#444444")
+    kilometre = 1 / (111.195 * np.cos(np.radians(south)))
+    x, y = west + 0.04 * (east - west), south + 0.04 * (north - south)
+    axes.plot([x, x + 100 * kilometre], [y, y], color="black", lw=2)
+    axes.annotate("100 km", (x + 50 * kilometre, y), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8)
+
+
+def nowcast_map(rows: pl.DataFrame, predictions: pl.DataFrame, meta: dict[str, Any], title: str, path: Path) -> None:
+    """One test minute: what was known half an hour before, what was forecast, what was measured."""
+    slices = predictions.group_by("slice").len().sort("len", "slice")
+    chosen = slices["slice"][-1]
+    here = predictions.filter(pl.col("slice") == chosen)
+    start = meta["t0_s"] + chosen * meta["slice_s"] - meta["lead_s"]
+    context = rows.filter((pl.col("t_s") >= start - meta["slice_s"]) & (pl.col("t_s") < start))
+    figure, axes = plt.subplots(1, 2, figsize=(12.6, 6.4), sharey=True)
+    lat, lon = rows["lat_deg"].to_numpy(), rows["lon_deg"].to_numpy()
+    known = axes[0].quiver(context["lon_deg"], context["lat_deg"], context["u_m_s"] / KNOT, context["v_m_s"] / KNOT, context["alt_ft"] / 1000,
+                           cmap="viridis", scale=900, width=0.0028)
+    axes[0].set_title(f"known: {len(context):,} winds, {meta['lead_s'] / 60:.0f} minutes before")
+    figure.colorbar(known, ax=axes[0], label="altitude [1,000 ft]", shrink=0.75)
+    error = np.hypot(here["u_pred_m_s"] - here["u_m_s"], here["v_pred_m_s"] - here["v_m_s"]) / KNOT
+    axes[1].quiver(here["lon_deg"], here["lat_deg"], here["u_m_s"] / KNOT, here["v_m_s"] / KNOT, color="black", scale=900, width=0.0036, alpha=0.45)
+    arrows = axes[1].quiver(here["lon_deg"], here["lat_deg"], here["u_pred_m_s"] / KNOT, here["v_pred_m_s"] / KNOT, error, cmap="plasma_r",
+                            scale=900, width=0.0026, clim=(0, max(20.0, float(np.quantile(error, 0.95)))))
+    axes[1].quiverkey(arrows, 0.86, 1.03, 50, "50 kn", labelpos="E")
+    axes[1].set_title(f"forecast {title} (colour) over measured (black), {len(here):,} points")
+    figure.colorbar(arrows, ax=axes[1], label="error of the vector [kn]", shrink=0.75)
+    for panel in axes:
+        map_axes(panel, lat, lon)
+    save(figure, path)
+
+
+def error_map(predictions: dict[str, pl.DataFrame], rows: pl.DataFrame, path: Path) -> None:
+    """Root mean square vector error of some models over all test minutes, in cells of about 40 km."""
+    lat, lon = rows["lat_deg"].to_numpy(), rows["lon_deg"].to_numpy()
+    figure, panels = plt.subplots(1, len(predictions), figsize=(5.6 * len(predictions), 5.4), sharey=True, squeeze=False)
+    width = 40 / 111.195
+    bins = [np.arange(lon.min(), lon.max() + 2 * width, width / np.cos(np.radians(lat.mean()))), np.arange(lat.min(), lat.max() + width, width)]
+    top = 0.0
+    grids = []
+    for here in predictions.values():
+        square = (here["u_pred_m_s"] - here["u_m_s"]) ** 2 + (here["v_pred_m_s"] - here["v_m_s"]) ** 2
+        total, _, _ = np.histogram2d(here["lon_deg"], here["lat_deg"], bins=bins, weights=square / KNOT**2)
+        count, _, _ = np.histogram2d(here["lon_deg"], here["lat_deg"], bins=bins)
+        grid = np.sqrt(np.divide(total, count, out=np.full_like(total, np.nan), where=count >= 5))
+        grids.append(grid)
+        top = max(top, float(np.nanquantile(grid, 0.95)) if np.isfinite(grid).any() else 1.0)
+    for panel, name, grid in zip(panels[0], predictions, grids, strict=True):
+        mesh = panel.pcolormesh(bins[0], bins[1], grid.T, cmap="magma_r", vmin=0, vmax=top)
+        panel.set_title(name)
+        map_axes(panel, lat, lon)
+    figure.colorbar(mesh, ax=panels[0].tolist(), label="vector RMSE [kn]", shrink=0.8)
+    save(figure, path)
+
+
+def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]) -> None:
+    """All figures of an experiment and profile into `home`/figures."""
+    from stages.reporting.tabulate import floor_of, ordered
+    with atomic_folder(home / "figures") as folder:
+        for dataset in sorted({name.split("/")[0] for name in arms}):
+            names = ordered(arms, dataset)
+            floor = floor_of(arms, dataset)
+            for group, label in (("by_lead", "lead time [min]"), ("by_altitude", "altitude band"), ("by_distance", "distance to the nearest context point [km]")):
+                breakdown(cells, names, group, label, floor, folder / f"{dataset}-{group}.png")
+            rows = pl.read_parquet(prepared / dataset / "rows.parquet")
+            meta = read_json(prepared / dataset / "prepared.json")
+            found = {}
+            for name in names:
+                cell = next(c for c in cells if c == name or c.startswith(name + "-s"))
+                frame = pl.read_parquet(home / "evaluated" / dataset / f"predictions-{cell.split('/')[1]}.parquet")
+                found[name.split("/")[1]] = frame
+            learned = [name for name in found if name.startswith("msa")]
+            best = learned[-1] if learned else list(found)[-1]
+            nowcast_map(rows, found[best], meta, best, folder / f"{dataset}-nowcast.png")
+            error_map({name: found[name] for name in dict.fromkeys(["hour_average", "kernel", best]) if name in found}, rows, folder / f"{dataset}-errors.png")
