@@ -1,0 +1,1 @@
+"""Prefect flows: they drive the dvc command line and import nothing of stages."""

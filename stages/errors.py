@@ -38,6 +38,12 @@ class GateError(TradewindError):
     """A critical expectation failed: nothing downstream may use the data."""
 
 
+class JudgeError(TradewindError):
+    """The validation tool itself failed: the data were neither passed nor refused."""
+
+    exit_code = 70
+
+
 class DownloadError(TradewindError):
     """A file could not be had, or what came is not the pinned file."""
 

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -44,11 +45,36 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
+def _sweep(path: Path) -> None:
+    """Remove the temporary files and folders that a killed writer of `path` left beside it (there is one writer: see `guard`)."""
+    left = re.compile(re.escape(f".{path.name}.") + r"[a-z0-9_]{8}\.tmp")
+    for entry in path.parent.iterdir():
+        if left.fullmatch(entry.name):
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
+
+
+def _exchange(new: Path, old: Path) -> None:
+    """Swap two names in one step (Linux' renameat2 with RENAME_EXCHANGE), so that no moment is without `old`.
+
+    Where the file system or the system cannot, by two renames: a kill between them leaves `old` absent and the stage to be run again.
+    """
+    try:
+        done = ctypes.CDLL(None, use_errno=True).renameat2(-100, os.fsencode(new), -100, os.fsencode(old), 2) == 0  # AT_FDCWD
+    except AttributeError:
+        done = False
+    if not done:
+        aside = new.with_name(new.name[:-12] + "aside___.tmp")
+        os.replace(old, aside)
+        os.replace(new, old)
+        os.replace(aside, new)
+
+
 @contextlib.contextmanager
 def atomic_file(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file that becomes `path` only when the block ends well. Text is UTF-8 with LF line ends."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
@@ -72,6 +98,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Fill a temporary folder that becomes `path` only when the block ends well; an earlier `path` is replaced whole."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
     try:
         yield temporary
@@ -81,14 +108,14 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         os.chmod(temporary, 0o755)
         fault("before_rename")
         if path.exists():
-            old = temporary.with_name(temporary.name + ".old")
-            os.replace(path, old)
-            os.replace(temporary, path)
-            shutil.rmtree(old)
+            _exchange(temporary, path)
+            fault("after_rename")
+            sync_folder(path.parent)
+            shutil.rmtree(temporary)
         else:
             os.replace(temporary, path)
-        fault("after_rename")
-        sync_folder(path.parent)
+            fault("after_rename")
+            sync_folder(path.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

@@ -26,7 +26,7 @@ Interval = tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0)]]
 class Section(BaseModel):
     """A frozen part of params.yaml; unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Split(Section):
@@ -208,9 +208,11 @@ def read_yaml(path: Path):
 def load(path: str | Path = "params.yaml") -> Params:
     """Read and check params.yaml. ParamsError lists every problem with its key, what is allowed and the nearest name."""
     path = Path(path)
-    raw = read_yaml(path)
     try:
-        return Params.model_validate(raw)
+        return Params.model_validate(_tuples(read_yaml(path)))
+    except RecursionError:
+        raise ParamsError("a part of the file contains itself", where=str(path),
+                          remedy="look for an alias (*name) inside its own anchor (&name)") from None
     except pydantic.ValidationError as error:
         lines = []
         for problem in error.errors():
@@ -221,6 +223,13 @@ def load(path: str | Path = "params.yaml") -> Params:
             lines.append(f"{key}: {problem['msg']}{shown}{hint}")
         raise ParamsError(f"{len(lines)} problem(s) in the parameters", where=str(path), found="\n    ".join(["", *lines]),
                           remedy="mend the keys named above; stages/params.py is the schema") from None
+
+
+def _tuples(content):
+    """Lists as tuples, so that strict validation ("1e-3" is no number, true is no count) takes them where the schema has tuples."""
+    if isinstance(content, dict):
+        return {key: _tuples(value) for key, value in content.items()}
+    return tuple(map(_tuples, content)) if isinstance(content, list) else content
 
 
 def _siblings(location: tuple) -> list[str]:

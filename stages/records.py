@@ -1,8 +1,8 @@
 """The run record: which bytes, parameters, code, seed and environment made which bytes (design section 5).
 
-Every stage writes one beside its outputs. A record holds nothing that changes from run to run on one machine (no clock,
-no host name), so it may stand in a hashed output; durations go to `.work/durations.jsonl`. Audit walks from record to
-record by path and SHA-256.
+Every stage writes one, into git. A record holds nothing that changes from run to run on one machine (no clock, no host
+name), so a re-run gives the same bytes; its `code` is the list of code deps of the stage in dvc.yaml; durations go to
+`.work/durations.jsonl`. Audit walks from record to record by path and SHA-256.
 """
 
 import hashlib
@@ -19,9 +19,7 @@ from typing import Any
 from stages.files import WORK, sha256
 
 NAME = "record.json"
-GROUND = ("stages/errors.py", "stages/files.py", "stages/params.py", "stages/records.py", "stages/seeds.py")
-# What each stage's result rests on besides its data: the same list as its code deps in dvc.yaml (a test compares them).
-LIBRARIES = ("torch", "numpy", "polars", "scipy", "great-expectations", "safetensors", "ppigrf")
+LIBRARIES = ("torch", "numpy", "polars", "pyarrow", "scipy", "great-expectations", "safetensors", "ppigrf")
 
 
 def describe(path: Path) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Raw bytes: simulated, found in a mirror, or downloaded; never edited."""

@@ -26,8 +26,8 @@ def altitude_bands(alt_ft: np.ndarray) -> np.ndarray:
 
 def distance_bins(km: np.ndarray) -> np.ndarray:
     """Bins of distance, (N,) str that sort by distance: '020-040 km' is 20 km and more, below 40 km."""
-    names = [f"{low:03d}-{high:03d} km" for low, high in zip(DISTANCES_KM, DISTANCES_KM[1:], strict=False)] + [f"{DISTANCES_KM[-1]:03d} km and more"]
-    return np.array(names)[np.digitize(km, DISTANCES_KM[1:])]
+    names = [f"{low:03d}-{high:03d} km" for low, high in zip(DISTANCES_KM, DISTANCES_KM[1:], strict=False)]
+    return np.array([*names, f"{DISTANCES_KM[-1]:03d} km and more"])[np.digitize(km, DISTANCES_KM[1:])]
 
 
 def great_circle_km(lat1: np.ndarray, lon1: np.ndarray, lat2: np.ndarray, lon2: np.ndarray) -> np.ndarray:

@@ -6,6 +6,8 @@ pressure at sea level; subsonic, compressible (the isentropic relation of a gas 
 Arrays of any shape, numpy broadcasting; speeds in kn, altitudes in ft, NaN outside [-5 km, 20 km] and for negative speeds.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 KNOT_M_S = 1852.0 / 3600.0
@@ -18,8 +20,23 @@ GRAVITY_M_S2 = 9.80665
 GAS_CONSTANT = 287.05287  # J/(kg K), dry air
 HEAT_RATIO = 1.4
 TROPOPAUSE_M = 11_000.0
+TROPOPAUSE_K = SEA_LEVEL_TEMPERATURE_K - LAPSE_K_M * TROPOPAUSE_M
 FLOOR_M, CEILING_M = -5_000.0, 20_000.0
 SEA_LEVEL_SOUND_M_S = float(np.sqrt(HEAT_RATIO * GAS_CONSTANT * SEA_LEVEL_TEMPERATURE_K))
+
+
+@dataclass(frozen=True)
+class Air:
+    """How pressure falls with height: as a power of temperature below the tropopause, exponentially above it."""
+
+    pressure_exponent: float
+    scale_height_m: float
+
+
+ICAO = Air(GRAVITY_M_S2 / (LAPSE_K_M * GAS_CONSTANT), GAS_CONSTANT * TROPOPAUSE_K / GRAVITY_M_S2)
+# The constants behind the published wind.csv of the meteo-particle model (its exponent belongs to R = 287.00, its scale
+# height to R = 287.05): winds differ from ICAO's by up to 0.034 m/s. Used only to re-derive that file.
+METEO_PARTICLE = Air(5.256848030018761, 6341.552161)
 
 
 def _metres(alt_ft) -> np.ndarray:
@@ -32,12 +49,11 @@ def temperature_k(alt_ft) -> np.ndarray:
     return SEA_LEVEL_TEMPERATURE_K - LAPSE_K_M * np.minimum(_metres(alt_ft), TROPOPAUSE_M)
 
 
-def pressure_pa(alt_ft) -> np.ndarray:
+def pressure_pa(alt_ft, air: Air = ICAO) -> np.ndarray:
     """Static pressure in Pa at a pressure altitude in ft."""
-    height, temperature = _metres(alt_ft), temperature_k(alt_ft)
-    below = SEA_LEVEL_PRESSURE_PA * (temperature / SEA_LEVEL_TEMPERATURE_K) ** (GRAVITY_M_S2 / (LAPSE_K_M * GAS_CONSTANT))
-    above = np.maximum(height - TROPOPAUSE_M, 0.0)
-    return below * np.exp(-GRAVITY_M_S2 * above / (GAS_CONSTANT * temperature))
+    above_m = np.maximum(_metres(alt_ft) - TROPOPAUSE_M, 0.0)
+    ratio = temperature_k(alt_ft) / SEA_LEVEL_TEMPERATURE_K
+    return SEA_LEVEL_PRESSURE_PA * ratio**air.pressure_exponent * np.exp(-above_m / air.scale_height_m)
 
 
 def sound_kt(alt_ft) -> np.ndarray:
@@ -45,12 +61,26 @@ def sound_kt(alt_ft) -> np.ndarray:
     return np.sqrt(HEAT_RATIO * GAS_CONSTANT * temperature_k(alt_ft)) / KNOT_M_S
 
 
-def mach_from_cas(cas_kt, alt_ft) -> np.ndarray:
+def _mach(impact_ratio: np.ndarray) -> np.ndarray:
+    """Mach number from impact pressure over static pressure."""
+    return np.sqrt(5 * ((impact_ratio + 1) ** (1 / 3.5) - 1))
+
+
+def _impact_ratio(mach) -> np.ndarray:
+    mach = np.asarray(mach, dtype=np.float64)
+    return (1 + 0.2 * np.where(mach >= 0, mach, np.nan) ** 2) ** 3.5 - 1
+
+
+def mach_from_cas(cas_kt, alt_ft, air: Air = ICAO) -> np.ndarray:
     """Mach number of a calibrated airspeed (kn) at a pressure altitude (ft). Needs no temperature: it is a pressure ratio."""
-    cas = np.asarray(cas_kt, dtype=np.float64) * KNOT_M_S
-    cas = np.where(cas >= 0, cas, np.nan)
-    impact = SEA_LEVEL_PRESSURE_PA * ((1 + 0.2 * (cas / SEA_LEVEL_SOUND_M_S) ** 2) ** 3.5 - 1)
-    return np.sqrt(5 * ((impact / pressure_pa(alt_ft) + 1) ** (1 / 3.5) - 1))
+    impact_pa = SEA_LEVEL_PRESSURE_PA * _impact_ratio(np.asarray(cas_kt, dtype=np.float64) * KNOT_M_S / SEA_LEVEL_SOUND_M_S)
+    return _mach(impact_pa / pressure_pa(alt_ft, air))
+
+
+def cas_from_mach(mach, alt_ft) -> np.ndarray:
+    """Calibrated airspeed (kn) of a Mach number at a pressure altitude (ft); the inverse of `mach_from_cas`."""
+    impact_pa = pressure_pa(alt_ft) * _impact_ratio(mach)
+    return SEA_LEVEL_SOUND_M_S * _mach(impact_pa / SEA_LEVEL_PRESSURE_PA) / KNOT_M_S
 
 
 def tas_from_mach(mach, alt_ft) -> np.ndarray:
@@ -59,14 +89,6 @@ def tas_from_mach(mach, alt_ft) -> np.ndarray:
     return np.where(mach >= 0, mach, np.nan) * sound_kt(alt_ft)
 
 
-def tas_from_cas(cas_kt, alt_ft) -> np.ndarray:
+def tas_from_cas(cas_kt, alt_ft, air: Air = ICAO) -> np.ndarray:
     """True airspeed (kn) of a calibrated airspeed (kn) at a pressure altitude (ft), at the standard temperature."""
-    return tas_from_mach(mach_from_cas(cas_kt, alt_ft), alt_ft)
-
-
-def cas_from_mach(mach, alt_ft) -> np.ndarray:
-    """Calibrated airspeed (kn) of a Mach number at a pressure altitude (ft); the inverse of `mach_from_cas`."""
-    mach = np.asarray(mach, dtype=np.float64)
-    mach = np.where(mach >= 0, mach, np.nan)
-    impact = pressure_pa(alt_ft) * ((1 + 0.2 * mach**2) ** 3.5 - 1)
-    return SEA_LEVEL_SOUND_M_S * np.sqrt(5 * ((impact / SEA_LEVEL_PRESSURE_PA + 1) ** (1 / 3.5) - 1)) / KNOT_M_S
+    return tas_from_mach(mach_from_cas(cas_kt, alt_ft, air), alt_ft)

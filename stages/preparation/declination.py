@@ -22,11 +22,18 @@ def _nodes(lat: np.ndarray, lon: np.ndarray, year: int) -> np.ndarray:
     """East and north field (N, 2, nT) at integer node coordinates on 1 January of `year`."""
     import ppigrf  # brings pandas: only here, and only when a declination is wanted
     east, north, _ = ppigrf.igrf(lon.astype(np.float64), np.clip(lat, -89.99, 89.99), HEIGHT_KM, datetime(year, 1, 1))
-    return np.stack([np.ravel(east), np.ravel(north)], axis=1)
+    # ppigrf sums in an order that depends on how many nodes are asked for: rounding makes a node the same in any company
+    return np.round(np.stack([np.ravel(east), np.ravel(north)], axis=1), 3)
 
 
 def _year_start_s(year: int) -> float:
     return datetime(year, 1, 1, tzinfo=UTC).timestamp()
+
+
+def covers(ts_s) -> np.ndarray:
+    """Mask of Unix times (s) for which the magnetic model holds; False for NaN."""
+    ts = np.asarray(ts_s, dtype=np.float64)
+    return (ts >= _year_start_s(FIRST_YEAR)) & (ts < _year_start_s(LAST_YEAR + 1))
 
 
 def declination_deg(ts_s, lat_deg, lon_deg) -> np.ndarray:
@@ -40,7 +47,7 @@ def declination_deg(ts_s, lat_deg, lon_deg) -> np.ndarray:
     if not known.any():
         return result
     ts, lat, lon = ts[known], lat[known], lon[known]
-    if ts.min() < _year_start_s(FIRST_YEAR) or ts.max() >= _year_start_s(LAST_YEAR + 1):
+    if not covers(ts).all():
         raise DataError("a time lies outside the magnetic model", expected=f"Unix seconds of {FIRST_YEAR} to {LAST_YEAR}",
                         found=f"{ts.min()} to {ts.max()}", remedy="mend the time stamps, or set decode.declination to false")
     field = np.empty((ts.size, 2))

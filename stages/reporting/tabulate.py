@@ -14,7 +14,8 @@ from stages.errors import DataError
 from stages.files import atomic_file, read_json, write_json
 from stages.reporting.published import companions, shown
 
-CODE = ("stages/evaluation/claims.py", "stages/reporting/tabulate.py", "stages/reporting/figures.py")
+CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores")),
+        *(f"stages/reporting/{name}.py" for name in ("tabulate", "figures", "published")))
 COLUMNS = (
     ("rmse_component_kn", "RMSE per component [kn]"), ("rmse_component_m_s", "[m/s]"), ("rmse_batch_mean_kn", "mean of slices [kn]"),
     ("rmse_vector_kn", "vector [kn]"), ("angle_mae_deg", "angle MAE [°]"), ("nse", "NSE"), ("crps_kn", "CRPS [kn]"),
@@ -30,7 +31,7 @@ def arm_of(cell: str) -> str:
 def gather(home: Path) -> dict[str, Any]:
     """All cells of all data sets: {'simulated/knn': {'metrics': ..., 'by_lead': ...}}."""
     cells = {}
-    for file in sorted((home / "evaluated").glob("*/metrics.json")):
+    for file in sorted((home / "evaluated").glob("[!.]*/metrics.json")):
         for cell, content in read_json(file)["cells"].items():
             cells[f"{file.parent.name}/{cell}"] = content
     if not cells:

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
 from stages.errors import DataError, ParamsError
 from stages.params import read_yaml
 
@@ -76,45 +79,56 @@ class Entry:
         return next(((out, md5) for out, md5 in self.outs.items() if path == out or path.startswith(out + "/")), None)
 
 
-def read_lock(root: Path, file: Path) -> list[Entry]:
-    """The entries of one dvc.lock. DataError where it is not a lock."""
-    lock, declared = read_data(file), read_data(file.with_name("dvc.yaml")) if file.with_name("dvc.yaml").exists() else {}
-    where, entries = file.relative_to(root).as_posix(), []
+def read_lock(where: str, lock: dict, declared: dict) -> list[Entry]:
+    """The entries of one dvc.lock, whose stages are declared in the dvc.yaml beside it. DataError where it is not a lock."""
+    entries = []
     try:
         for name, stage in (lock.get("stages") or {}).items():
             definition = (declared.get("stages") or {}).get(name.split("@")[0]) or {}
             folder = posixpath.join(posixpath.dirname(where), (definition.get("do") or definition).get("wdir", "."))
-            told = lambda items, folder=folder: {posixpath.normpath(posixpath.join(folder, item["path"])): item["md5"]  # noqa: E731
-                                                 for item in items or [] if "md5" in item}
-            params = {posixpath.normpath(posixpath.join(folder, path)): values for path, values in (stage.get("params") or {}).items()}
+            path = lambda item, folder=folder: posixpath.normpath(posixpath.join(folder, item))  # noqa: E731
+            told = [{path(item["path"]): item["md5"] for item in stage.get(side) or [] if "md5" in item} for side in ("deps", "outs")]
+            params = {path(file): dict(values) for file, values in (stage.get("params") or {}).items()}
             cmd = stage["cmd"] if isinstance(stage["cmd"], str) else " && ".join(stage["cmd"])
-            entries.append(Entry(name, where, cmd, told(stage.get("deps")), told(stage.get("outs")), params))
-    except (AttributeError, KeyError, TypeError) as error:
+            entries.append(Entry(name, where, cmd, *told, params))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError("a dvc.lock is not one", where=where, found=f"{type(error).__name__}: {error}",
                         remedy="`git checkout` it, or run `dvc repro`") from None
     return entries
 
 
 def read_data(file: Path) -> dict:
-    """A YAML mapping; DataError where it is none."""
+    """A YAML mapping from a file; DataError where it is none."""
     try:
         content = read_yaml(file)
     except ParamsError as error:
-        raise DataError("a file is not plain YAML", where=str(file), found=error.found) from None
+        raise DataError(error.what, where=str(file), found=error.found, remedy=error.remedy) from None
+    return content if isinstance(content, dict) else {}
+
+
+def read_text(text: str, where: str) -> dict:
+    """A YAML mapping from text; DataError where it is none."""
+    try:
+        content = YAML(typ="safe", pure=True).load(text)
+    except (YAMLError, ValueError) as error:
+        raise DataError("it is not plain YAML", where=where, found=" ".join(str(error).split())) from None
     return content if isinstance(content, dict) else {}
 
 
 class Locks:
-    """Every dvc.lock of the project (the spine's and the experiments')."""
+    """The spine's dvc.lock and one experiment's."""
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Path, experiment: str):
         self.root = root
         self.entries: list[Entry] = []
         self.errors: list[DataError] = []
-        for file in [root / "dvc.lock", *sorted(root.glob("reports/*/dvc.lock"))]:
+        self.declared: dict[str, dict] = {}
+        for file in (root / "dvc.lock", root / "reports" / experiment / "dvc.lock"):
             if file.exists():
                 try:
-                    self.entries += read_lock(root, file)
+                    where, declared = file.relative_to(root).as_posix(), file.with_name("dvc.yaml")
+                    self.declared[where] = read_data(declared) if declared.exists() else {}
+                    self.entries += read_lock(where, read_data(file), self.declared[where])
                 except DataError as error:
                     self.errors.append(error)
 

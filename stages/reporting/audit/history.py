@@ -40,16 +40,15 @@ def look(root: Path, table: str, files: list[str]) -> Commit | None:
 
 def changed(root: Path, files: list[str]) -> list[str]:
     """Those of `files` whose bytes on disk are not HEAD's (edited, deleted or never committed), whatever the index believes."""
-    tree = git(root, "ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *files)
+    tree = git(root, "ls-tree", "-r", "-z", "HEAD", "--", *files) if files else ""
     if tree is None:
         return sorted(files)
-    prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
     committed = {}
     for line in filter(None, tree.split("\0")):
         about, _, path = line.partition("\t")
-        committed[path.removeprefix(prefix)] = about.split()[2]
+        committed[path] = about.split()[2]
     present = [path for path in files if (root / path).is_file()]
-    hashed = git(root, "hash-object", "--", *present) or ""
+    hashed = (git(root, "hash-object", "--", *present) if present else "") or ""
     actual = dict(zip(present, hashed.split(), strict=False))
     return sorted(path for path in files if path not in committed or actual.get(path) != committed[path])
 

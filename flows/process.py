@@ -1,0 +1,78 @@
+"""Child processes of the flows: their environment, a leash, and one lock for all who would drive the DAG.
+
+A killed parent must leave nothing behind that writes, so every child is started through this file: it asks Linux for
+SIGKILL when its parent dies, then becomes the command. Telemetry of every tool is off, Prefect's home is `.work/prefect`
+(nothing goes to the user's home), and the interpreter's own folder leads PATH, so that `python` in a stage is this one.
+Run as a program (`process.py PARENT COMMAND ...`) this file is the leash, and needs nothing but the standard library.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+WORK = Path(".work")
+DVC = (sys.executable, "-m", "dvc")
+HELD = "TRADEWIND_FLOW"  # set for children of the lock's holder, so that one flow command may stand inside another
+QUIET = {"DVC_NO_ANALYTICS": "1", "DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "GX_ANALYTICS_ENABLED": "false"}
+
+
+class FlowError(Exception):
+    """A flow cannot go on; `exit_code` is 1 for a failed run, 2 for the user's mistake, 75 when another run holds the place."""
+
+    def __init__(self, message: str, exit_code: int = 1):
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def environment() -> dict[str, str]:
+    """This process' environment with telemetry off, Prefect at home in the work folder, and this interpreter first on PATH."""
+    preset = {"PREFECT_LOGGING_LEVEL": "CRITICAL", "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180"}
+    paths = [str(Path(sys.executable).parent), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    return preset | dict(os.environ) | QUIET | {"PREFECT_HOME": str((WORK / "prefect").absolute()),
+                                                "PATH": os.pathsep.join(dict.fromkeys(paths))}
+
+
+def leashed(command: list[str]) -> list[str]:
+    """The command line that runs `command` as a child which does not outlive this process (nor the thread that starts it)."""
+    return [sys.executable, "-IS", str(Path(__file__).absolute()), str(os.getpid()), *command]
+
+
+@contextlib.contextmanager
+def only_one() -> Iterator[bool]:
+    """Hold the flows' lock; yields False inside a holder's child, where there is nothing to do. FlowError 75 when it is taken."""
+    if os.environ.get(HELD):
+        yield False
+        return
+    place = WORK / "locks" / "flow"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FlowError("already running: another flow drives this project; wait for it to end", 75) from None
+        os.environ[HELD] = "1"
+        try:
+            yield True
+        finally:
+            del os.environ[HELD]
+
+
+def become(parent: int, command: list[str]) -> None:
+    """Ask for SIGKILL at the parent's death, then run the command in this process."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, Linux only; kept over exec
+    if os.getppid() != parent:  # it died before the line above
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        sys.exit(f"error: {command[0]}: {error.strerror}")
+
+
+if __name__ == "__main__":
+    become(int(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,265 @@
+"""`python -m flows.repro --jobs 2 [--profile P]`: everything `dvc repro` would make, in parallel (design section 6).
+
+DVC is the only DAG: its own commands say which stages there are, which are stale and what they wait for. A stage starts
+as soon as its parents are done, as `dvc --wait-for-lock repro -s STAGE` in a Prefect task; among the ready ones, that with
+the longest way to the end (by the last run's seconds) goes first. A plain serial `dvc --wait-for-lock repro` ends the run
+and is its proof. The first failure stops the starting of others and makes the exit code 1. Each stage's output stands in
+`.work/flow/`. PREFECT_LOGGING_LEVEL=INFO shows Prefect's own log.
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from flows.process import DVC, WORK, FlowError, environment, leashed
+from flows.profiles import switched, write
+
+LOGS = WORK / "flow"
+SECONDS = LOGS / "seconds.json"
+TAIL = 40
+Graph = dict[str, set[str]]  # stage -> the stages it waits for
+
+_children: set[subprocess.Popen] = set()
+_children_lock = threading.RLock()  # a signal may find this very thread inside
+_stopping = threading.Event()
+
+
+def dvc(*arguments: str) -> str:
+    """A DVC command's standard output. FlowError with its standard error when it fails."""
+    done = subprocess.run(leashed([*DVC, "--wait-for-lock", *arguments]), env=environment(), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise FlowError(f"`dvc {' '.join(arguments)}` failed:\n{done.stderr.strip()[-4000:]}")
+    return done.stdout
+
+
+def parse(dot: str) -> Graph:
+    """The graph in `dvc dag --dot`'s output."""
+    graph: Graph = {name: set() for name in re.findall(r'(?m)^\s*"([^"\n]+)";$', dot)}
+    for parent, child in re.findall(r'(?m)^\s*"([^"\n]+)"\s*->\s*"([^"\n]+)";$', dot):
+        graph.setdefault(parent, set())
+        graph.setdefault(child, set()).add(parent)
+    return graph
+
+
+def above(graph: Graph, start: Iterable[str]) -> set[str]:
+    """The stages in `start` and all that they wait for."""
+    found: set[str] = set()
+    todo = [stage for stage in start if stage in graph]
+    while todo:
+        if (stage := todo.pop()) not in found:
+            found.add(stage)
+            todo.extend(graph[stage])
+    return found
+
+
+def plan(graph: Graph, stale: Iterable[str]) -> Graph:
+    """What to run: of the stages that a plain `dvc repro` covers, the stale ones and all below them.
+
+    A plain repro covers the stages of the top dvc.yaml (those named without a file) and everything they wait for.
+    """
+    covered = above(graph, (stage for stage in graph if ":" not in stage and not stage.endswith(".dvc")))
+    children: Graph = {stage: set() for stage in graph}
+    for stage, parents in graph.items():
+        for parent in parents:
+            children[parent].add(stage)
+    chosen = above(children, set(stale) & covered) & covered
+    return {stage: graph[stage] & chosen for stage in chosen}
+
+
+def ways(graph: Graph, seconds: dict[str, float]) -> dict[str, float]:
+    """For each stage the seconds of the longest way from its start to the end of the DAG; an unknown stage counts 1 s."""
+    children: Graph = {stage: set() for stage in graph}
+    for stage, parents in graph.items():
+        for parent in parents:
+            children[parent].add(stage)
+    found: dict[str, float] = {}
+    waiting = {stage: len(below) for stage, below in children.items()}
+    ready = [stage for stage, count in waiting.items() if not count]
+    while ready:
+        stage = ready.pop()
+        found[stage] = seconds.get(stage, 1.0) + max((found[child] for child in children[stage]), default=0.0)
+        for parent in graph[stage]:
+            waiting[parent] -= 1
+            if not waiting[parent]:
+                ready.append(parent)
+    return found
+
+
+def schedule(graph: Graph, start: Callable[[str, Callable[[bool], None]], None], *, jobs: int, limits: dict[str, int] | None = None,
+             first: dict[str, float] | None = None,
+             report: Callable[[set[str], str | None], None] = lambda running, ended: None) -> list[str]:
+    """Start each stage once its parents are done; the names of those that failed.
+
+    `start(stage, done)` begins a stage and calls `done(ok)`, from any thread, at its end. At most `jobs` at once, and at
+    most `limits[pattern]` of those whose names match the pattern. Larger `first` goes first. After a failure nothing new starts.
+    """
+    waiting = {stage: set(parents) for stage, parents in graph.items()}
+    order = sorted(graph, key=lambda stage: (-(first or {}).get(stage, 0.0), stage))
+    running: set[str] = set()
+    failed: list[str] = []
+    ended: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
+    while True:
+        for stage in order:
+            full = any(fnmatch.fnmatchcase(stage, pattern) and sum(fnmatch.fnmatchcase(name, pattern) for name in running) >= most
+                       for pattern, most in (limits or {}).items())
+            if not failed and stage in waiting and not waiting[stage] and len(running) < jobs and not full:
+                del waiting[stage]
+                running.add(stage)
+                start(stage, lambda ok, stage=stage: ended.put((stage, ok)))
+        if not running:
+            return failed
+        report(running, None)
+        stage, ok = ended.get()
+        running.remove(stage)
+        if not ok:
+            failed.append(stage)
+        for parents in waiting.values():
+            parents.discard(stage)
+        report(running, stage)
+
+
+def log_of(stage: str) -> Path:
+    """Where a stage's output goes."""
+    return LOGS / (re.sub(r"[^\w@.-]+", "-", stage) + ".log")
+
+
+def reproduce(*arguments: str, log: Path) -> None:
+    """`dvc --wait-for-lock repro ARGUMENTS` with its output in the log. FlowError with the log's end when it fails."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as stream:
+        with _children_lock:
+            if _stopping.is_set():
+                raise FlowError("the run is being stopped")
+            child = subprocess.Popen(leashed([*DVC, "--wait-for-lock", "repro", *arguments]), env=environment(),
+                                     stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT)
+            _children.add(child)
+        try:
+            code = child.wait()
+        finally:
+            child.kill()
+            child.wait()
+            with _children_lock:
+                _children.discard(child)
+    if code:
+        tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:])
+        raise FlowError(f"`dvc repro {' '.join(arguments)}` ended with {code}; the end of {log}:\n{tail}")
+
+
+def run(graph: Graph, *, jobs: int, retries: int = 0, limits: dict[str, int] | None = None) -> list[str]:
+    """Run the stages as tasks of one Prefect flow; the names of those that failed. Their messages go to standard error."""
+    os.environ.update(environment())  # Prefect reads it when it is imported
+    from prefect import flow, task
+    from prefect.cache_policies import NO_CACHE
+    from prefect.states import Completed, Failed
+    from prefect.task_runners import ThreadPoolTaskRunner
+    from tqdm import tqdm
+
+    seconds = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
+
+    @task(name="stage", task_run_name="{stage}", retries=retries, cache_policy=NO_CACHE, persist_result=False)
+    def single(stage: str) -> None:
+        begin = time.monotonic()
+        reproduce("-s", stage, log=log_of(stage))
+        seconds[stage] = round(time.monotonic() - begin, 1)
+
+    def start(stage: str, done: Callable[[bool], None]) -> None:
+        def tell(future) -> None:
+            if future.state.is_failed() or future.state.is_crashed():
+                tqdm.write(f"error: {future.state.message}", file=sys.stderr)
+            done(future.state.is_completed())
+        single.submit(stage).add_done_callback(tell)
+
+    failed: list[str] = []
+
+    @flow(name="repro", task_runner=ThreadPoolTaskRunner(max_workers=jobs), persist_result=False)
+    def everything():
+        with tqdm(total=len(graph), desc="stages", unit="stage", disable=None) as bar:
+            def report(running: set[str], ended: str | None) -> None:
+                bar.set_postfix_str(f"running {', '.join(sorted(running)) or 'none'}", refresh=ended is None)
+                bar.update(ended is not None)
+            try:
+                failed.extend(schedule(graph, start, jobs=jobs, limits=limits, first=ways(graph, seconds), report=report))
+            except BaseException:  # a signal: the tasks' threads would wait for their stages
+                end_children()
+                raise
+        return Failed(message=f"failed: {', '.join(failed)}") if failed else Completed()
+
+    state = everything(return_state=True)
+    write(SECONDS, json.dumps(seconds, indent=1, sort_keys=True))
+    if not failed and not state.is_completed():
+        raise FlowError(f"the flow did not complete: {state.message}")
+    return failed
+
+
+def everything_up_to_date(jobs: int, retries: int, limits: dict[str, int]) -> str:
+    """Bring all to date and prove it; a sentence that says what was done. FlowError when anything failed."""
+    stale = json.loads(dvc("status", "--json") or "{}")
+    graph = plan(parse(dvc("dag", "--dot")), stale) if stale else {}
+    if not graph:
+        return "everything is up to date"
+    begin = time.monotonic()
+    if failed := run(graph, jobs=jobs, retries=retries, limits=limits):
+        raise FlowError(f"{len(failed)} of {len(graph)} stages failed: {', '.join(failed)}")
+    middle = time.monotonic()
+    reproduce(log=LOGS / "proof.log")
+    again = len(re.findall(r"(?m)^Running stage", (LOGS / "proof.log").read_text(encoding="utf-8")))
+    return (f"{len(graph)} stages, {jobs} at a time: {middle - begin:.0f} s; the serial `dvc repro` after them ran {again} stages: "
+            f"{time.monotonic() - middle:.0f} s")
+
+
+def end_children() -> None:
+    """Kill the running dvc processes (their stages die with them) and let no other begin."""
+    with _children_lock:
+        _stopping.set()
+        for child in _children:
+            child.kill()
+
+
+def stop(number: int, _frame) -> None:
+    """SIGTERM: end the children and leave by an ordinary exit, so that params.yaml is put right."""
+    end_children()
+    raise SystemExit(128 + number)
+
+
+def limit(text: str) -> tuple[str, int]:
+    """PATTERN=N, as `--limit` takes it."""
+    pattern, _, count = text.rpartition("=")
+    if not pattern or not count.isdigit() or int(count) < 1:
+        raise argparse.ArgumentTypeError(f"expected PATTERN=N with N >= 1, found {text!r}")
+    return pattern, int(count)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, switch the profile, run; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m flows.repro", description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), choices=range(1, 257), metavar="N", help="stages at once")
+    parser.add_argument("--profile", help="run under this profile; params.yaml is as before afterwards")
+    parser.add_argument("--retries", type=int, default=0, choices=range(10), metavar="N", help="second chances of a failed stage")
+    parser.add_argument("--limit", type=limit, action="append", default=[], metavar="PATTERN=N",
+                        help="never more than N stages whose names match (for a GPU: --limit '*train*=1')")
+    asked = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        with switched(asked.profile) as profile:
+            print(f"{profile}: {everything_up_to_date(asked.jobs, asked.retries, dict(asked.limit))}")
+    except FlowError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

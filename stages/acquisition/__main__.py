@@ -1,0 +1,40 @@
+"""`python -m stages.acquisition PROFILE DATASET`: acquire one data set of a profile into data/PROFILE/raw/DATASET/.
+
+TRADEWIND_MIRROR may name a folder that is looked into, by digest, before the network is asked.
+"""
+
+import argparse
+import os
+import sys
+
+from stages import params
+from stages.acquisition.acquire import acquire
+from stages.acquisition.mirror import Mirror
+from stages.errors import InputError, TradewindError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, check the names, acquire; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m stages.acquisition", description=__doc__.splitlines()[0])
+    parser.add_argument("profile")
+    parser.add_argument("dataset")
+    asked = parser.parse_args(arguments)
+    try:
+        settings = params.load()
+        for word, known, kind in ((asked.profile, settings.profiles, "profile"), (asked.dataset, settings.datasets, "data set")):
+            if word not in known:
+                raise InputError(f"{word!r} is no {kind}{params.nearest(word, known)}", where="params.yaml")
+        profile = settings.profiles[asked.profile]
+        if asked.dataset not in profile.datasets:
+            raise InputError(f"data set {asked.dataset!r} is not in profile {asked.profile!r}"
+                             f"{params.nearest(asked.dataset, profile.datasets)}", where="params.yaml")
+        folder = os.environ.get("TRADEWIND_MIRROR")
+        acquire(asked.profile, asked.dataset, settings.datasets[asked.dataset], mirror=Mirror(folder) if folder else None)
+    except TradewindError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""The acquisition stage: one data set's bytes, as they come, into `data/<profile>/raw/<dataset>/` (design sections 1, 3, 4).
+
+Three kinds: `simulate` (seeded, no network), `files` (each pinned by URL and digest) and `archive` (pinned, unpacked by our
+own extractor). A pinned file is looked for in the mirror, then among verified downloads of earlier runs
+(`.work/downloads/<digest>/`), then fetched. Beside the bytes stand manifest.json (name, URL, sha256, bytes, licence,
+source of each file); the record goes to its place in git. Neither says which way a file came: the bytes are the same. Sizes in bytes.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from stages import files, records
+from stages.acquisition import archive, download
+from stages.acquisition.mirror import Mirror, copy
+from stages.acquisition.sources import HOSTS, pinned
+from stages.errors import DataError, DownloadError
+from stages.params import Dataset, Source
+
+CODE = ("stages/acquisition", "stages/seeds.py")
+OWN = ("manifest.json",)
+FRAME_BYTES = 48  # a line of a simulated frame, its share of the truth included
+FRAMES_PER_UPDATE = 8
+SPARE = 64 << 20
+
+
+def acquire(profile: str, name: str, dataset: Dataset, *, mirror: Mirror | None = None, data: Path = Path("data"),
+            limits: download.Limits = download.Limits(), hosts: frozenset[str] = HOSTS, loopback: bool = False) -> Path:
+    """Make the raw folder of data set `name` and return it.
+
+    BusyError when another run makes it; DownloadError, DataError, InputError as the parts raise them. Old state or new:
+    the folder is replaced whole, and only by a complete one.
+    """
+    final = data / profile / "raw" / name
+    with files.guard(f"acquisition-{profile}-{name}"), records.timed("acquisition", f"{profile}/{name}"):
+        room(final, dataset)
+        with files.atomic_folder(final) as folder:
+            if dataset.kind == "simulate":
+                entries, packed = simulated(dataset, folder), {}
+            else:
+                get = _Getter(mirror, limits, hosts, loopback)
+                entries, packed = (fetched if dataset.kind == "files" else unpacked)(dataset, folder, get)
+            manifest = {"dataset": name, "entry": dataset.entry, "kind": dataset.kind, "files": entries}
+            files.write_json(folder / "manifest.json", manifest | ({"archives": packed} if packed else {}))
+            record = records.make("acquire", f"{profile}/{name}", inputs=[], outputs=records.outputs_of(folder, final),
+                                  params={"dataset": dataset.model_dump(mode="json")}, code=CODE,
+                                  seed=dataset.simulate.seed if dataset.kind == "simulate" else None)
+        files.write_json(data.joinpath(*records.location("acquire", profile, name).parts[1:]), record)
+    return final
+
+
+def simulated(dataset: Dataset, folder: Path) -> dict[str, Any]:
+    """Let the simulator fill the folder; its files are ours and carry the project's licence."""
+    from stages.acquisition.simulated import simulate  # heavy, and only this kind needs it
+    simulate(dataset.simulate, folder)
+    return {path.relative_to(folder).as_posix(): entry(path, None, "MIT", "simulated") for path in records.files_in([folder])}
+
+
+def fetched(dataset: Dataset, folder: Path, get: "_Getter") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Each pinned file under its own name."""
+    entries = {}
+    for name, source in dataset.files.items():
+        get(name, source, folder / name)
+        entries[name] = entry(folder / name, source.url, source.licence, source.url)
+    return entries, {}
+
+
+def unpacked(dataset: Dataset, folder: Path, get: "_Getter") -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the pinned archives hold, under the names they give it; the archives themselves are described, not kept."""
+    entries, packed = {}, {}
+    for name, source in dataset.files.items():
+        place = store(name, source)
+        get(name, source, place)
+        packed[name] = entry(place, source.url, source.licence, source.url) | ({"md5": source.md5} if source.md5 else {})
+        for member in archive.unpack(place, folder):
+            if member in OWN:
+                raise DataError("an archive holds a file with a name of ours", where=f"{name}: {member}")
+            entries[member] = entry(folder / member, source.url, source.licence, source.url) | {"archive": name}
+    return entries, packed
+
+
+def entry(path: Path, url: str | None, licence: str, source: str) -> dict[str, Any]:
+    """A file's line in the manifest."""
+    return records.describe(path) | {"url": url, "licence": licence, "source": source}
+
+
+def store(name: str, source: Source) -> Path:
+    """Where a download is kept between runs, by its pinned digest: a changed line of code must not cost a second download."""
+    return files.WORK / "downloads" / pinned(source)[1] / name
+
+
+class _Getter:
+    """Brings a pinned file to a place: from the mirror, from an earlier run's verified download, or over the network."""
+
+    def __init__(self, mirror: Mirror | None, limits: download.Limits, hosts: frozenset[str], loopback: bool):
+        self.mirror, self.limits, self.hosts, self.loopback = mirror, limits, hosts, loopback
+
+    def __call__(self, name: str, source: Source, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if self.mirror and self.mirror.copy(source, path):
+            return
+        kept = store(name, source)
+        with files.guard(f"download-{pinned(source)[1]}"):
+            download.fetch(source, kept, limits=self.limits, hosts=self.hosts, loopback=self.loopback)
+            if kept != path and not copy(kept, source, path):
+                raise DownloadError("a download changed on the disk", where=str(kept), remedy="check the disk, then run again")
+
+
+def room(final: Path, dataset: Dataset) -> None:
+    """DownloadError unless the disk holds an upper estimate of what is about to be written (twice: the store keeps a copy)."""
+    if dataset.kind == "simulate":
+        plan = dataset.simulate
+        needed = plan.hours * 3600 / plan.update_s * plan.aircraft * FRAMES_PER_UPDATE * FRAME_BYTES
+    else:
+        needed = 2 * sum(source.bytes or source.bytes_max for source in dataset.files.values())
+    place = final
+    while not place.exists():
+        place = place.absolute().parent
+    free = shutil.disk_usage(place).free
+    if needed + SPARE > free:
+        raise DownloadError("the disk does not hold the data set", where=str(final), expected=f"{needed + SPARE:.3g} bytes free",
+                            found=f"{free:.3g} bytes free", remedy="free some space and run again; nothing was begun")

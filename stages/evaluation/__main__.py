@@ -1,0 +1,66 @@
+"""`python -m stages.evaluation EXPERIMENT PROFILE DATASET`: evaluate every trained cell of a data set in one process.
+
+Reads reports/EXPERIMENT/PROFILE/runs/DATASET and data/PROFILE/prepared/DATASET; writes reports/EXPERIMENT/PROFILE/evaluated/DATASET
+and its record. TRADEWIND_DEVICE chooses the device; without it CUDA is used where present.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import torch
+
+from stages import files, params, records
+from stages.errors import DataError, InputError, TradewindError
+from stages.evaluation.evaluate import CODE, Settings, evaluate
+
+EXPERIMENTS = ("wind_nowcast",)
+
+
+def parsed(argv: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m stages.evaluation", description="Evaluate the trained cells of a data set.")
+    for name in ("experiment", "profile", "dataset"):
+        parser.add_argument(name)
+    return parser.parse_args(argv)
+
+
+def run(options: argparse.Namespace, parameters: params.Params) -> None:
+    """Check the names, evaluate, write the record. Every mistake of the user's is told before any work."""
+    for what, name, known in (("experiment", options.experiment, EXPERIMENTS), ("profile", options.profile, parameters.profiles)):
+        if name not in known:
+            raise InputError(f"unknown {what}", found=repr(name), expected=params.nearest(name, known).lstrip("; "))
+    profile, dataset = parameters.profiles[options.profile], options.dataset
+    if dataset not in profile.wind:
+        raise InputError("the profile has no such prepared data set", found=repr(dataset), where=f"profiles.{profile.profile}.wind",
+                         expected=params.nearest(dataset, profile.wind).lstrip("; "))
+    home = Path("reports", options.experiment, options.profile)
+    runs, final, prepared = home / "runs" / dataset, home / "evaluated" / dataset, Path("data", options.profile, "prepared", dataset)
+    device = os.environ.get("TRADEWIND_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
+    wanted, training = profile.evaluation, parameters.training
+    settings = Settings(wanted.leads_min, wanted.bootstrap, training.seed, training.threads, device)
+    cell = f"{options.profile}/{dataset}"
+    with files.guard(f"evaluate/{cell}"), records.timed("evaluate", cell):
+        evaluate(runs, prepared, final, settings)
+        record = records.make("evaluate", cell, inputs=[runs, prepared], outputs={p.as_posix(): p for p in records.files_in([final])},
+                              params={"evaluation": wanted.model_dump(mode="json"), "seed": training.seed, "threads": training.threads},
+                              code=CODE, seed=training.seed, device=device, threads=training.threads)
+        files.write_json(records.location("evaluate", options.profile, dataset, experiment=options.experiment), record)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit code of the command."""
+    try:
+        run(parsed(argv), params.load())
+    except TradewindError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,222 @@
+"""Evaluate the trained cells of one data set on its held-out minutes, and write metrics and predictions.
+
+Every cell is read from its checkpoint and asked for the same targets; the standardised answers are turned back into m/s
+with the scaler. The curve over leads gives the same targets from older or newer contexts to the same model, which was
+trained at the profile's lead and is not told the lead. slices.parquet holds each slice's squared error, so that claims
+can compare models minute by minute without the models. Shapes: N target points, S slices.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import torch
+from tqdm import tqdm
+
+from stages import files, records, seeds
+from stages.batches import single
+from stages.errors import DataError, DivergedError, InputError
+from stages.evaluation import breakdown, metrics
+from stages.models import store
+from stages.preparation.pairs import Pairs
+
+CODE = ("stages/batches.py", "stages/seeds.py", "stages/preparation/pairs.py", "stages/preparation/slices.py", "stages/models",
+        "stages/neighbours/linear.py",
+        *(f"stages/evaluation/{name}.py" for name in ("__main__", "bootstrap", "breakdown", "evaluate", "metrics", "scores")))
+COLUMNS = ("t_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s", "u_true_m_s", "v_true_m_s", "slice", "flight", "file", "record")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Leads of the horizon curve (minutes), bootstrap resamples and its seed, torch threads, device."""
+
+    leads_min: tuple[float, ...]
+    resamples: int
+    seed: int
+    threads: int = 1
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Held:
+    """What all cells of a data set share: the pairs, the test rows and where they lie."""
+
+    pairs: Pairs
+    rows: pl.DataFrame  # test rows, with their number `row` in rows.parquet
+    track: np.ndarray  # (rows, 2)
+    bands: np.ndarray  # (rows,) str
+    distance: np.ndarray  # (rows,) str
+    reached: dict[float, list[int]]  # lead_s -> test slices whose slice context at that lead holds a point
+    offered: int  # rows in the test intervals, including those whose slice has no context
+
+    def places(self, numbers: np.ndarray) -> np.ndarray:
+        """Positions in `rows` of row numbers."""
+        return np.searchsorted(self.rows["row"].to_numpy(), numbers)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A model's answers for N targets in m/s, in slice order."""
+
+    row: np.ndarray  # (N,) row numbers in rows.parquet
+    mean: np.ndarray  # (N, 2)
+    scale: np.ndarray | None  # (N, 2)
+    outside: np.ndarray | None  # (N,) bool
+    outside_measured: np.ndarray | None  # (N,) bool
+
+
+def lead_name(lead_s: float) -> str:
+    """Minutes as text that sorts: 300 s is '005', 450 s is '007.5'."""
+    whole, dot, part = f"{lead_s / 60:g}".partition(".")
+    return whole.zfill(3) + dot + part
+
+
+def hold(prepared: Path, leads_min: tuple[float, ...]) -> Held:
+    """Open the prepared data and find what does not depend on a model."""
+    pairs = Pairs.open(prepared)
+    targets = pairs.targets("test")
+    if not targets:
+        raise DataError("the test split holds no pair of context and target", where=str(prepared),
+                        remedy="widen `split.test` in params.yaml")
+    main, w = pairs.meta["lead_s"], pairs.meta["slice_s"]
+    inside = [pl.col("slice").is_between(math.ceil(start / w), math.floor(end / w) - 1) for start, end in pairs.meta["split"]["test"]]
+    every = pl.scan_parquet(prepared / "rows.parquet").select(COLUMNS).with_row_index("row").filter(pl.any_horizontal(inside)).collect()
+    rows = every.filter(pl.col("slice").is_in(targets))
+    reached = {}
+    for lead in sorted({main, *(60.0 * minutes for minutes in leads_min)}):
+        reached[lead] = [j for j in targets if len(pairs.pair(j, "slice", lead).context_x)]
+    mean, std = (np.asarray(pairs.meta["scaler"][name], np.float64) for name in ("x_mean", "x_std"))
+    km = np.empty(len(rows))
+    numbers = rows["row"].to_numpy()
+    for j in targets:
+        pair = pairs.pair(j, "slice", main)
+        km[np.searchsorted(numbers, pair.target_rows)] = breakdown.nearest_km(pair.target_x * std + mean, pair.context_x * std + mean)
+    column = {name: rows[name].to_numpy() for name in ("slice", "flight", "t_s", "lat_deg", "lon_deg", "alt_ft")}
+    track = breakdown.tracks(*(column[name] for name in ("slice", "flight", "t_s", "lat_deg", "lon_deg")))
+    return Held(pairs, rows, track, breakdown.altitude_bands(column["alt_ft"]), breakdown.distance_bins(km), reached, len(every))
+
+
+@torch.no_grad()
+def forecast(model: torch.nn.Module, pairs: Pairs, slices: list[int], lead_s: float, device: str = "cpu", hulls: bool = False) -> Forecast:
+    """Ask `model` for the targets of `slices` from contexts `lead_s` old. DivergedError for an answer that is not finite."""
+    y_mean, y_std = (np.asarray(pairs.meta["scaler"][name], np.float64) for name in ("y_mean", "y_std"))
+    parts: list[tuple] = []
+    hull, hull_of = None, None
+    for j in slices:
+        pair = pairs.pair(j, model.context, lead_s)
+        answer = model(single(*map(torch.from_numpy, (pair.context_x, pair.context_y, pair.target_x))).to(device))
+        mean = answer.mean[0].double().cpu().numpy()
+        scale = None if answer.scale is None else answer.scale[0].double().cpu().numpy() * y_std
+        if not np.isfinite(mean).all():
+            raise DivergedError("a forecast is not a finite number", where=f"slice {j}, lead {lead_s:g} s",
+                                found=f"{(~np.isfinite(mean)).sum()} values")
+        mean = mean * y_std + y_mean
+        outside = measured = None
+        if hulls:
+            extent = (pair.context_rows[0], pair.context_rows[-1], len(pair.context_rows))
+            if extent != hull_of:
+                hull, hull_of = breakdown.Hull(pair.context_y * y_std + y_mean), extent
+            outside, measured = hull.outside(mean), hull.outside(pair.target_y * y_std + y_mean)
+        parts.append((pair.target_rows, mean, scale, outside, measured))
+    return Forecast(*(None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def points_of(held: Held, given: Forecast) -> metrics.Points:
+    """A forecast beside what was measured and what is known of it."""
+    place = held.places(given.row)
+    rows = held.rows[place]
+    truth = rows.select("u_true_m_s", "v_true_m_s").fill_null(float("nan")).to_numpy().astype(np.float64)
+    return metrics.Points(rows["slice"].to_numpy(), given.mean, rows.select("u_m_s", "v_m_s").to_numpy().astype(np.float64), given.scale,
+                          truth if np.isfinite(truth).any() else None, held.track[place], given.outside, given.outside_measured,
+                          np.asarray(held.pairs.meta["scaler"]["y_std"], np.float64))
+
+
+def grouped(points: metrics.Points, labels: np.ndarray, settings: Settings) -> tuple[dict, list[tuple]]:
+    """Metrics of each bin, and each bin's squared error by slice as rows (bin, slice, n, squared error)."""
+    found, rows = {}, []
+    for label in np.unique(labels):
+        numbers, sums = summed(points.take(labels == label))
+        found[str(label)] = metrics.summarise(sums, settings.resamples, seeds.stream(settings.seed, "bootstrap"), metrics.GROUP_METRICS)[0]
+        rows += [(str(label), *row) for row in slice_rows(numbers, sums)]
+    return found, rows
+
+
+def summed(points: metrics.Points) -> tuple[np.ndarray, metrics.Sums]:
+    """Slice numbers (S,) and the sums of each."""
+    return metrics.by_slice(metrics.columns(points), points.slice)
+
+
+def slice_rows(numbers: np.ndarray, sums: metrics.Sums) -> list[tuple]:
+    """(slice, n, squared error over both components in m²/s²) of each slice."""
+    return list(zip(numbers.tolist(), sums["n"].astype(int).tolist(), (sums["se_east"] + sums["se_north"]).tolist(), strict=True))
+
+
+def measure(model: torch.nn.Module, held: Held, settings: Settings) -> tuple[dict, pl.DataFrame, pl.DataFrame]:
+    """Everything about one model: its entry of metrics.json, its predictions, its squared errors by slice."""
+    main = held.pairs.meta["lead_s"]
+    model = model.to(settings.device).eval()
+    given = forecast(model, held.pairs, held.reached[main], main, settings.device, hulls=True)
+    points = points_of(held, given)
+    numbers, sums = summed(points)
+    values, undefined = metrics.summarise(sums, settings.resamples, seeds.stream(settings.seed, "bootstrap"))
+    entry = {"metrics": values, "undefined": undefined, "slices": len(numbers)}
+    errors = [("all", "all", *row) for row in slice_rows(numbers, sums)]
+    place = held.places(given.row)
+    for name, labels in (("altitude", held.bands[place]), ("distance", held.distance[place])):
+        entry[f"by_{name}"], rows = grouped(points, labels, settings)
+        errors += [(name, *row) for row in rows]
+    entry["by_lead"] = {}
+    for lead, slices in held.reached.items():
+        if not slices:
+            continue
+        there = points if lead == main else points_of(held, forecast(model, held.pairs, slices, lead, settings.device))
+        found, rows = grouped(there, np.full(len(there.slice), lead_name(lead)), settings)
+        entry["by_lead"] |= found
+        errors += [("lead", *row) for row in rows]
+    return entry, predictions(held, given), pl.DataFrame(errors, orient="row", schema={
+        "by": pl.String, "bin": pl.String, "slice": pl.Int32, "n": pl.Int32, "squared_error_m2_s2": pl.Float64})
+
+
+def predictions(held: Held, given: Forecast) -> pl.DataFrame:
+    """One line a target: where it came from, where it is, predicted, spread (null without one), measured, truth."""
+    rows = held.rows[held.places(given.row)]
+    empty = np.full(given.mean.shape, np.nan)
+    scale = empty if given.scale is None else given.scale
+    new = {f"{name}_m_s": pl.Series(values.astype(np.float32)).fill_nan(None) for name, values in (
+        ("u_pred", given.mean[:, 0]), ("v_pred", given.mean[:, 1]), ("u_scale", scale[:, 0]), ("v_scale", scale[:, 1]))}
+    return rows.with_columns(**new).select("row", "slice", "file", "record", "flight", "t_s", "lat_deg", "lon_deg", "alt_ft", *new,
+                                           "u_m_s", "v_m_s", "u_true_m_s", "v_true_m_s").sort("row")
+
+
+def load(run: Path) -> torch.nn.Module:
+    """The model of a cell's folder, ready to be asked."""
+    return store.load(str(run / "weights.safetensors"))[0]
+
+
+def cell(run: Path, prepared: Path, settings: Settings) -> dict:
+    """One cell's entry of metrics.json, recomputed from its checkpoint (what `audit --verify eval` compares)."""
+    torch.set_num_threads(settings.threads)
+    return measure(load(run), hold(prepared, settings.leads_min), settings)[0]
+
+
+def evaluate(runs: Path, prepared: Path, final: Path, settings: Settings) -> None:
+    """Evaluate every cell under `runs` and put metrics.json, predictions-CELL.parquet and slices.parquet into `final`."""
+    cells = sorted(p.parent for p in runs.glob("[!.]*/weights.safetensors"))  # a killed training leaves a folder with a dot
+    if not cells:
+        raise InputError("there is no trained cell to evaluate", where=str(runs),
+                         remedy="run `dvc repro`, which trains before it evaluates")
+    torch.set_num_threads(settings.threads)
+    held = hold(prepared, settings.leads_min)
+    entries, errors = {}, []
+    with files.atomic_folder(final) as folder:
+        for run in tqdm(cells, desc="evaluate", unit="cell", disable=None):
+            entries[run.name], table, squared = measure(load(run), held, settings)
+            table.write_parquet(folder / f"predictions-{run.name}.parquet", compression="zstd", statistics=False)
+            errors.append(squared.insert_column(0, pl.lit(run.name).alias("cell")))
+        pl.concat(errors).write_parquet(folder / "slices.parquet", compression="zstd", statistics=False)
+        leads = {lead_name(lead): len(slices) for lead, slices in held.reached.items()}
+        rows = {"test": held.offered, "predicted": len(held.rows), "dropped": {"no_context": held.offered - len(held.rows)}}
+        files.write_json(folder / "metrics.json", {"cells": entries, "lead_s": held.pairs.meta["lead_s"],
+                                                   "slices_reached_by_lead": leads, "rows": rows})

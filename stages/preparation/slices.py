@@ -1,0 +1,101 @@
+"""Time slices, leads and splits: which rows are context, which are targets, and that no split sees another's rows.
+
+Thesis C.1 ("one-minute slices, 30-minute gap"), by time stamp and not by slice index (spec/reference-code.md, section C).
+Slice j covers [t0 + j w, t0 + (j + 1) w), w = slice_s. At lead L its context is the window [t0 + j w - L - w, t0 + j w - L)
+("slice"), the hour that ends there ("hour"), or the target's whole UTC day ("day", not causal, as the thesis' day average).
+The law: a split's roles are its target slices and their slice contexts at the split's own lead; rows in roles of different
+splits lie at least embargo_s apart. All times in seconds; intervals are half open and count from t0.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stages.errors import DataError, ParamsError
+from stages.params import Prepare
+
+NAMES = ("train", "val", "test")  # the position is the code in column `split` of rows.parquet
+CONTEXTS = ("slice", "hour", "day")
+HOUR_S, DAY_S = 3600.0, 86400.0
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A stretch of time [start_s, end_s) in which `split` uses rows as `role`."""
+
+    start_s: float
+    end_s: float
+    split: str
+    role: str
+
+    def __str__(self) -> str:
+        return f"{self.split} {self.role} [{self.start_s:.10g}, {self.end_s:.10g})"
+
+
+def target_ranges(settings: Prepare, split: str) -> list[range]:
+    """The slices that lie wholly inside each interval of `split`."""
+    w = settings.slice_s
+    return [range(math.ceil(start / w), math.floor(end / w)) for start, end in getattr(settings.split, split)]
+
+
+def context_window(t0_s: float, j: int, slice_s: float, lead_s: float, context: str) -> tuple[float, float]:
+    """Start and end (Unix seconds, half open) of the context of target slice `j`; ParamsError for an unknown kind."""
+    start = t0_s + slice_s * j
+    if context == "slice":
+        return start - lead_s - slice_s, start - lead_s
+    if context == "hour":
+        return start - lead_s - HOUR_S, start - lead_s
+    if context == "day":
+        midnight = DAY_S * math.floor(start / DAY_S)
+        return midnight, midnight + DAY_S
+    raise ParamsError("unknown kind of context", expected=" | ".join(CONTEXTS), found=repr(context))
+
+
+def spans(settings: Prepare) -> list[Span]:
+    """All role spans that the parameters allow, sorted by time; seconds from t0."""
+    w, found = settings.slice_s, []
+    for split in NAMES:
+        for slices in target_ranges(settings, split):
+            if slices:
+                first, last = slices[0], slices[-1]
+                found.append(Span(w * first, w * (last + 1), split, "targets"))
+                found.append(Span(context_window(0.0, first, w, settings.lead_s, "slice")[0],
+                                  context_window(0.0, last, w, settings.lead_s, "slice")[1], split, "context"))
+    return sorted(found)
+
+
+def violations(found: Iterable[Span], embargo_s: float) -> list[str]:
+    """Pairs of different splits' spans that overlap or lie closer than the embargo.
+
+    Spans are compared with the one that reaches furthest among the earlier ones of other splits, so all pairs are covered.
+    """
+    problems, reach = [], {}
+    for span in sorted(found):
+        for split, earlier in reach.items():
+            if split != span.split and span.start_s - earlier.end_s < embargo_s:
+                problems.append(f"{earlier} and {span} are {span.start_s - earlier.end_s:.10g} s apart")
+        if span.split not in reach or reach[span.split].end_s < span.end_s:
+            reach[span.split] = span
+    return problems
+
+
+def check(settings: Prepare, where: str) -> None:
+    """The law on the parameters alone, before any work: ParamsError with every pair of spans that breaks it."""
+    empty = [name for name in NAMES if not any(target_ranges(settings, name))]
+    if empty:
+        raise ParamsError("a split holds no whole slice", where=where, found=", ".join(empty),
+                          expected=f"intervals of at least {settings.slice_s:.10g} s that begin on a slice",
+                          remedy="widen the interval in params.yaml")
+    problems = violations(spans(settings), settings.embargo_s)
+    if problems:
+        raise ParamsError("splits would share rows, or rows too close in time", where=where,
+                          expected=f"at least {settings.embargo_s:.10g} s between any two roles of different splits",
+                          found="; ".join(problems), remedy="move the split intervals apart, or lower embargo_s")
+
+
+def check_rows(found: Iterable[Span], embargo_s: float, where: str) -> None:
+    """The law on the rows that are really used: spans run from the first to the last row of a role. DataError if broken."""
+    problems = violations(found, max(embargo_s, 1e-9))  # at no distance it would be the same row, even without an embargo
+    if problems:
+        raise DataError("rows of different splits are too close in time", where=where, found="; ".join(problems[:5]),
+                        expected=f"at least {embargo_s:.10g} s apart", remedy="move the split intervals apart in params.yaml")

@@ -1,0 +1,280 @@
+"""What the records, the locks, params.yaml and git say of each other: the audit's default depth, without reading large files.
+
+Each check takes the Case and yields Problems. A check that needs bytes reads only the small files kept in git (records,
+validation results, tables); disk.py reads the rest.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stages import records
+from stages.errors import DataError
+from stages.files import read_json
+from stages.reporting import tabulate
+from stages.reporting.audit import history
+from stages.reporting.audit.chain import SEED, Chain, Ledger, Metric, Node, pick
+from stages.reporting.audit.finding import Problem
+from stages.reporting.audit.hashes import Bytes, Locks, read_data, read_lock, read_text
+
+REPRO, PULL = "run `dvc repro`", "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)"
+
+
+@dataclass
+class Case:
+    """One audit's materials."""
+
+    root: Path
+    metric: Metric
+    ledger: Ledger
+    chain: Chain
+    locks: Locks
+    bytes: Bytes
+    value: dict
+    params: dict = field(default_factory=dict)
+    early: list[Problem] = field(default_factory=list)  # found while opening
+    commit: history.Commit | None = None
+
+    def described(self, path: str) -> dict | None:
+        """What the records say of a file: its producer's word, else its first reader's."""
+        owner = self.chain.files.get(path)
+        made = owner.record.get("outputs", {}).get(path) if owner else None
+        readers = self.chain.inputs.get(path, ())
+        return made or (readers[0][1] if readers else None)
+
+    def fails(self, path: str, text: str, broken: bool = False) -> Problem:
+        """FAIL for a file, with the command that makes it."""
+        return Problem("FAIL", path, text, self.producer(path), broken)
+
+    def producer(self, path: str) -> str:
+        """The command that makes a file, as the lock has it; else the record's stage and cell."""
+        entry, owner = self.locks.producer(path), self.chain.files.get(path)
+        return entry.cmd.removeprefix("exec ") if entry else owner.producer if owner else ""
+
+
+def opened(case: Case) -> Iterator[Problem]:
+    """What went wrong already while the table and params.yaml were read."""
+    yield from case.early
+
+
+def value(case: Case) -> Iterator[Problem]:
+    """The number in git is the evaluation's, exactly."""
+    file = f"{case.metric.folder}/evaluated/{case.metric.dataset}/metrics.json"
+    if case.early or not (case.root / file).exists():
+        return
+    try:
+        cells = read_json(case.root / file)["cells"]
+        mine = {f"{case.metric.dataset}/{cell}": cells[cell] for cell in case.chain.cells}
+        entry = mine.get(case.metric.key) or tabulate.over_seeds(mine)[case.metric.key]
+        evaluated = pick(entry, case.metric)
+    except (DataError, KeyError, TypeError, AttributeError) as error:
+        yield case.fails(file, f"the evaluation does not hold this number ({' '.join(str(error).split())})")
+        return
+    if evaluated != case.value:
+        told = ", ".join(f"{key} {evaluated.get(key)!r} in the evaluation, {case.value.get(key)!r} in the table"
+                         for key in sorted(evaluated.keys() | case.value.keys()) if evaluated.get(key) != case.value.get(key))
+        yield case.fails(case.metric.table, f"the table does not say what the evaluation says: {told}")
+
+
+def links(case: Case) -> Iterator[Problem]:
+    """Every record can be read, and what one stage read is what another wrote."""
+    for node in case.chain.nodes:
+        if node.error:
+            yield Problem("FAIL", node.path, f"the record cannot be read: {node.error}")
+    if case.chain.files[case.metric.table] is None:
+        yield Problem("INCONCLUSIVE", case.metric.table, f"no record says how it was made; {REPRO}")
+    for path, readers in case.chain.inputs.items():
+        owner = case.chain.files[path]
+        if owner is None:
+            yield Problem("INCONCLUSIVE", path, f"no record says how it was made; {REPRO}")
+        elif not owner.error:
+            made = owner.record["outputs"].get(path)
+            for reader, described in readers:
+                if made is None:
+                    yield case.fails(path, f"{reader.producer} read it, but the record of {owner.producer} does not name it")
+                elif made != described:
+                    yield case.fails(path, f"{reader.producer} read {described['sha256'][:12]}, but {owner.producer} wrote "
+                                     f"{made['sha256'][:12]}: {REPRO}")
+
+
+def names(case: Case) -> Iterator[Problem]:
+    """A record speaks of its own place and its own seed (none was copied from another cell or re-labelled)."""
+    for node in case.chain.nodes:
+        strays = [path for path in node.record.get("outputs", {}) if not node.owns(path)]
+        if strays:
+            yield case.fails(node.path, f"it names outputs of another place ({strays[0]}): a record copied from another cell?")
+        seed = SEED.search(Path(node.homes[0]).name) if node.stage == "train" else None
+        if seed and node.record.get("seed") != int(seed[1]) and not node.error:
+            yield case.fails(node.path, f"the cell is named for seed {seed[1]}, its record says seed {node.record.get('seed')}")
+
+
+def presence(case: Case) -> Iterator[Problem]:
+    """Every file of the chain is here with the recorded size; the small ones kept in git have the recorded bytes."""
+    for path, owner in case.chain.files.items():
+        file, described = case.root / path, case.described(path)
+        if not file.is_file():
+            yield Problem("INCONCLUSIVE", path, f"the file is missing; {PULL}", case.producer(path))
+        elif described and file.stat().st_size != described["bytes"]:
+            yield case.fails(path, f"it has {file.stat().st_size} bytes, recorded are {described['bytes']}", broken=True)
+        elif described and owner and path in owner.homes and case.bytes.sha256(path) != described["sha256"]:
+            found = case.bytes.sha256(path) or "unreadable"
+            yield case.fails(path, f"its SHA-256 is {found[:12]}, recorded is {described['sha256'][:12]}: edited by hand?", broken=True)
+
+
+def parameters(case: Case) -> Iterator[Problem]:
+    """The parameters that made the number are those of params.yaml today: by the lock's keys, and by each value the record names."""
+    for node in case.chain.nodes:
+        entry = case.locks.producer(node.homes[0])
+        told = entry.params.get("params.yaml", {}) if entry else {}
+        for key, then in told.items():
+            now = dig(case.params, key)
+            if now != then:
+                yield Problem("FAIL", "params.yaml", f"stale: {node.producer} was run with {key} = {short(then)}, params.yaml now says "
+                              f"{short(now)}; {REPRO}", node.producer)
+        known: dict[str, list] = {}
+        for name, content in sections(case.params, told):
+            known.setdefault(name, []).append(content)
+        for name, content in leaves(node.record.get("params", {})):
+            if content is not None and name in known and content not in known[name]:  # None: a default that params.yaml leaves out
+                yield Problem("FAIL", node.path, f"stale: the record of {node.producer} says {name} = {short(content)}, params.yaml says "
+                              f"{' or '.join(sorted({short(value) for value in known[name]}))}; {REPRO}", node.producer)
+
+
+def sections(params: dict, keys: dict) -> Iterator[tuple[str, Any]]:
+    """The leaves of those parts of params.yaml that a stage declares; of all of it where no lock says."""
+    for key in keys:
+        yield from leaves({key.rpartition(".")[2]: dig(params, key)})
+    yield from () if keys else leaves(params)
+
+
+def leaves(content: dict) -> Iterator[tuple[str, Any]]:
+    """(name, value) of everything in nested mappings that is no mapping."""
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from leaves(value)
+        else:
+            yield str(name), value
+
+
+def dig(params: Any, key: str) -> Any:
+    """The value at a dotted key, None where there is none."""
+    for part in key.split("."):
+        params = params.get(part) if isinstance(params, dict) else None
+    return params
+
+
+def short(content: Any) -> str:
+    """A value in at most 80 characters."""
+    text = json.dumps(content, sort_keys=True, default=str)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def code(case: Case) -> Iterator[Problem]:
+    """The code that made the number is the tree's: no declared file changed, gone or new; the digest is that of its list."""
+    for node in case.chain.nodes:
+        then = node.record.get("code", {}).get("files", {})
+        now = {path: case.bytes.sha256(path) for path in then}
+        differing = [f"{path} ({'changed' if now[path] else 'gone'})" for path in sorted(then) if now[path] != then[path]]
+        entry = case.locks.producer(node.homes[0])
+        declared = [case.root / path for path in (entry.deps if entry else ()) if path.startswith("stages/")]
+        present = {path.relative_to(case.root).as_posix() for path in records.files_in(path for path in declared if path.exists())}
+        differing += [f"{path} (new)" for path in sorted(present - then.keys())] if then else []
+        if differing:
+            yield case.fails(node.path, f"the code of {node.producer} is not what it ran with: {', '.join(differing)}; {REPRO}")
+        if then and hashlib.sha256(json.dumps(then, sort_keys=True).encode()).hexdigest() != node.record["code"].get("digest"):
+            yield case.fails(node.path, "the record's code digest is not that of its list of files")
+
+
+def environments(case: Case) -> Iterator[Problem]:
+    """The libraries of this environment are those the stages ran with."""
+    constraints = case.bytes.sha256("constraints.txt")
+    now = records.environment() | {"constraints": constraints}
+    for node in case.chain.nodes:
+        if node.error:
+            continue
+        then = node.record["environment"]
+        differing = [f"{key} {then.get(key)} -> {now.get(key)}" for key in ("python", "machine", "system") if then.get(key) != now.get(key)]
+        before, after = then.get("libraries") or {}, now["libraries"]
+        differing += [f"{name} {before.get(name)} -> {after.get(name)}" for name in sorted(before.keys() | after.keys())
+                      if before.get(name) != after.get(name)]
+        if then.get("constraints") != constraints:
+            differing.append("constraints.txt has changed")
+        if differing:
+            yield Problem("INCONCLUSIVE", node.path, f"{node.producer} ran in another environment: {', '.join(differing)}", node.producer)
+
+
+def locked(case: Case) -> Iterator[Problem]:
+    """dvc.lock knows every stage of the chain, its entries meet, and the files kept in git have the bytes it names."""
+    for error in case.locks.errors:
+        yield Problem("FAIL", error.where or "dvc.lock", " ".join(str(error).split()))
+    for node in case.chain.nodes:
+        entry = case.locks.producer(node.homes[0])
+        if entry is None:
+            yield Problem("INCONCLUSIVE", node.homes[0], f"no dvc.lock names the stage that made it; {REPRO}", node.producer)
+            continue
+        for path, md5 in entry.deps.items():
+            source = case.locks.producer(path)
+            if source and source.outs.get(path, md5) != md5 and case.chain.wanted(path):
+                yield case.fails(path, f"stale: {entry.name} read {md5[:12]}, {source.name} has since made {source.outs[path][:12]}; {REPRO}")
+        for path in (node.path, *node.homes):
+            found = case.bytes.md5(path) if path in case.chain.files else None
+            if found and found != entry.outs.get(path, found):
+                yield case.fails(path, f"its MD5 is {found[:12]}, {entry.lock} says {entry.outs[path][:12]}: edited by hand?", broken=True)
+
+
+def committed(case: Case) -> Iterator[Problem]:
+    """The cone's files are those of the commit: records, results, code and the locks' entries."""
+    chain = case.chain
+    small = {case.metric.table} | {path for node in chain.nodes for path in (node.path, *node.homes) if path in chain.files}
+    small |= {path for node in chain.nodes for path in node.record.get("code", {}).get("files", {})}
+    case.commit = history.look(case.root, case.metric.table, sorted(path for path in small if path.startswith(("data/", "reports/", "stages/"))))
+    if case.commit is None:
+        yield Problem("INCONCLUSIVE", ".", "git names no commit here: the number cannot be tied to one")
+        return
+    for path in case.commit.dirty:
+        yield case.fails(path, "it differs from the commit (git: edited or not committed)")
+    for lock in sorted({entry.lock for entry in map(case.locks.producer, chain.files) if entry}):
+        text = history.at_head(case.root, lock)
+        if text is None:
+            yield Problem("FAIL", lock, "it is not committed")
+        elif text != (case.root / lock).read_text(encoding="utf-8"):
+            before = {entry.name: entry for entry in read_lock(lock, read_text(text, lock), case.locks.declared[lock])}
+            mine = {entry.name: entry for entry in map(case.locks.producer, chain.files) if entry and entry.lock == lock}
+            for name in sorted(name for name in mine if mine[name] != before.get(name)):
+                yield Problem("FAIL", lock, f"its entry {name} differs from the commit", mine[name].cmd)
+
+
+def sources(case: Case) -> Iterator[Problem]:
+    """The raw files are those that the manifest lists and that params.yaml pins."""
+    for node in case.chain.nodes:
+        if node.stage != "acquire" or node.error:
+            continue
+        manifest, dataset = f"{node.homes[0]}/manifest.json", Path(node.homes[0]).name
+        listed = manifest_of(case.root / manifest)
+        pinned = dig(case.params, f"datasets.{dataset}.files") or {}
+        for path in sorted(path for path in case.chain.files if node.owns(path) and path != manifest):
+            name, described = path.removeprefix(node.homes[0] + "/"), case.described(path) or {}
+            pin = (pinned.get(name) or {}).get("sha256")
+            if listed is not None and (listed.get(name) or {}).get("sha256") != described.get("sha256"):
+                yield Problem("FAIL", manifest, f"it does not list {name} with the recorded SHA-256", node.producer)
+            if pin and pin != described.get("sha256"):
+                yield Problem("FAIL", path, f"params.yaml pins {pin[:12]}, recorded is {str(described.get('sha256'))[:12]}", node.producer)
+
+
+def manifest_of(file: Path) -> dict | None:
+    """The files a raw manifest lists; None where it is missing or no manifest (presence and disk say so)."""
+    try:
+        return read_json(file)["files"]
+    except (DataError, KeyError, TypeError):
+        return None
+
+
+def read_params(root: Path) -> dict:
+    """params.yaml as plain data."""
+    return read_data(root / "params.yaml")
+
+
+ALL = (opened, value, links, names, presence, parameters, code, environments, locked, committed, sources)

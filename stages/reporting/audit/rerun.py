@@ -1,0 +1,143 @@
+"""The number made again: from the checkpoint (--verify eval), and the checkpoint from the data (--verify train).
+
+On the machine and libraries that made it a number comes out to the last bit. Elsewhere float32 sums are rounded in another
+order; how much that moves a number is measured by repeating the evaluation with another thread count, ten times which (and at
+least ROUNDING of the number) is the tolerance. Retrained weights must be the recorded bits, or lie nearer to them than a tenth
+of the distance between the arm's seeds: rounding grows in training, but does not make another run of it.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from stages import params
+from stages.errors import TradewindError
+from stages.reporting import tabulate
+from stages.reporting.audit.chain import SEED, pick
+from stages.reporting.audit.checks import Case
+from stages.reporting.audit.finding import Finding, Problem
+
+ROUNDING = 1e-6  # relative; float32 resolves 6e-8, and a metric averages thousands of such errors
+NEAR = 0.1  # of the distance between two seeds' weights
+
+
+def evaluation(case: Case, found: Finding) -> Iterator[Problem]:
+    """The metric recomputed from the recorded checkpoints."""
+    runs = {cell: case.root / case.metric.folder / "runs" / case.metric.dataset / cell for cell in case.chain.cells}
+    yield from compared(case, found, runs, "evaluating the checkpoint")
+
+
+def compared(case: Case, found: Finding, runs: dict[str, Path], what: str) -> Iterator[Problem]:
+    """The published number against the same number from these run folders."""
+    if device_of(case) != "cpu" and not Path("/dev/nvidiactl").exists():
+        yield Problem("INCONCLUSIVE", case.metric.table, f"it was evaluated on {device_of(case)}, which is not here")
+        return
+    try:
+        again = recomputed(case, runs)
+        if again == case.value:
+            found.notes.append(f"{what} gives the published number to the last bit")
+            return
+        other = recomputed(case, runs, more_threads=1)
+    except TradewindError as error:
+        yield Problem(blame(found), case.metric.table, f"{what} failed: {' '.join(str(error).split())}")
+        return
+    first, second, told = (float(value.get("value", value.get("mean"))) for value in (again, other, case.value))
+    tolerance = max(ROUNDING * abs(told), 10 * abs(first - second))
+    text = f"{what} gives {first!r}, published is {told!r}; difference {abs(first - told):.3g}, tolerance {tolerance:.3g}"
+    if abs(first - told) <= tolerance:
+        found.notes.append(text)
+    else:
+        yield Problem(blame(found), case.metric.table, text, case.producer(case.metric.table))
+
+
+def recomputed(case: Case, runs: dict[str, Path], more_threads: int = 0) -> dict:
+    """The metric's entry from checkpoints; an arm's is made from its cells as the table makes it."""
+    from stages.evaluation import evaluate  # brings torch, which no other depth needs
+
+    everything = params.load(case.root / "params.yaml")
+    wanted, protocol = everything.profiles[case.metric.profile].evaluation, everything.training
+    settings = evaluate.Settings(wanted.leads_min, wanted.bootstrap, protocol.seed, protocol.threads + more_threads, device_of(case))
+    prepared = case.root / "data" / case.metric.profile / "prepared" / case.metric.dataset
+    cells = {f"{case.metric.dataset}/{name}": evaluate.cell(run, prepared, settings) for name, run in runs.items()}
+    return pick(cells.get(case.metric.key) or tabulate.over_seeds(cells)[case.metric.key], case.metric)
+
+
+def device_of(case: Case) -> str:
+    """The device the evaluation ran on, by its record."""
+    devices = [node.record["environment"].get("device") for node in case.chain.nodes if node.stage == "evaluate" and not node.error]
+    return devices[0] if devices and devices[0] else "cpu"
+
+
+def blame(found: Finding) -> str:
+    """A difference under other libraries proves nothing; under the recorded ones it fails the number."""
+    return "INCONCLUSIVE" if found.problems else "FAIL"
+
+
+def training(case: Case, found: Finding) -> Iterator[Problem]:
+    """Every cell of the metric trained again in a folder of its own, its weights and its metric compared."""
+    with tempfile.TemporaryDirectory(prefix="audit-") as name:
+        project, runs = Path(name), {}
+        furnish(project, case)
+        for cell in case.chain.cells:
+            home = f"{case.metric.folder}/runs/{case.metric.dataset}/{cell}"
+            failure = trained(case, project, home)
+            if failure:
+                yield failure
+                return
+            runs[cell] = project / home
+            yield from nearness(case, found, cell, project / home)
+        yield from compared(case, found, runs, "training again and evaluating")
+
+
+def furnish(project: Path, case: Case) -> None:
+    """A temporary project: links to code, settings and prepared data; whatever training writes stays in it."""
+    for name in ("stages", "params.yaml", "constraints.txt", f"data/{case.metric.profile}/prepared"):
+        if (case.root / name).exists():
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).symlink_to((case.root / name).resolve())
+
+
+def trained(case: Case, project: Path, home: str) -> Problem | None:
+    """Run the stage's own command (from dvc.lock) in the temporary project; what went wrong, if anything did."""
+    entry = case.locks.producer(home)
+    words = shlex.split(entry.cmd) if entry else []
+    if words[:4] != ["exec", "python", "-m", "stages.training"]:
+        return Problem("INCONCLUSIVE", home, "dvc.lock names no training command for it", entry.cmd if entry else "")
+    environment = {key: value for key, value in os.environ.items() if key != "FAULT"}
+    done = subprocess.run([sys.executable, *words[2:]], cwd=project, env=environment, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode or not (project / home / "weights.safetensors").exists():
+        return Problem("INCONCLUSIVE", home, f"training it again failed with exit code {done.returncode}", entry.cmd)
+    return None
+
+
+def nearness(case: Case, found: Finding, cell: str, run: Path) -> Iterator[Problem]:
+    """Retrained weights against the recorded ones: the same bits, or within a tenth of the distance between two seeds."""
+    recorded = case.root / case.metric.folder / "runs" / case.metric.dataset
+    old, new = (folder / "weights.safetensors" for folder in (recorded / cell, run))
+    if old.read_bytes() == new.read_bytes():
+        found.notes.append(f"training {cell} again gives the recorded weights to the last bit")
+        return
+    arm = [folder for folder in sorted(recorded.iterdir()) if SEED.sub("", folder.name) == SEED.sub("", cell) and folder.name != cell]
+    scale = min((distance(old, folder / "weights.safetensors") for folder in arm), default=0.0)
+    moved = distance(old, new)
+    text = f"training {cell} again gives other weights: distance {moved:.3g}, to the nearest other seed {scale:.3g}"
+    if moved <= NEAR * scale:
+        found.notes.append(text)
+    else:
+        yield Problem(blame(found), old.relative_to(case.root).as_posix(), text, case.producer(old.relative_to(case.root).as_posix()))
+
+
+def distance(left: Path, right: Path) -> float:
+    """Euclidean distance of two checkpoints' weights; infinite where their tensors do not correspond."""
+    from safetensors.numpy import load_file
+
+    a, b = load_file(left), load_file(right)
+    if {name: x.shape for name, x in a.items()} != {name: x.shape for name, x in b.items()}:
+        return float("inf")
+    return float(np.sqrt(sum(np.sum((a[name].astype(np.float64) - b[name]) ** 2) for name in a)))

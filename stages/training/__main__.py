@@ -1,0 +1,107 @@
+"""`python -m stages.training EXPERIMENT PROFILE DATASET MODEL [--arm A] [--size S] [--seed N]`: fit one cell.
+
+Reads data/PROFILE/prepared/DATASET; writes reports/EXPERIMENT/PROFILE/runs/DATASET/CELL/{weights.safetensors, history.json}
+and its record.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from stages import files, params, records, seeds
+from stages.errors import DataError, InputError, TradewindError
+from stages.models import store
+from stages.models.fields import build
+from stages.preparation.pairs import Pairs
+from stages.training import cells
+from stages.training.checkpoint import Checkpoints
+from stages.training.fit import device, fit
+from stages.training.loop import Settings
+
+EXPERIMENTS = ("wind_nowcast",)
+
+
+def code_of(model: str) -> tuple[str, ...]:
+    """The code that a cell of this model rests on: its own file, not those of its siblings (the code deps of its DVC stage)."""
+    return ("stages/batches.py", "stages/models/layers", "stages/models/store.py", f"stages/models/fields/{model}.py", "stages/neighbours/linear.py",
+            "stages/preparation/pairs.py", "stages/preparation/slices.py", "stages/seeds.py", "stages/training")
+
+
+def parsed(argv: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m stages.training", description="Fit one cell of an experiment.")
+    for name in ("experiment", "profile", "dataset", "model"):
+        parser.add_argument(name)
+    parser.add_argument("--arm", default=cells.PLAIN)
+    parser.add_argument("--size", default=cells.NONE)
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args(argv)
+
+
+def run(options: argparse.Namespace, parameters: params.Params) -> None:
+    """Check the names, fit, write. Every mistake of the user's is told before any work."""
+    for what, name, known in (("experiment", options.experiment, EXPERIMENTS), ("profile", options.profile, parameters.profiles)):
+        if name not in known:
+            raise InputError(f"unknown {what}", found=repr(name), expected=params.nearest(name, known).lstrip("; "))
+    profile = parameters.profiles[options.profile]
+    if options.dataset not in profile.wind:
+        raise InputError("the profile has no such prepared data set", found=repr(options.dataset), where=f"profiles.{profile.profile}.wind",
+                         expected=params.nearest(options.dataset, profile.wind).lstrip("; "))
+    cell = cells.Cell(options.model, options.arm, options.size, options.seed)
+    arguments = cells.arguments(cell, parameters)
+    if not 0 <= cell.seed < 2**31:
+        raise InputError("the seed is out of range", found=str(cell.seed), expected="0 to 2147483647")
+    where, threads = device(), parameters.training.threads
+    torch.set_num_threads(threads)
+    prepared = Path("data", options.profile, "prepared", options.dataset)
+    folder = Path("reports", options.experiment, options.profile, "runs", options.dataset, cell.name)
+    with files.guard(folder.as_posix()), records.timed("training", f"{options.profile}/{options.dataset}/{cell.name}"):
+        train(cell, arguments, parameters, profile, prepared, folder, where)
+
+
+def train(cell: cells.Cell, arguments: dict, parameters: params.Params, profile: params.Profile, prepared: Path, folder: Path,
+          where: torch.device) -> None:
+    """Fit one cell and write its folder."""
+    pairs = Pairs.open(prepared)
+    seeds.everything(cell.seed)
+    model = build(cell.model, arguments)
+    protocol, budget = parameters.training, profile.training
+    settings = Settings(steps=budget.steps, validate_every=budget.validate_every, patience=budget.patience, precision=budget.precision,
+                        learning_rate=getattr(model, "learning_rate", protocol.learning_rate), clip=protocol.clip, seed=cell.seed)
+    used = {"model": cell.model, "arm": cell.arm, "size": cell.size, "arguments": arguments,
+            "budget": budget.model_dump(mode="json"), "protocol": protocol.model_dump(mode="json")}
+    inputs = {path.as_posix(): records.describe(path) for path in records.files_in([prepared])}
+    environment = records.environment(str(where), protocol.threads)
+    checkpoints = Checkpoints.of("training", used, cell.seed, records.code_digest(code_of(cell.model)), inputs, environment)
+    history = fit(model, pairs, settings, checkpoints, where)
+    metadata = {"model": cell.model, "arm": cell.arm, "size": cell.size, "seed": cell.seed, "arguments": arguments,
+                "x_dim": 3, "i_dim": 2, "o_dim": 2, "dataset": prepared.name, "profile": profile.profile,
+                "prepared": {key: pairs.meta[key] for key in ("scaler", "slice_s", "lead_s", "area") if key in pairs.meta}}
+    with files.atomic_folder(folder) as temporary:
+        (temporary / "weights.safetensors").write_bytes(store.dump(model, metadata))
+        files.write_json(temporary / "history.json", history)
+        record = records.make("train", f"{profile.profile}/{prepared.name}/{cell.name}", inputs=[prepared],
+                              outputs=records.outputs_of(temporary, folder), params=used, code=code_of(cell.model), seed=cell.seed, device=str(where),
+                              threads=protocol.threads)
+    files.fault("before_record")
+    files.write_json(records.location("train", profile.profile, prepared.name, experiment=folder.parts[1], cell=cell.name), record)
+    checkpoints.clear()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit code of the command."""
+    try:
+        run(parsed(argv), params.load())
+    except TradewindError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

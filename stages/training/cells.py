@@ -1,0 +1,49 @@
+"""A cell: one model, arm, size and seed; its name is its folder's name (design section 3).
+
+Models that come in one form only (arm "plain", no sizes) are named by the model: `knn`; others `msa-shared-5k-s0`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from stages.errors import InputError
+from stages.params import Params, nearest
+
+PLAIN, NONE = "plain", "none"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is trained."""
+
+    model: str
+    arm: str = PLAIN
+    size: str = NONE
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.model if (self.arm, self.size) == (PLAIN, NONE) else f"{self.model}-{self.arm}-{self.size}-s{self.seed}"
+
+
+def parse(name: str) -> Cell:
+    """The cell of a folder's name. InputError when it is none."""
+    form = re.fullmatch(r"([a-z0-9_]+)(?:-([a-z0-9_]+)-([a-z0-9_]+)-s(\d+))?", name)
+    if not form:
+        raise InputError("not the name of a cell", found=repr(name), expected="MODEL or MODEL-ARM-SIZE-sSEED, as in msa-shared-5k-s0")
+    model, arm, size, seed = form.groups()
+    return Cell(model) if arm is None else Cell(model, arm, size, int(seed))
+
+
+def arguments(cell: Cell, params: Params) -> dict[str, Any]:
+    """The arm's and the size's arguments of a cell, from params.yaml. InputError with the nearest name for an unknown one."""
+    def entry(what: str, name: str, known: dict) -> Any:
+        if name not in known:
+            raise InputError(f"unknown {what}", found=repr(name), expected=nearest(name, known).lstrip("; "), remedy="see models in params.yaml")
+        return known[name]
+    model = entry("model", cell.model, params.models)
+    arm = entry(f"arm of {cell.model}", cell.arm, model.arms)
+    size = entry(f"size of {cell.model}", cell.size, model.sizes or {NONE: {}})
+    return {**arm, **size}

@@ -1,0 +1,196 @@
+"""The gradient loop: the thesis' protocol (reference code, section C). One pair of slices a step, Adam, gradient norm clipped at 4.
+
+Loss: RMSE in knots over the targets and both components of one slice (errata C.5); for a Gaussian head the mean negative
+log-likelihood in standardised units. Every `validate_every` steps all validation slices are predicted: the mean of the
+per-slice losses selects the weights, as in the documents; the RMSE over all points stands beside it. A checkpoint follows each
+validation; between two of them nothing else is needed, because order and arithmetic repeat exactly.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from stages.batches import Batch, Prediction
+from stages.errors import DataError, DivergedError
+from stages.files import fault
+from stages.training.checkpoint import Checkpoints
+from stages.training.data import Data, order
+
+LEAST = 1e-12  # kn^2: below this an error has no gradient, instead of one that is not a number
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The budget and the protocol of one run."""
+
+    steps: int
+    validate_every: int
+    patience: int  # validations without improvement before the run stops
+    learning_rate: float
+    clip: float
+    seed: int
+    precision: str = "float32"  # "bfloat16" is used on CUDA only
+
+
+@dataclass
+class Progress:
+    """Where a run stands; all of it is saved with a checkpoint."""
+
+    step: int = 0
+    best: float | None = None  # least validation loss so far
+    best_step: int = 0
+    train: list[dict[str, float]] = field(default_factory=list)
+    val: list[dict[str, float]] = field(default_factory=list)
+
+    def stale(self) -> int:
+        """Validations since the best one."""
+        return sum(entry["step"] > self.best_step for entry in self.val)
+
+
+def square_kn2(mean: Tensor, batch: Batch, unit_kn: Tensor) -> Tensor:
+    """Mean squared error over real targets and components, kn^2; `mean` (B T O) is standardised."""
+    square = ((mean - batch.target_y) * unit_kn).square() * batch.target_mask[..., None]
+    return square.sum() / (batch.target_mask.sum() * square.shape[-1])
+
+
+def loss_of(prediction: Prediction, batch: Batch, unit_kn: Tensor) -> Tensor:
+    """RMSE in knots, or with a scale the mean negative log-likelihood of a component in standardised units."""
+    if prediction.scale is None:
+        return square_kn2(prediction.mean, batch, unit_kn).clamp_min(LEAST).sqrt()
+    z = (batch.target_y - prediction.mean) / prediction.scale
+    each = (0.5 * z.square() + prediction.scale.log() + 0.5 * math.log(2 * math.pi)) * batch.target_mask[..., None]
+    return each.sum() / (batch.target_mask.sum() * z.shape[-1])
+
+
+@torch.no_grad()
+def validate(model: nn.Module, data: Data, unit_kn: Tensor) -> dict[str, float]:
+    """loss = mean of the per-slice losses, rmse_batch_mean_kn, rmse_component_kn (all points), over the validation slices."""
+    model.eval()
+    losses, means, squares, points = [], [], 0.0, 0
+    for slice in data.slices("val"):
+        batch = data.batch(slice)
+        prediction = model(batch)
+        square, count = float(square_kn2(prediction.mean, batch, unit_kn)), batch.target_x.shape[1]
+        losses.append(float(loss_of(prediction, batch, unit_kn)))
+        means.append(math.sqrt(square))
+        squares, points = squares + square * count, points + count
+    model.train()
+    return {"loss": sum(losses) / len(losses), "rmse_batch_mean_kn": sum(means) / len(means),
+            "rmse_component_kn": math.sqrt(squares / points)}
+
+
+class Loop:
+    """One run: a model, its optimizer, and where it stands."""
+
+    def __init__(self, model: nn.Module, data: Data, settings: Settings, checkpoints: Checkpoints):
+        self.model, self.data, self.settings, self.checkpoints = model, data, settings, checkpoints
+        self.parameters = list(model.parameters())
+        self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate, fused=True)
+        self.unit_kn = data.unit_kn()
+        self.progress = Progress()
+        self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
+        self.slices = data.slices("train")
+        if not self.slices or not data.slices("val"):
+            raise DataError("nothing to train or to validate on", found=f"{len(self.slices)} training slices, "
+                            f"{len(data.slices('val'))} validation slices", remedy="widen the split's intervals in params.yaml")
+        bfloat16 = settings.precision == "bfloat16" and data.device.type == "cuda"
+        self.precision = torch.autocast("cuda", torch.bfloat16) if bfloat16 else nullcontext()
+
+    def run(self) -> dict[str, Any]:
+        """Train to the end of the budget or of patience; the model then holds the best weights. Returns the history."""
+        self._resume()
+        settings, progress, recent = self.settings, self.progress, []
+        self.model.train()
+        bar = tqdm(self._slices(), total=settings.steps, initial=progress.step, disable=None, unit="step")
+        for slice in bar:
+            recent.append(self._step(slice))
+            progress.step += 1
+            fault("step")
+            if progress.step % settings.validate_every == 0 or progress.step == settings.steps:
+                self._validate(sum(recent) / len(recent))
+                bar.set_postfix(best=f"{progress.best:.4g}", at=progress.best_step)
+                recent = []
+        self.model.load_state_dict(self.best)
+        self.model.eval()
+        return self._history("stopped early" if progress.step < settings.steps else "completed")
+
+    def _slices(self) -> Iterator[int]:
+        """The slice of every step that is left, until patience ends."""
+        epoch, slices = -1, ()
+        while self.progress.step < self.settings.steps and self.progress.stale() < self.settings.patience:
+            now, position = divmod(self.progress.step, len(self.slices))
+            if now != epoch:
+                epoch, slices = now, order(self.slices, self.settings.seed, now)
+            yield int(slices[position])
+
+    def _step(self, slice: int) -> float:
+        batch = self.data.batch(slice)
+        with self.precision:
+            prediction = self.model(batch)
+        loss = loss_of(prediction, batch, self.unit_kn)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.parameters, self.settings.clip)
+        value = float(loss.detach())
+        if not math.isfinite(value) or not torch.isfinite(norm):  # stop before the weights are touched
+            self._diverged(f"loss {value:.6g}, gradient norm {float(norm):.6g}", f"step {self.progress.step + 1}, slice {slice}")
+        self.optimizer.step()
+        return value
+
+    def _validate(self, train_loss: float) -> None:
+        progress = self.progress
+        with self.precision:
+            found = validate(self.model, self.data, self.unit_kn)
+        if not all(map(math.isfinite, found.values())):
+            self._diverged(f"validation {found}", f"step {progress.step}")
+        progress.train.append({"step": progress.step, "loss": train_loss})
+        progress.val.append({"step": progress.step, **found})
+        if progress.best is None or found["loss"] < progress.best:
+            progress.best, progress.best_step = found["loss"], progress.step
+            self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        self.checkpoints.save(progress.step, self._state(), asdict(progress))
+
+    def _diverged(self, found: str, where: str) -> None:
+        self.checkpoints.tell(self._history("diverged") | {"found": found, "where": where})
+        kept = f"the last good checkpoint (step {self.progress.val[-1]['step']}) is kept" if self.progress.val else "there was no checkpoint yet"
+        raise DivergedError("training diverged", where=where, expected="finite numbers", found=found,
+                            remedy=f"look at that slice, or lower training.learning_rate; {kept} in {self.checkpoints.folder}")
+
+    def _history(self, status: str) -> dict[str, Any]:
+        progress = self.progress
+        return {"status": status, "steps": progress.step, "best_step": progress.best_step, "best_loss": progress.best,
+                "train": progress.train, "val": progress.val}
+
+    def _state(self) -> dict[str, Tensor]:
+        """Every tensor that the next step depends on; Adam's moments are zero before a parameter's first step."""
+        state = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        state |= {f"best.{name}": value for name, value in self.best.items()}
+        for index, parameter in enumerate(self.parameters):
+            known = self.optimizer.state.get(parameter) or {
+                "step": torch.zeros(()), "exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)}
+            state |= {f"adam.{index}.{name}": known[name] for name in ("step", "exp_avg", "exp_avg_sq")}
+        state["random.cpu"] = torch.get_rng_state()
+        if self.data.device.type == "cuda":
+            state["random.cuda"] = torch.cuda.get_rng_state(self.data.device)
+        return state
+
+    def _resume(self) -> None:
+        found = self.checkpoints.latest(self._state())
+        if found is None:
+            return
+        tensors, facts = found
+        part = lambda prefix: {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}  # noqa: E731
+        self.model.load_state_dict(part("model."))
+        self.best = {name: value.to(self.data.device) for name, value in part("best.").items()}
+        adam = {index: part(f"adam.{index}.") for index in range(len(self.parameters))}
+        self.optimizer.load_state_dict({"state": adam, "param_groups": self.optimizer.state_dict()["param_groups"]})
+        torch.set_rng_state(tensors["random.cpu"])
+        if "random.cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["random.cuda"], self.data.device)
+        self.progress = Progress(**facts)

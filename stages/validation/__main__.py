@@ -1,0 +1,33 @@
+"""`python -m stages.validation PROFILE DATASET`: judge data/P/raw/D and data/P/decoded/D, write data/P/validated/D.json.
+
+Exit 0: the gate is open. 1: a critical rule failed, or the data are damaged. 2: a mistake in the call. 70: GX itself failed.
+"""
+
+import sys
+
+from stages import params
+from stages.errors import InputError, ParamsError, TradewindError
+
+
+def main(arguments: list[str]) -> int:
+    """Parse, load the parameters, validate."""
+    try:
+        if len(arguments) != 2:
+            raise InputError("two arguments are needed", expected="python -m stages.validation PROFILE DATASET", found=" ".join(arguments))
+        settings = params.load()
+        name, dataset = arguments
+        if name not in settings.profiles:
+            raise ParamsError(f"unknown profile {name!r}{params.nearest(name, settings.profiles)}")
+        profile = settings.profiles[name]
+        if dataset not in profile.datasets:
+            raise ParamsError(f"unknown data set {dataset!r} in profile {name!r}{params.nearest(dataset, profile.datasets)}")
+        from stages.validation import validate  # Great Expectations takes seconds to import: mistakes are told before
+        validate.run(profile, dataset)
+    except TradewindError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

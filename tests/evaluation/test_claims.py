@@ -1,0 +1,176 @@
+"""Claims: verdicts on tables made by hand whose answer is known, and on intervals that a plain bootstrap must agree with."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from stages import files
+from stages.errors import DataError
+from stages.evaluation import claims
+from stages.evaluation.metrics import KN
+
+ALL = {"day_average": 12.0, "hour_average": 10.0, "knn": 8.0, "kernel": 6.0}
+
+
+def made(home, rmse, leads=None, distances=None, hulls=None, slices=40, jitter=0.02, seed=0):
+    """An evaluation folder: cell -> RMSE in kn; leads and distances: cell -> {bin: RMSE}; every slice holds 50 points.
+
+    Slices differ in difficulty by a common factor (easy and hard minutes), and by `jitter` from model to model.
+    """
+    rng = np.random.default_rng(seed)
+    hard = rng.lognormal(0, 0.6, slices)
+    folder = home / "evaluated/toy"
+    folder.mkdir(parents=True)
+    rows = []
+    for cell in rmse:
+        groups = {"all": {"all": rmse[cell]}, "lead": (leads or {}).get(cell, {}), "distance": (distances or {}).get(cell, {})}
+        for by, bins in groups.items():
+            for name, value in bins.items():
+                square = (value * KN) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
+                rows += [(cell, by, name, s, 50, float(e)) for s, e in enumerate(square)]
+    pl.DataFrame(rows, orient="row", schema={"cell": pl.String, "by": pl.String, "bin": pl.String, "slice": pl.Int32, "n": pl.Int32,
+                                             "squared_error_m2_s2": pl.Float64}).write_parquet(folder / "slices.parquet")
+    shares = {cell: (hulls or {}).get(cell, (0.0, 0.0, 0.0)) for cell in rmse}
+    files.write_json(folder / "metrics.json", {"cells": {
+        cell: {"slices": slices, "metrics": {"hull_share": dict(zip(("value", "low", "high"), share, strict=True))}}
+        for cell, share in shares.items()}})
+    return home
+
+
+def entry(home, name):
+    found = [claim for claim in claims.check(home) if claim["id"] == name]
+    assert len(found) == 1
+    assert set(found[0]) == {"id", "dataset", "text", "source", "verdict", "compared", "seeds", "slices", "interval", "why"}
+    json.dumps(found[0], allow_nan=False)
+    return found[0]
+
+
+def test_every_claim_once_for_each_data_set(tmp_path):
+    made(tmp_path, ALL)
+    (tmp_path / "evaluated/toy").rename(tmp_path / "evaluated/b")
+    made(tmp_path, ALL)
+    expected = [(i, d) for i in ("W-1", "I-1", "I-5", "I-10", "I-12") for d in ("b", "toy")]
+    assert [(c["id"], c["dataset"]) for c in claims.check(tmp_path)] == expected
+
+
+def test_w1_waits_for_its_learned_scales_by_name(tmp_path):
+    got = entry(made(tmp_path, ALL), "W-1")
+    assert got["verdict"] == "undecided" and "no trained gka" in got["why"]
+    reached = {name: part["verdict"] for name, part in got["compared"].items()}
+    assert reached.pop("gka < kernel") == "undecided" and set(reached.values()) == {"holds"} and len(reached) == 5
+    assert got["compared"]["kernel < knn"]["difference_kn"] == pytest.approx(2.0, rel=0.1)
+
+
+def test_w1_holds_with_all_models(tmp_path):
+    got = entry(made(tmp_path, ALL | {"gka-plain-5k-s0": 5.0, "gka-plain-5k-s1": 5.1}), "W-1")
+    assert got["verdict"] == "holds" and got["interval"][0] > 0 and got["seeds"] == 2
+
+
+def test_w1_fails_when_a_reached_part_fails(tmp_path):
+    got = entry(made(tmp_path, ALL | {"kernel": 9.0}), "W-1")
+    assert got["verdict"] == "fails" and got["why"].startswith("kernel < knn") and got["interval"][1] < 0
+
+
+def test_w1_is_undecided_between_equals(tmp_path):
+    got = entry(made(tmp_path, ALL | {"kernel": 8.0, "gka-plain-5k-s0": 5.0}, jitter=0.4), "W-1")
+    assert got["compared"]["kernel < knn"]["verdict"] == got["verdict"] == "undecided"
+    low, high = got["compared"]["kernel < knn"]["interval"]
+    assert low <= 0 <= high
+
+
+def test_i1_names_what_is_missing_and_follows_the_order(tmp_path):
+    got = entry(made(tmp_path / "a", ALL | {"msa-shared-5k-s0": 5.0}), "I-1")
+    assert got["verdict"] == "undecided" and all(name in got["why"] for name in ("tfs", "gen", "cnp")) and got["interval"] is None
+    models = {f"{m}-shared-5k-s{s}": v + 0.1 * s for m, v in (("msa", 5.0), ("tfs", 6.0), ("gen", 7.0), ("cnp", 8.0)) for s in (0, 1, 2)}
+    assert entry(made(tmp_path / "b", ALL | models), "I-1")["verdict"] == "holds"
+    assert entry(made(tmp_path / "c", ALL | models | {f"gen-shared-5k-s{s}": 9.0 for s in (0, 1, 2)}), "I-1")["verdict"] == "fails"
+
+
+@pytest.mark.parametrize(("kernel", "msa", "verdict"), [
+    ((5.0, 7.0, 12.0), (5.2, 6.5, 9.0), "holds"),  # keeps up, then loses
+    ((8.0, 9.0, 12.0), (5.2, 6.5, 9.0), "fails"),  # never competitive
+    ((5.0, 6.0, 8.0), (5.2, 6.5, 9.0), "fails")])  # better to the end
+def test_i5(tmp_path, kernel, msa, verdict):
+    names = ("005", "030", "120")
+    leads = {"kernel": dict(zip(names, kernel, strict=True)), "msa-shared-5k-s0": dict(zip(names, msa, strict=True))}
+    got = entry(made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}, leads=leads), "I-5")
+    assert got["verdict"] == verdict and "one lead" in got["why"] and "msa-shared-5k < kernel at 120 min" in got["compared"]
+
+
+def test_i5_needs_two_leads(tmp_path):
+    assert entry(made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}), "I-5")["verdict"] == "undecided"
+
+
+@pytest.mark.parametrize(("kernel", "msa", "verdict"), [
+    ((0, 0, 0), [(0.2, 0.1, 0.3), (0.3, 0.2, 0.4)], "holds"), ((0.05, 0.01, 0.1), [(0.2, 0.1, 0.3)], "fails"),
+    ((0, 0, 0), [(0.0, 0.0, 0.0)], "undecided"), ((1e-5, 0, 1e-4), [(0.2, 0.1, 0.3)], "fails"),
+    ((0, 0, 0), [(0.01, 0.0, 0.02)], "undecided"), ((0, 0, 0), [], "undecided")])
+def test_i10(tmp_path, kernel, msa, verdict):
+    cells = {f"msa-shared-5k-s{k}": share for k, share in enumerate(msa)}
+    got = entry(made(tmp_path, ALL | dict.fromkeys(cells, 5.0), hulls={"kernel": kernel, **cells}), "I-10")
+    assert got["verdict"] == verdict
+    if verdict == "holds":
+        assert got["interval"] == [0.1, 0.4] and got["seeds"] == 2
+        assert got["compared"]["msa-shared-5k leaves"]["hull_share"] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("far", "verdict"), [(9.0, "holds"), (5.0, "undecided"), (3.0, "fails")])
+def test_i12(tmp_path, far, verdict):
+    distances = {"msa-shared-5k-s0": {"000-005 km": 5.0, "005-010 km": 6.0, "010-020 km": far}}
+    got = entry(made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}, distances=distances, jitter=0.3), "I-12")
+    assert got["verdict"] == verdict and len(next(iter(got["compared"].values()))) == 6  # three bins, difference, interval, verdict
+
+
+def test_i12_leaves_out_bins_with_few_points_and_bears_minutes_without_some(tmp_path):
+    distances = {"msa-shared-5k-s0": {"000-005 km": 5.0, "005-010 km": 8.0, "160 km and more": 1.0}}
+    home = made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}, distances=distances)
+    file = home / "evaluated/toy/slices.parquet"
+    few, absent = (pl.col("bin") == "160 km and more") & (pl.col("slice") > 1), (pl.col("bin") == "000-005 km") & (pl.col("slice") < 15)
+    pl.read_parquet(file).filter(~few & ~absent).write_parquet(file)
+    got = entry(home, "I-12")
+    assert got["verdict"] == "holds" and list(got["compared"]) == ["msa-shared-5k at 000-005 km < at 005-010 km"] and got["slices"] == 40
+
+
+def test_pairing_decides_what_unpaired_minutes_could_not(tmp_path):
+    """Minutes differ by far more than the models do: the difference is still seen, because both are drawn alike."""
+    home = made(tmp_path, ALL | {"knn": 8.0, "kernel": 7.6}, jitter=0.01)
+    part = entry(home, "W-1")["compared"]["kernel < knn"]
+    assert part["verdict"] == "holds" and part["interval"][1] - part["interval"][0] < 0.3
+    measured = claims.Measured(home / "evaluated/toy")
+    (_, draws), = claims.errors(measured, [claims.Side("knn")])[0]
+    assert np.quantile(draws, 0.95) - np.quantile(draws, 0.05) > 1.0
+
+
+def test_resampled_errors_agree_with_a_bootstrap_written_out(tmp_path):
+    """Three seeds, 60 minutes: spread of the mean RMSE over drawn minutes (in runs) and seeds."""
+    cells = {f"msa-shared-5k-s{s}": v for s, v in enumerate((5.0, 6.0, 7.0))}
+    measured = claims.Measured(made(tmp_path, ALL | cells, slices=60) / "evaluated/toy")
+    ((value, draws),), seeds, slices = claims.errors(measured, [Side := claims.Side("msa-shared-5k")])
+    frame, _ = measured.squares(Side.arm, Side.by, Side.bins)
+    table = frame.select("e0", "e1", "e2").to_numpy()
+    rng, expected = np.random.default_rng(1), []
+    for _ in range(4000):
+        rows = np.concatenate([np.arange(s, s + 3) % 60 for s in rng.integers(60, size=20)])
+        rmse = np.sqrt(table[rows].sum(0) / (2 * 50 * 60)) / KN
+        expected.append(rmse[rng.integers(3, size=3)].mean())
+    assert (seeds, slices) == (3, 60) and value == pytest.approx((np.sqrt(table.sum(0) / 6000) / KN).mean())
+    assert draws.mean() == pytest.approx(np.mean(expected), rel=0.02) and draws.std() == pytest.approx(np.std(expected), rel=0.08)
+
+
+def test_one_minute_decides_nothing(tmp_path):
+    got = entry(made(tmp_path, ALL, slices=1), "W-1")
+    assert got["verdict"] == "undecided" and "1 test minute" in got["why"]
+
+
+def test_same_input_same_verdicts(tmp_path):
+    home = made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0})
+    assert claims.check(home) == claims.check(home)
+
+
+def test_an_evaluation_without_slices_is_an_error(tmp_path):
+    home = made(tmp_path, ALL)
+    (home / "evaluated/toy/slices.parquet").unlink()
+    with pytest.raises(DataError, match=r"no slices\.parquet"):
+        claims.check(home)

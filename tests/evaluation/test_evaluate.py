@@ -1,0 +1,259 @@
+"""Evaluation of whole cells: what is written, that it is the forecast of the checkpoint, and that it never changes."""
+
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from stages import files
+from stages.batches import Prediction
+from stages.errors import DivergedError, InputError
+from stages.evaluation import breakdown, evaluate
+from stages.preparation.pairs import Pairs
+
+SETTINGS = evaluate.Settings(leads_min=(5.0, 10.0, 20.0, 45.0, 600.0), resamples=100, seed=0)
+PREPARED, RUNS = "data/mini/prepared/toy", "reports/wind_nowcast/mini/runs/toy"
+
+
+@pytest.fixture(scope="module")
+def evaluated(airspace):
+    final = airspace / "reports/wind_nowcast/mini/evaluated/toy"
+    evaluate.evaluate(airspace / RUNS, airspace / PREPARED, final, SETTINGS)
+    return final
+
+
+@pytest.fixture(scope="module")
+def written(evaluated):
+    return files.read_json(evaluated / "metrics.json")
+
+
+def table(evaluated, cell):
+    return pl.read_parquet(evaluated / f"predictions-{cell}.parquet")
+
+
+def test_every_cell_is_there(evaluated, written):
+    cells = {"day_average", "hour_average", "kernel", "knn", "msa-gaussian-5k-s0", "msa-shared-5k-s0", "msa-shared-5k-s1"}
+    assert set(written["cells"]) == cells
+    assert {p.name for p in evaluated.iterdir()} == {"metrics.json", "slices.parquet", *(f"predictions-{cell}.parquet" for cell in cells)}
+
+
+def test_rows_without_context_are_counted(airspace, written):
+    rows = pl.read_parquet(airspace / PREPARED / "rows.parquet")
+    meta = files.read_json(airspace / PREPARED / "prepared.json")
+    inside = rows.filter((pl.col("t_s") >= meta["t0_s"] + 3660) & (pl.col("t_s") < meta["t0_s"] + 4500))
+    counted = written["rows"]
+    assert counted["test"] == len(inside) == counted["predicted"] + sum(counted["dropped"].values())
+    assert sum(counted["dropped"].values()) > 0 and counted["predicted"] == meta["rows"]["test"]
+
+
+def test_predictions_point_to_their_rows(airspace, evaluated):
+    rows = pl.read_parquet(airspace / PREPARED / "rows.parquet")
+    got = table(evaluated, "msa-shared-5k-s0")
+    shared = ["slice", "file", "record", "flight", "t_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s", "u_true_m_s", "v_true_m_s"]
+    assert got.select(shared).equals(rows[got["row"].to_numpy()].select(shared)) and got["row"].is_sorted() and got["row"].is_unique().all()
+
+
+def test_hour_average_from_the_rows(airspace, evaluated, written):
+    """The mean of all measurements of the hour that ended ten minutes before each minute, with polars alone."""
+    rows = pl.read_parquet(airspace / PREPARED / "rows.parquet").with_columns(pl.col("u_m_s", "v_m_s").cast(pl.Float64))
+    t0 = files.read_json(airspace / PREPARED / "prepared.json")["t0_s"]
+    squares = []
+    for (j,), here in table(evaluated, "hour_average").group_by("slice"):
+        end = t0 + 60 * j - 600
+        mean = rows.filter((pl.col("t_s") >= end - 3600) & (pl.col("t_s") < end)).select("u_m_s", "v_m_s").mean().row(0)
+        for name, expected in zip(("u_pred_m_s", "v_pred_m_s"), mean, strict=True):
+            assert here[name].to_numpy() == pytest.approx(expected, abs=1e-4)
+        squares += list((here["u_m_s"] - mean[0]) ** 2) + list((here["v_m_s"] - mean[1]) ** 2)
+    value = written["cells"]["hour_average"]["metrics"]["rmse_component_m_s"]["value"]
+    assert value == pytest.approx(math.sqrt(np.mean(squares)), rel=1e-5)
+
+
+def test_the_table_follows_from_the_predictions(evaluated, written):
+    for cell, entry in written["cells"].items():
+        got = table(evaluated, cell)
+        error = got.select(pl.col("u_pred_m_s") - pl.col("u_m_s"), pl.col("v_pred_m_s") - pl.col("v_m_s")).to_numpy()
+        metric = entry["metrics"]["rmse_vector_m_s"]
+        assert metric["value"] == pytest.approx(math.sqrt((error**2).sum(1).mean()), rel=1e-5) and metric["n"] == len(got)
+        assert metric["low"] < metric["value"] < metric["high"] and entry["slices"] == got["slice"].n_unique()
+        off_truth = got.select(pl.col("u_m_s") - pl.col("u_true_m_s"), pl.col("v_m_s") - pl.col("v_true_m_s")).to_numpy()
+        assert entry["metrics"]["noise_floor_component_m_s"]["value"] == pytest.approx(math.sqrt((off_truth**2).mean()), rel=1e-5)
+        assert entry["metrics"]["noise_floor_component_m_s"]["value"] == pytest.approx(1.5, rel=0.05)  # what the fixture adds
+
+
+def test_only_a_gaussian_head_has_a_spread(evaluated, written):
+    assert table(evaluated, "knn")["u_scale_m_s"].null_count() == len(table(evaluated, "knn"))
+    assert (table(evaluated, "msa-gaussian-5k-s0")["v_scale_m_s"] > 0).all()
+    assert {cell for cell, entry in written["cells"].items() if "crps_kn" in entry["metrics"]} == {"msa-gaussian-5k-s0"}
+
+
+def test_averages_stay_in_the_hull(written):
+    share = {cell: entry["metrics"]["hull_share"]["value"] for cell, entry in written["cells"].items()}
+    assert share["knn"] == share["kernel"] == share["hour_average"] == share["day_average"] == 0
+    assert written["cells"]["knn"]["metrics"]["hull_share_measured"]["value"] > 0
+
+
+@pytest.mark.parametrize("group", ["by_altitude", "by_distance"])
+def test_groups_share_out_all_points(evaluated, written, group):
+    for entry in written["cells"].values():
+        parts = [bin_["rmse_component_m_s"] for bin_ in entry[group].values()]
+        whole = entry["metrics"]["rmse_component_m_s"]
+        assert sum(part["n"] for part in parts) == whole["n"] and len(parts) > 1
+        assert sum(part["n"] * part["value"] ** 2 for part in parts) == pytest.approx(whole["n"] * whole["value"] ** 2)
+
+
+def test_distances_are_to_the_slice_context(airspace, evaluated, written):
+    pairs = Pairs.open(airspace / PREPARED)
+    rows = pl.read_parquet(airspace / PREPARED / "rows.parquet").select("lat_deg", "lon_deg", "alt_ft").to_numpy().astype(float)
+    km = []
+    for j in pairs.targets("test"):
+        pair = pairs.pair(j)
+        for t in rows[pair.target_rows]:
+            km.append(min(math.hypot(breakdown.great_circle_km(*t[:2], *c[:2]), (t[2] - c[2]) * 0.0003048)
+                          for c in rows[pair.context_rows]))
+    names, counts = np.unique(breakdown.distance_bins(np.array(km)), return_counts=True)
+    got = {name: bin_["rmse_vector_kn"]["n"] for name, bin_ in written["cells"]["day_average"]["by_distance"].items()}
+    assert got == dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+
+def test_leads(written):
+    for entry in written["cells"].values():
+        assert list(entry["by_lead"]) == ["005", "010", "020", "045"]  # 600 minutes is before the data
+        assert entry["by_lead"]["010"]["rmse_vector_kn"] == entry["metrics"]["rmse_vector_kn"]
+    assert written["slices_reached_by_lead"]["600"] == 0
+    reached = written["slices_reached_by_lead"]
+    curve = {cell: {lead: bin_["rmse_component_kn"]["value"] for lead, bin_ in written["cells"][cell]["by_lead"].items()}
+             for cell in ("day_average", "knn")}
+    same = [lead for lead in curve["knn"] if reached[lead] == reached["010"]]
+    assert len(same) > 1 and len({curve["day_average"][lead] for lead in same}) == 1  # a day knows no lead
+    assert len(set(curve["knn"].values())) == 4
+
+
+def test_lead_names_sort_as_numbers():
+    leads = [7.5, 5, 30, 120, 60]
+    assert [float(name) for name in sorted(evaluate.lead_name(60 * lead) for lead in leads)] == sorted(leads)
+
+
+def test_squared_errors_of_slices_add_up(evaluated, written):
+    got = pl.read_parquet(evaluated / "slices.parquet")
+    for cell, entry in written["cells"].items():
+        whole = entry["metrics"]["rmse_component_m_s"]
+        for by in ("all", "altitude", "distance"):
+            here = got.filter((pl.col("cell") == cell) & (pl.col("by") == by))
+            assert here["n"].sum() == whole["n"]
+            assert math.sqrt(here["squared_error_m2_s2"].sum() / (2 * whole["n"])) == pytest.approx(whole["value"])
+
+
+def test_one_cell_alone_gives_the_same_numbers(airspace, written):
+    """What `audit --verify eval` relies on."""
+    for cell in ("msa-gaussian-5k-s0", "hour_average"):
+        alone = evaluate.cell(airspace / RUNS / cell, airspace / PREPARED, SETTINGS)
+        assert json.loads(json.dumps(alone)) == written["cells"][cell]
+
+
+def test_again_gives_the_same_bytes(airspace, evaluated, tmp_path):
+    evaluate.evaluate(airspace / RUNS, airspace / PREPARED, tmp_path / "again", SETTINGS)
+    for file in evaluated.iterdir():
+        assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_metrics_are_strict_json(evaluated):
+    assert not re.search(r"NaN|Infinity", (evaluated / "metrics.json").read_text())
+
+
+def test_no_cells_is_a_plain_error(airspace, tmp_path):
+    with pytest.raises(InputError, match="no trained cell"):
+        evaluate.evaluate(tmp_path, airspace / PREPARED, tmp_path / "out", SETTINGS)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_killed_training_left_is_no_cell(airspace, evaluated, tmp_path):
+    runs = tmp_path / "runs"
+    shutil.copytree(airspace / RUNS / "knn", runs / "knn")
+    shutil.copytree(airspace / RUNS / "knn", runs / ".kernel.x1.tmp")
+    evaluate.evaluate(runs, airspace / PREPARED, tmp_path / "out", SETTINGS)
+    assert set(files.read_json(tmp_path / "out/metrics.json")["cells"]) == {"knn"}
+
+
+def test_a_forecast_that_is_not_finite_stops_with_its_place(airspace):
+    class Broken(torch.nn.Module):
+        context = "slice"
+
+        def forward(self, batch):
+            return Prediction(torch.full_like(batch.target_x[:, :, :2], torch.nan))
+
+    pairs = Pairs.open(airspace / PREPARED)
+    first = pairs.targets("test")[0]
+    with pytest.raises(DivergedError, match=f"slice {first}, lead 600 s"):
+        evaluate.forecast(Broken(), pairs, [first], 600.0)
+
+
+def test_scale_and_units_of_a_known_model(airspace):
+    """A model that answers 1 and spread 2 in standardised units answers mean + std and 2 std in m/s."""
+    class Known(torch.nn.Module):
+        context = "slice"
+
+        def forward(self, batch):
+            one = torch.ones_like(batch.target_x[:, :, :2])
+            return Prediction(one, 2 * one)
+
+    pairs = Pairs.open(airspace / PREPARED)
+    mean, std = (np.array(pairs.meta["scaler"][name]) for name in ("y_mean", "y_std"))
+    given = evaluate.forecast(Known(), pairs, pairs.targets("test")[:2], 600.0)
+    assert given.mean == pytest.approx(np.tile(mean + std, (len(given.row), 1)))
+    assert given.scale == pytest.approx(np.tile(2 * std, (len(given.row), 1)))
+
+
+@pytest.fixture
+def project(airspace, tmp_path, monkeypatch):
+    """A project's root whose mini profile has the toy data set, with links to the prepared data and the cells."""
+    home = Path.cwd()
+    text = (home / "params.yaml").read_text(encoding="utf-8").replace("simulated", "toy").replace("bootstrap: 1000", "bootstrap: 100")
+    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
+    for name in (PREPARED, RUNS):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).symlink_to(airspace / name)
+    (tmp_path / "stages").symlink_to(home / "stages")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TRADEWIND_DEVICE", raising=False)
+    return tmp_path
+
+
+def test_the_stage_writes_its_outputs_and_a_record_of_them(project):
+    from stages.evaluation.__main__ import main
+    assert main(["wind_nowcast", "mini", "toy"]) == 0
+    final = project / "reports/wind_nowcast/mini/evaluated/toy"
+    record = files.read_json(project / "reports/wind_nowcast/mini/records/toy.evaluate.json")
+    assert record["outputs"] == {p.relative_to(project).as_posix(): {"sha256": files.sha256(p), "bytes": p.stat().st_size}
+                                 for p in final.iterdir()}
+    assert f"{RUNS}/knn/weights.safetensors" in record["inputs"] and f"{PREPARED}/rows.parquet" in record["inputs"]
+    assert "stages/evaluation/metrics.py" in record["code"]["files"] and "stages/evaluation/claims.py" not in record["code"]["files"]
+    assert not list(final.parent.glob(".*")) and record["environment"]["threads"] == 1
+
+
+@pytest.mark.parametrize(("words", "says"), [(("wind_nowcats", "mini", "toy"), "wind_nowcast"), (("wind_nowcast", "mnii", "toy"), "mini"),
+                                             (("wind_nowcast", "mini", "toys"), "toy")])
+def test_a_wrong_name_ends_with_2_before_any_work(project, capsys, words, says):
+    from stages.evaluation.__main__ import main
+    assert main(list(words)) == 2
+    assert says in capsys.readouterr().err and not (project / "reports/wind_nowcast/mini/evaluated").exists()
+
+
+@pytest.mark.parametrize(("point", "left"), [("before_rename:2", "old"), ("after_rename:2", "new")])
+def test_a_kill_leaves_the_old_evaluation_or_the_new(project, point, left):
+    final = project / "reports/wind_nowcast/mini/evaluated/toy"
+    final.mkdir(parents=True)
+    (final / "old").write_text("old")
+    run = subprocess.run([sys.executable, "-m", "stages.evaluation", "wind_nowcast", "mini", "toy"], capture_output=True, check=False,
+                         env={**os.environ, "FAULT": point})  # the first passage is that of metrics.json
+    assert run.returncode == -9, run.stderr.decode()
+    names = {p.name for p in final.iterdir()}
+    assert names == {"old"} if left == "old" else {"metrics.json", "slices.parquet", "predictions-knn.parquet"} < names

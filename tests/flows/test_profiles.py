@@ -1,0 +1,211 @@
+"""The profile switch: one word for the run's time, restored whatever happens (design section 3, faults F7)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from flows import profiles
+from flows.process import FlowError, environment, only_one
+
+ROOT = Path(__file__).parents[2]
+TEXT = """# a comment that must stay
+profiles:
+  mini: &mini
+    profile: mini
+    seeds: [0]
+  sample: &sample
+    profile: sample
+    seeds: [1, 2]
+
+run: *mini    # the one word
+after: 1
+"""
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(TEXT)
+    return tmp_path
+
+
+def start(profile, *command):
+    """`python -m flows.profiles` as a process of its own."""
+    return subprocess.Popen([sys.executable, "-m", "flows.profiles", profile, "--", *command],
+                            env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def python(code):
+    return [sys.executable, "-c", code]
+
+
+def wait_for(condition, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.01)
+
+
+def text():
+    return Path("params.yaml").read_text()
+
+
+def test_one_word_and_nothing_else():
+    with profiles.switched("sample") as name:
+        assert name == "sample"
+        assert text() == TEXT.replace("run: *mini ", "run: *sample ")
+    assert text() == TEXT
+    assert not list(Path(".work/profile").iterdir())
+
+
+def test_line_ends_mode_and_bytes_stay():
+    raw = TEXT.replace("\n", "\r\n").replace("comment", "cömment").encode()
+    Path("params.yaml").write_bytes(raw)
+    Path("params.yaml").chmod(0o640)
+    with profiles.switched("sample"):
+        assert Path("params.yaml").read_bytes() == raw.replace(b"run: *mini ", b"run: *sample ")
+    assert Path("params.yaml").read_bytes() == raw
+    assert Path("params.yaml").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("profile", [None, "mini"])
+def test_the_set_profile_does_not_touch_the_file(profile):
+    Path("params.yaml").chmod(0o444)
+    before = Path("params.yaml").stat()
+    with profiles.switched(profile) as name:
+        assert name == "mini"
+    after = Path("params.yaml").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_an_error_inside_restores():
+    with pytest.raises(ZeroDivisionError), profiles.switched("sample"):
+        raise ZeroDivisionError
+    assert text() == TEXT
+
+
+def test_an_edit_during_the_run_is_kept():
+    with profiles.switched("sample"):
+        Path("params.yaml").write_text(text().replace("after: 1", "after: 2"))
+    assert text() == TEXT.replace("after: 1", "after: 2")
+    with profiles.switched("sample"):
+        Path("params.yaml").write_text(text().replace("run: *sample", "run: *other"))
+    assert "run: *other" in text(), "a word that somebody else wrote is not ours to change"
+
+
+@pytest.mark.parametrize("bad, reason", [
+    (TEXT.replace("run: *mini", "ran: *mini"), "exactly one"), (TEXT + "run: *mini\n", "exactly one"),
+    (TEXT.replace("profiles:", "profiles: ["), "cannot be read"), (TEXT.replace("&sample", "&other"), "cannot be read"),
+    (TEXT.replace("sample: &sample", "sample: &other").replace("after: 1", "after: &sample 1"), "cannot be read"),
+])
+def test_a_file_it_cannot_switch(bad, reason):
+    Path("params.yaml").write_text(bad)
+    with pytest.raises(FlowError, match=reason) as error, profiles.switched("sample"):
+        raise AssertionError("not reached")
+    assert error.value.exit_code == 2 and text() == bad
+
+
+def test_the_true_params_can_be_switched_to_every_profile():
+    from stages import params
+    true = (ROOT / "params.yaml").read_text()
+    for name in params.load(ROOT / "params.yaml").profiles:
+        Path("params.yaml").write_text(profiles.switch(true, name))
+        assert params.load("params.yaml").run.profile == name
+
+
+def test_an_unknown_profile_is_told_with_the_known():
+    run = start("sampel", "true")
+    _, errors = run.communicate(timeout=20)
+    assert run.returncode == 2 and "mini, sample" in errors and text() == TEXT
+    assert subprocess.run([sys.executable, "-m", "flows.profiles", "sample"], env=os.environ | {"PYTHONPATH": str(ROOT)},
+                          capture_output=True, check=False).returncode == 2
+
+
+def test_the_command_runs_under_the_profile_and_gives_its_exit_code():
+    run = start("sample", *python("import os, sys; print(open('params.yaml').read()); print(os.environ['PREFECT_HOME']); sys.exit(7)"))
+    output, _ = run.communicate(timeout=20)
+    assert run.returncode == 7
+    assert "run: *sample" in output and str(Path(".work/prefect").absolute()) in output
+    assert text() == TEXT
+    missing = start("sample", "no-such-command-anywhere")
+    assert "no-such-command-anywhere" in missing.communicate(timeout=20)[1] and missing.returncode == 1
+
+
+def test_a_flow_command_inside_another_one():
+    inner = [sys.executable, "-m", "flows.profiles", "sample", "--", *python("print('innermost')")]
+    run = start("sample", *inner)
+    assert run.communicate(timeout=20)[0] == "innermost\n" and run.returncode == 0
+    inner[3] = "mini"
+    run = start("sample", *inner)
+    assert "set to profile 'sample'" in run.communicate(timeout=20)[1] and run.returncode == 2
+    assert text() == TEXT
+
+
+@pytest.mark.parametrize("second", ["sample", "mini"])
+def test_two_at_once(second):
+    """Also a run under the set profile must not run in the middle of another's switch."""
+    run = start("sample", *python("import time; time.sleep(30)"))
+    try:
+        wait_for(lambda: "run: *sample" in text())
+        other = start(second, "true")
+        assert "already running" in other.communicate(timeout=20)[1] and other.returncode == 75
+        assert "run: *sample" in text()
+    finally:
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=20)
+    assert run.returncode == 143 and text() == TEXT
+
+
+def test_a_killed_run_takes_its_command_along_and_is_healed():
+    run = start("sample", *python("import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(30)"))
+    wait_for(lambda: Path("pid").exists() and Path("pid").read_text())
+    pid = int(Path("pid").read_text())
+    run.kill()
+    run.communicate(timeout=20)
+    assert "run: *sample" in text()
+
+    def gone():
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+        except FileNotFoundError:
+            return True
+    wait_for(gone, 2.0)
+    with profiles.switched() as name:
+        assert name == "mini" and text() == TEXT
+
+
+def test_killed_at_any_moment_the_next_start_heals():
+    """The states on disk that a SIGKILL can leave, one after each write of a switched run."""
+    after = TEXT.replace("run: *mini", "run: *sample")
+    words = json.dumps({"from": "mini", "to": "sample"})
+    for saved, switch, now in ((TEXT, None, TEXT), (TEXT, words, TEXT), (TEXT, words, after), (TEXT, words, None), (TEXT, None, TEXT)):
+        profiles.write(profiles.SAVED, saved)
+        if switch:
+            profiles.write(profiles.SWITCH, switch)
+        Path("params.yaml").write_text(now) if now else Path("params.yaml").unlink()
+        with profiles.switched("mini") as name:
+            assert name == "mini" and text() == TEXT
+        assert not profiles.SWITCH.exists()
+
+
+def test_telemetry_is_off_and_nothing_is_written_to_the_home(monkeypatch):
+    monkeypatch.setenv("PREFECT_HOME", "/home/somebody")
+    monkeypatch.setenv("DVC_NO_ANALYTICS", "0")
+    monkeypatch.setenv("PATH", "/usr/bin")
+    found = environment()
+    assert (found["DVC_NO_ANALYTICS"], found["DO_NOT_TRACK"], found["PREFECT_SERVER_ANALYTICS_ENABLED"],
+            found["GX_ANALYTICS_ENABLED"]) == ("1", "1", "false", "false")
+    assert found["PREFECT_HOME"] == str(Path(".work/prefect").absolute())
+    assert found["PATH"].split(os.pathsep) == [str(Path(sys.executable).parent), "/usr/bin"]
+
+
+def test_the_lock_is_free_again_after_an_error():
+    for _ in range(2):
+        with pytest.raises(KeyError), only_one():
+            raise KeyError

@@ -1,0 +1,93 @@
+"""What is not a model of ours is refused, without running anything in it (spec/faults.md F13)."""
+
+import io
+import json
+import pickle
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load as tensors_of
+from safetensors.torch import save
+
+from stages.errors import DataError
+from stages.models import store
+from stages.models.fields import build
+
+METADATA = {"model": "msa", "arm": "shared", "size": "5k", "seed": 0, "x_dim": 3, "i_dim": 2, "o_dim": 2,
+            "arguments": {"encoder": "shared", "width": 12, "heads": 2, "layers": 3}}
+
+
+class Canary:
+    """Unpickling it creates a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.touch, (Path(self.path),))
+
+
+def written(tmp_path, data: bytes) -> str:
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(data)
+    return str(path)
+
+
+def good() -> bytes:
+    torch.manual_seed(0)
+    return store.dump(build("msa", METADATA["arguments"]), METADATA)
+
+
+def altered(tensors=None, **metadata) -> bytes:
+    return save({**tensors_of(good()), **(tensors or {})}, {store.ENTRY: json.dumps({**METADATA, **metadata})})
+
+
+def test_a_good_one_loads(tmp_path):
+    assert store.load(written(tmp_path, good()))[1] == METADATA
+
+
+@pytest.mark.parametrize("kind", ["pickle", "zip"])
+def test_a_pickle_is_refused_and_never_run(tmp_path, kind):
+    canary = tmp_path / "canary"
+    poison = pickle.dumps({"weight": Canary(str(canary))})
+    if kind == "zip":  # the form that torch.save writes
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.writestr("archive/data.pkl", poison)
+        poison = buffer.getvalue()
+    with pytest.raises(DataError, match="not a model that we wrote"):
+        store.load(written(tmp_path, poison))
+    assert not canary.exists()
+    if kind == "pickle":
+        pickle.loads(poison)
+        assert canary.exists()  # the trap was armed
+
+
+@pytest.mark.parametrize("data,word", [
+    (lambda: b"", "Error"),
+    (lambda: good()[:-5], "Error"),
+    (lambda: struct.pack("<Q", 2**60) + b"{}", "Error"),
+    (lambda: save({"weight": torch.zeros(3)}), "metadata"),
+    (lambda: save({"weight": torch.zeros(3)}, {"tradewind": "[1]"}), "metadata"),
+    (lambda: altered(model="resnet"), "resnet"),
+    (lambda: altered(arguments={"width": 10**9}), "width"),
+    (lambda: altered(arguments={"width": "12; rm"}), "width"),
+    (lambda: altered(arguments=[1]), "metadata"),
+    (lambda: altered(x_dim=10**12), "x_dim"),
+    (lambda: altered(arguments={**METADATA["arguments"], "layers": 4}), "other tensors"),
+    (lambda: altered({"readout.4.bias": torch.zeros(3)}), "readout.4.bias"),
+    (lambda: altered({"readout.4.bias": torch.zeros(2, dtype=torch.float64)}), "float64"),
+    (lambda: altered({"readout.4.bias": torch.tensor([0.0, torch.nan])}), "not finite"),
+    (lambda: altered({"extra": torch.zeros(2)}), "extra"),
+], ids=["empty", "cut", "huge header", "foreign", "list", "model", "width", "type", "arguments", "dimension", "layers", "shape", "dtype", "nan", "extra"])
+def test_what_does_not_fit_is_refused_by_name(tmp_path, data, word):
+    with pytest.raises(DataError, match=word):
+        store.load(written(tmp_path, data()))
+
+
+def test_a_missing_file_is_an_error_with_its_name(tmp_path):
+    with pytest.raises(DataError, match="nothing.safetensors"):
+        store.load(str(tmp_path / "nothing.safetensors"))

@@ -1,0 +1,95 @@
+"""The number made again from its checkpoint, and the checkpoint from its data: `--verify eval` and `--verify train`.
+
+The small project's own arithmetic stands in place of the models' evaluation; training runs as a process of its own, by the
+command in dvc.lock.
+"""
+
+import json
+import shutil
+import sys
+from importlib import metadata
+from types import SimpleNamespace
+
+import pytest
+from audit_project import EVALUATED, NUMBER, REPORTS, RUN, TABLE, about, edit, flip, forge, number_of, project, template  # noqa: F401
+
+import stages.evaluation
+from stages import records
+from stages.reporting.audit import audit, render
+
+
+@pytest.fixture
+def evaluation(monkeypatch, template):
+    """The project's own arithmetic in place of the models' evaluation; `noise` is what a further thread adds to a number."""
+    fake = SimpleNamespace(Settings=lambda leads, resamples, seed, threads, device: SimpleNamespace(threads=threads), noise=0.0)
+
+    def cell(run, prepared, settings):
+        from safetensors.numpy import load_file
+        value = float(load_file(run / "weights.safetensors")["w"].mean()) + fake.noise * (settings.threads - 0.5)
+        return {"metrics": {"rmse_component_kn": {"value": value, "unit": "kn", "low": value - 1, "high": value + 1, "n": 10}}}
+    fake.cell = cell
+    monkeypatch.setitem(sys.modules, "stages.evaluation.evaluate", fake)
+    monkeypatch.setattr(stages.evaluation, "evaluate", fake, raising=False)
+    return fake
+
+
+def test_eval_gives_the_number_to_the_last_bit(project, evaluation):
+    found = audit(NUMBER, "eval", project)
+    assert found.verdict == "PASS" and "to the last bit" in render(found)
+
+
+def test_eval_of_an_arm_evaluates_all_its_seeds(project, evaluation):
+    assert audit(NUMBER.replace("-s0/", "/"), "eval", project).verdict == "PASS"
+
+
+def test_eval_allows_what_our_own_repeats_differ_by_and_no_more(project, evaluation):
+    evaluation.noise = 1e-3  # the repeat with another thread moves by this much, the number by half of it
+    found = audit(NUMBER, "eval", project)
+    assert found.verdict == "PASS" and "tolerance 0.01" in render(found)
+    true = evaluation.cell
+    evaluation.cell = lambda *a: {"metrics": {"rmse_component_kn": {"value": true(*a)["metrics"]["rmse_component_kn"]["value"] + 0.1}}}
+    assert audit(NUMBER, "eval", project).verdict == "FAIL"
+
+
+def test_eval_under_other_libraries_blames_nobody(project, evaluation, monkeypatch):
+    true, cell = metadata.version, evaluation.cell
+    monkeypatch.setattr(records.metadata, "version", lambda name: "0.0.1" if name == "torch" else true(name))
+    evaluation.cell = lambda *a: {"metrics": {"rmse_component_kn": {"value": 2.0}}} if cell(*a) else {}
+    found = audit(NUMBER, "eval", project)
+    assert found.verdict == "INCONCLUSIVE" and "gives 2.0" in about(found, TABLE)
+
+
+def test_nothing_is_run_on_a_broken_chain(project, evaluation):
+    flip(project / RUN / "weights.safetensors")
+    found = audit(NUMBER, "train", project)
+    assert found.verdict == "FAIL" and "eval was not run" in render(found)
+
+
+def test_train_gives_the_weights_to_the_last_bit_and_leaves_the_project_alone(project, evaluation):
+    before = {file: file.stat().st_mtime_ns for file in project.rglob("*") if file.is_file() and "__pycache__" not in file.parts}
+    found = audit(NUMBER, "train", project)
+    assert found.verdict == "PASS" and "gives the recorded weights to the last bit" in render(found)
+    assert before == {file: file.stat().st_mtime_ns for file in before}
+
+
+def test_weights_of_another_seed_forged_everywhere_fall_to_train(project, evaluation):
+    shutil.copy(project / RUN.replace("-s0", "-s1") / "weights.safetensors", project / RUN / "weights.safetensors")
+    cells = {name: evaluation.cell(project / REPORTS / "runs/simulated" / name, None, SimpleNamespace(threads=1)) for name in ("msa-shared-5k-s0",)}
+    for file, key in ((EVALUATED, "msa-shared-5k-s0"), (TABLE, "simulated/msa-shared-5k-s0")):
+        table = json.loads((project / file).read_text())
+        table["cells"][key]["metrics"] |= cells["msa-shared-5k-s0"]["metrics"]
+        (project / file).write_text(json.dumps(table))
+    forge(project)
+    assert audit(NUMBER, "eval", project).verdict == "PASS"
+    found = audit(NUMBER, "train", project)
+    assert found.verdict == "FAIL" and "gives other weights" in about(found, f"{RUN}/weights.safetensors")
+
+
+def test_a_number_forged_everywhere_falls_to_eval(project, evaluation):
+    value = repr(number_of(project))
+    for file in (TABLE, EVALUATED):
+        edit(project / file, f'"value": {value}', '"value": 1.5')
+    forge(project)
+    assert audit(NUMBER, "hash", project).verdict == "PASS"  # bytes alone cannot tell
+    found = audit(NUMBER, "eval", project)
+    assert found.verdict == "FAIL" and "published is 1.5" in about(found, TABLE)

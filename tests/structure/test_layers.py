@@ -1,0 +1,58 @@
+"""The import contracts of pyproject.toml hold (design section 2), and each of them can break."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Every contract broken once: file -> a forbidden import.
+PLANTS = {
+    "stages/errors.py": "import stages.files",
+    "stages/reporting/tabulate.py": "import stages.training.cells",
+    "stages/preparation/slices.py": "import stages.batches",
+    "stages/models/layers/mlp.py": "import pathlib",
+    "flows/__init__.py": "import stages.errors",
+    "stages/training/cells.py": "import prefect, matplotlib",
+    "stages/evaluation/metrics.py": "import great_expectations",
+}
+pytest.importorskip("importlinter")
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess:
+    code = "import sys\nsys.path.insert(0, '.')\nfrom importlinter.cli import lint_imports\nsys.exit(lint_imports(no_cache=True))"
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The code and its contracts, where violations can be planted."""
+    folder = tmp_path_factory.mktemp("code")
+    for name in ("stages", "flows"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def test_the_contracts_hold():
+    done = lint(ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_contract_can_break(copy):
+    for name, line in PLANTS.items():
+        with (copy / name).open("a") as stream:
+            stream.write(f"\n{line}\n")
+    done = lint(copy)
+    contracts = re.findall(r'^name = "(Layers.*|Reporting.*|Data.*|Models.*|Flows.*|The stages.*|Great.*|Pictures.*)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert len(contracts) == 8 and done.returncode == 1
+    assert {name for name in contracts if f"{name} BROKEN" in re.sub(r"\s+", " ", done.stdout)} == set(contracts), done.stdout
+
+
+def test_flows_do_not_name_the_stages_modules():
+    """DVC's command line is all that flows know: not even a string of a stage's module stands there."""
+    named = [str(file) for file in (ROOT / "flows").rglob("*.py") if "stages.models" in file.read_text(encoding="utf-8")]
+    assert named == []

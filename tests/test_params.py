@@ -1,0 +1,138 @@
+"""params.yaml: everything wrong is told at once, by key, with what is allowed and the nearest name; nothing is executed (fault F15)."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stages import params
+from stages.errors import ParamsError
+
+TRUE = Path(__file__).with_name("params_example.yaml").read_text(encoding="utf-8")
+
+
+def load(tmp_path, text: str | bytes) -> params.Params:
+    file = tmp_path / "params.yaml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return params.load(file)
+
+
+def refused(tmp_path, text: str | bytes) -> str:
+    with pytest.raises(ParamsError) as caught:
+        load(tmp_path, text)
+    assert caught.value.exit_code == 2 and str(tmp_path) in str(caught.value)
+    return str(caught.value)
+
+
+def changed(old: str, new: str) -> str:
+    assert old in TRUE
+    return TRUE.replace(old, new, 1)
+
+
+def test_the_projects_own_file_is_valid_and_frozen():
+    loaded = params.load(Path(__file__).parents[1] / "params.yaml")
+    assert {"mini", "sample", "full"} <= set(loaded.profiles) and loaded.run == loaded.profiles["mini"]
+    with pytest.raises(ValueError, match="frozen"):
+        loaded.run.profile = "other"
+
+
+def test_the_profile_is_switched_by_one_word(tmp_path):
+    assert load(tmp_path, changed("\nrun: *mini", "\nrun: *sample")).run.profile == "sample"
+
+
+@pytest.mark.parametrize("old, new, told", [
+    # unknown keys, with the nearest name of that very place
+    ("  threads: 1 ", "  thread: 1 ", ["training.thread:", "did you mean 'threads'", "training.threads: Field required"]),
+    ("  roll_max_deg: 5.0", "  roll_maxdeg: 5.0", ["decode.roll_maxdeg", "did you mean 'roll_max_deg'"]),
+    ("        lead_s: 1800", "        leads: 1800", ["profiles.mini.prepare.simulated.leads", "did you mean 'lead_s'"]),
+    ("      dropout: 0.08", "      drop_out: 0.08", ["datasets.simulated.simulate.drop_out", "did you mean 'dropout'"]),
+    # unknown names
+    ("    datasets: [simulated]  ", "    datasets: [simulatd]  ", ["'simulatd' is unknown", "did you mean 'simulated'", "'simulated' is not among its datasets"]),
+    ("    wind: [simulated]  ", "    wind: [simulated, skysoft]  ", ["profiles.mini.wind: 'skysoft'", "profiles.mini.prepare: 'skysoft' is missing"]),
+    ("    profile: mini", "    profile: mino", ["profiles.mini.profile is 'mino'"]),
+    ("    entry: frames", "    entry: frame", ["datasets.simulated.entry", "'frames', 'states' or 'winds'"]),
+    ("precision: float32}", "precision: float64}", ["training.precision", "'float32' or 'bfloat16'"]),
+    # wrong types: a quoted number is text, a word is no truth value, truth is no number, 1.5 is no count
+    ("  learning_rate: 3.0e-4", "  learning_rate: '3.0e-4'", ["training.learning_rate", "valid number", "'3.0e-4'"]),
+    ("  learning_rate: 3.0e-4", "  learning_rate: 1e-3x", ["training.learning_rate", "'1e-3x'"]),
+    ("  declination: true", "  declination: no", ["decode.declination", "valid boolean", "'no'"]),
+    ("  declination: true", "  declination: 1", ["decode.declination", "valid boolean"]),
+    ("  clip: 4.0", "  clip: true", ["training.clip", "valid number", "True"]),
+    ("  threads: 1 ", "  threads: true ", ["training.threads", "valid integer"]),
+    ("  threads: 1 ", "  threads: 1.5 ", ["training.threads", "valid integer"]),
+    ("  threads: 1 ", "  threads: [1] ", ["training.threads", "valid integer"]),
+    ("  threads: 1 ", "  threads: ", ["training.threads", "valid integer"]),
+    ("    seeds: [0, 1, 2]", "    seeds: 0", ["profiles.mini.seeds", "valid tuple"]),
+    # out of range, not finite, huge
+    ("  clip: 4.0", "  clip: 0", ["training.clip", "greater than 0"]),
+    ("  clip: 4.0", "  clip: -.inf", ["training.clip"]),
+    ("  clip: 4.0", "  clip: .nan", ["training.clip"]),
+    ("  clip: 4.0", "  clip: 1e999", ["training.clip"]),
+    ("  seed: 0\n", f"  seed: {10**40}\n", ["training.seed"]),
+    ("  seed: 0\n", f"  seed: {'9' * 5000}\n", ["params.yaml"]),  # longer than Python converts
+    ("    seeds: [0, 1, 2]", "    seeds: [0, -1, 2]", ["profiles.mini.seeds.1", "greater than or equal to 0"]),
+    ("bootstrap: 1000", "bootstrap: 10", ["evaluation.bootstrap", "greater than or equal to 100"]),
+    ("          train: [[1860, 18000]]", "          train: [[1860, 1860]]", ["split.train", "is empty"]),
+    ("          train: [[1860, 18000]]", "          train: [[1860, 18000, 5]]", ["split.train.0"]),
+    ('      start: "2026-01-15T06:00:00Z"', "      start: 2026-01-15T06:00:00Z", ["simulate.start", "valid string"]),
+    # shell characters and other hosts' tricks
+    ("    sizes: [5k]", "    sizes: ['5k; touch pwned']", ["profiles.mini.sizes.0", "match pattern"]),
+    ("    sizes: [5k]", "    sizes: ['$(id)']", ["profiles.mini.sizes.0"]),
+    ("    sizes: [5k]", "    sizes: [\"5k\\n\"]", ["profiles.mini.sizes.0"]),
+    ("      wind.csv:\n", "      ../wind.csv:\n", ["datasets.hour_winds.files", "match pattern"]),
+    ("https://zenodo.org/record", "http://zenodo.org/record", ["datasets.skysoft.files.SkySoft_WindSpeed.tar.gz.url", "match pattern"]),
+    ("https://zenodo.org/record", "https://user:secret@zenodo.org/record", ["url"]),
+    ("https://zenodo.org/record", "'https://zenodo.org/$(id)/record'#", ["url"]),
+    ("https://zenodo.org/record", "file:///etc/passwd#", ["url"]),
+    ("        md5: 87b5f8c8e7faad810b43af6d67a49428\n", "", ["a source needs a sha256"]),
+    ("        bytes_max: 8000000000\n", "", ["a source needs bytes or bytes_max"]),
+    # the file itself
+    ("\nrun: *mini", "\nrun: *mino", ["plain YAML", "mino"]),
+    ("\nrun: *mini", "\nrun: *mini\nrun: *sample", ["plain YAML", "duplicate key"]),
+    ("  clip: 4.0", "  clip: 4.0\n  clip: 5.0", ["plain YAML", "duplicate key"]),
+    ("  clip: 4.0", "  clip: !!python/object/apply:os.system ['touch pwned']", ["plain YAML", "python/object"]),
+    ("  clip: 4.0", "  clip: !exec 4.0", ["plain YAML", "exec"]),
+    ("  clip: 4.0", "  clip: [", ["plain YAML"]),
+    ("  clip: 4.0", "\tclip: 4.0", ["plain YAML"]),
+    ("  clip: 4.0", "  clip: &again [*again]", ["params.yaml"]),
+])
+def test_what_is_wrong_is_told_by_key(tmp_path, monkeypatch, old, new, told):
+    monkeypatch.chdir(tmp_path)
+    message = refused(tmp_path, changed(old, new))
+    for words in told:
+        assert words in message
+    assert [file.name for file in tmp_path.iterdir()] == ["params.yaml"]  # nothing was executed
+
+
+@pytest.mark.parametrize("text, told", [
+    ("", "valid dictionary"), ("- 1\n- 2\n", "valid dictionary"), ("just words", "valid dictionary"), ("a: 1\n---\nb: 2\n", "plain YAML"),
+    (TRUE.encode().replace(b"SkySoft", b"Sk\xe4Soft", 1), "not UTF-8"), (TRUE.encode("utf-16"), "not UTF-8"), ("\x00", "plain YAML"),
+])
+def test_a_file_of_another_kind_is_refused(tmp_path, text, told):
+    assert told in refused(tmp_path, text)
+
+
+def test_a_missing_file_names_the_remedy(tmp_path):
+    with pytest.raises(ParamsError, match="project's root"):
+        params.load(tmp_path / "params.yaml")
+
+
+def test_all_problems_are_listed_at_once(tmp_path):
+    text = changed("  clip: 4.0", "  clip: -1").replace("  threads: 1 ", "  threads: many ").replace("roll_max_deg", "roll_deg_max")
+    message = refused(tmp_path, text)
+    assert "4 problem(s)" in message
+    assert all(key in message for key in ("training.clip", "training.threads", "decode.roll_deg_max", "decode.roll_max_deg: Field required"))
+
+
+def test_yaml_1_2_no_is_a_word(tmp_path):
+    assert load(tmp_path, changed("        licence: unknown", "        licence: no")).datasets["skysoft"].files["SkySoft_WindSpeed.tar.gz"].licence == "no"
+
+
+def test_a_stage_ends_with_2_before_any_work(tmp_path):
+    (tmp_path / "params.yaml").write_text(changed("  clip: 4.0", "  clip: none"))
+    root = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, "-m", "stages.acquisition", "mini", "simulated"], cwd=tmp_path, capture_output=True, text=True,
+                          env={"PYTHONPATH": str(root), "PATH": "", "PYTHONDONTWRITEBYTECODE": "1"}, check=False)
+    assert done.returncode == 2 and "training.clip" in done.stderr and done.stderr.startswith("error: ")
+    assert [file.name for file in tmp_path.iterdir()] == ["params.yaml"]
