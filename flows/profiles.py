@@ -1,4 +1,4 @@
-"""`python -m flows.profiles PROFILE -- COMMAND ...`: run a command under another profile and leave params.yaml as it was.
+"""`python -m flows.profiles [PROFILE] -- COMMAND ...`: run a command under a profile and leave params.yaml as it was.
 
 params.yaml names its profile by one word, `run: *mini` (design section 3). For the run's duration that word is another one.
 The original is put aside in `.work/profile/` first, so that a run killed in between is healed when the next one starts; what
@@ -122,13 +122,15 @@ def stop(number: int, _frame) -> NoReturn:
 
 def main(arguments: list[str]) -> int:
     """Run the command under the profile; its exit code."""
-    if len(arguments) < 3 or arguments[1] != "--":
-        print("usage: python -m flows.profiles PROFILE -- COMMAND ...", file=sys.stderr)
+    named = arguments.index("--") if "--" in arguments else 2
+    command = arguments[named + 1:]
+    if named > 1 or not command:
+        print("usage: python -m flows.profiles [PROFILE] -- COMMAND ...", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, stop)
     try:
-        with switched(arguments[0]):
-            code = subprocess.run(leashed(arguments[2:]), env=environment(), check=False).returncode
+        with switched(arguments[0] if named else None):
+            code = subprocess.run(leashed(command), env=environment(), check=False).returncode
     except FlowError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -46,27 +46,36 @@ def benchmark(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def added(verbs, name: str, short: str, long: str, example: str) -> argparse.ArgumentParser:
+    """A verb whose help ends with an example."""
+    return verbs.add_parser(name, help=short, description=f"{long}\n\n  {example}", formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line, with examples in each verb's help."""
     top = argparse.ArgumentParser(prog="tradewind", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
 
-    verb = verbs.add_parser("nowcast", help="the wind at places and times", formatter_class=argparse.RawDescriptionHelpFormatter,
-                            description="The wind at places and times, from a trained model and a recent capture.\n\n"
-                            "  tradewind nowcast --context data/mini/decoded/simulated/winds.parquet --at 46.5,7.2,34000,2026-01-15T14:30:00Z")
-    verb.add_argument("--context", required=True, metavar="FILE", help="a recent capture: winds as parquet or CSV, or raw frames as CSV (time, hex)")
+    verb = added(verbs, "nowcast", "the wind at places and times",
+                 "The wind at places and times, from a trained model and a recent capture.",
+                 "tradewind nowcast --context data/mini/decoded/simulated/winds.parquet --at 46.5,7.2,34000,2026-01-17T05:00:00Z")
+    verb.add_argument("--context", required=True, metavar="FILE",
+                      help="a recent capture: winds as parquet or CSV, or raw frames as CSV (time, hex)")
     place = verb.add_mutually_exclusive_group(required=True)
-    place.add_argument("--at", action="append", metavar="LAT,LON,ALT_FT,TIME", help="degrees, degrees, feet, ISO 8601 UTC or Unix seconds; may be repeated")
+    place.add_argument("--at", action="append", metavar="LAT,LON,ALT_FT,TIME",
+                       help="degrees, degrees, feet, ISO 8601 UTC or Unix seconds; may be repeated")
     place.add_argument("--points", metavar="CSV", help="a file with the columns lat_deg, lon_deg, alt_ft, time")
-    verb.add_argument("--model", metavar="FOLDER", help="a trained cell (reports/<experiment>/<profile>/runs/<data set>/<cell>); default: the profile's Gaussian one")
+    verb.add_argument("--model", metavar="FOLDER",
+                      help="a trained cell (reports/<experiment>/<profile>/runs/<data set>/<cell>); default: the profile's Gaussian one")
     verb.set_defaults(run=nowcast)
 
-    verb = verbs.add_parser("audit", help="where a number came from, and whether it still holds", formatter_class=argparse.RawDescriptionHelpFormatter,
-                            description="Walk from a published number to its raw bytes and check every step.\nExit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.\n\n"
-                            "  tradewind audit wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn --verify eval")
+    verb = added(verbs, "audit", "where a number came from, and whether it still holds",
+                 "Walk from a published number to its raw bytes and check every step.\nExit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.",
+                 "tradewind audit wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn --verify eval")
     verb.add_argument("metric", metavar="EXPERIMENT/PROFILE/DATASET/CELL/METRIC")
     verb.add_argument("--verify", choices=("record", "hash", "eval", "train"), default="record",
-                      help="record: compare the records (default); hash: re-hash every byte; eval: recompute from the checkpoint; train: train again")
+                      help="record: compare the records (default); hash: re-hash every byte; eval: recompute from the checkpoint; "
+                      "train: train again")
     verb.set_defaults(run=audit)
 
     verb = verbs.add_parser("impact", help="which published numbers rest on a file")

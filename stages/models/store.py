@@ -56,6 +56,7 @@ def _fit(model: nn.Module, tensors: dict[str, torch.Tensor], refuse) -> None:
         raise refuse(f"other tensors than the model's: {', '.join(sorted(set(expected) ^ set(tensors))[:5])}")
     for name, value in tensors.items():
         if value.shape != expected[name].shape or value.dtype != expected[name].dtype:
-            raise refuse(f"{name} is {tuple(value.shape)} {value.dtype}, the model's is {tuple(expected[name].shape)} {expected[name].dtype}")
+            raise refuse(f"{name} is {tuple(value.shape)} {value.dtype}, the model's is {tuple(expected[name].shape)} "
+                         f"{expected[name].dtype}")
         if not torch.isfinite(value).all():
             raise refuse(f"{name} holds numbers that are not finite")

@@ -19,13 +19,16 @@ from stages.files import atomic_folder, read_json  # noqa: E402
 KNOT = 1852 / 3600  # m/s
 COLOURS = {"day_average": "#9a9a9a", "hour_average": "#5f6b7a", "knn": "#c9a227", "kernel": "#2a9d8f",
            "msa-shared": "#c1121f", "msa-traditional": "#f4845f", "msa-gaussian": "#5a189a"}
+GROUPS = {"by_lead": "lead time [min]", "by_altitude": "altitude band", "by_distance": "distance to the nearest context point [km]"}
 # Positions of towns that help a reader to find himself (latitude, longitude, degrees).
-TOWNS = {"Amsterdam": (52.37, 4.90), "Brussels": (50.85, 4.35), "London": (51.51, -0.13), "Lille": (50.63, 3.06), "Luxembourg": (49.61, 6.13),
-         "Cologne": (50.94, 6.96), "Groningen": (53.22, 6.57), "Norwich": (52.63, 1.30), "Geneva": (46.20, 6.14), "Zurich": (47.37, 8.54),
-         "Lyon": (45.76, 4.84), "Turin": (45.07, 7.69), "Milan": (45.46, 9.19), "Strasbourg": (48.57, 7.75), "Basel": (47.56, 7.59), "Dijon": (47.32, 5.04)}
+TOWNS = {
+    "Amsterdam": (52.37, 4.90), "Brussels": (50.85, 4.35), "London": (51.51, -0.13), "Lille": (50.63, 3.06), "Luxembourg": (49.61, 6.13),
+    "Cologne": (50.94, 6.96), "Groningen": (53.22, 6.57), "Norwich": (52.63, 1.30), "Geneva": (46.20, 6.14), "Zurich": (47.37, 8.54),
+    "Lyon": (45.76, 4.84), "Turin": (45.07, 7.69), "Milan": (45.46, 9.19), "Strasbourg": (48.57, 7.75), "Dijon": (47.32, 5.04),
+}
 
 plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
-                     "figure.facecolor": "white", "legend.frameon": False, "axes.titleweight": "bold", "axes.titlesize": 11})
+                     "figure.facecolor": "white", "legend.frameon": False, "axes.titlesize": 11})
 
 
 def colour(arm: str) -> str:
@@ -44,8 +47,8 @@ def curve(cells: dict[str, Any], arm: str, group: str, metric: str = "rmse_compo
     from stages.reporting.tabulate import arm_of
     members = [content[group] for name, content in cells.items() if arm_of(name) == arm and content.get(group)]
     keys = [key for key in (members[0] if members else {}) if all(metric in m.get(key, {}) for m in members)]
-    return {key: tuple(float(np.mean([m[key][metric].get(part, m[key][metric]["value"]) for m in members])) for part in ("value", "low", "high"))
-            for key in keys}
+    mean = lambda key, part: float(np.mean([m[key][metric].get(part, m[key][metric]["value"]) for m in members]))  # noqa: E731
+    return {key: (mean(key, "value"), mean(key, "low"), mean(key, "high")) for key in keys}
 
 
 def breakdown(cells: dict[str, Any], arms: list[str], group: str, label: str, floor: float | None, path: Path) -> bool:
@@ -100,14 +103,17 @@ def nowcast_map(rows: pl.DataFrame, predictions: pl.DataFrame, meta: dict[str, A
     context = rows.filter((pl.col("t_s") >= start - meta["slice_s"]) & (pl.col("t_s") < start))
     figure, axes = plt.subplots(1, 2, figsize=(12.6, 6.4), sharey=True)
     lat, lon = rows["lat_deg"].to_numpy(), rows["lon_deg"].to_numpy()
-    known = axes[0].quiver(context["lon_deg"], context["lat_deg"], context["u_m_s"] / KNOT, context["v_m_s"] / KNOT, context["alt_ft"] / 1000,
-                           cmap="viridis", scale=900, width=0.0028)
+
+    def arrow(frame: pl.DataFrame, name: str = "") -> tuple:
+        return frame["lon_deg"], frame["lat_deg"], frame[f"u{name}_m_s"] / KNOT, frame[f"v{name}_m_s"] / KNOT
+
+    known = axes[0].quiver(*arrow(context), context["alt_ft"] / 1000, cmap="viridis", scale=900, width=0.0028)
     axes[0].set_title(f"known: {len(context):,} winds, {meta['lead_s'] / 60:.0f} minutes before")
     figure.colorbar(known, ax=axes[0], label="altitude [1,000 ft]", shrink=0.75)
     error = np.hypot(here["u_pred_m_s"] - here["u_m_s"], here["v_pred_m_s"] - here["v_m_s"]) / KNOT
-    axes[1].quiver(here["lon_deg"], here["lat_deg"], here["u_m_s"] / KNOT, here["v_m_s"] / KNOT, color="black", scale=900, width=0.0036, alpha=0.45)
-    arrows = axes[1].quiver(here["lon_deg"], here["lat_deg"], here["u_pred_m_s"] / KNOT, here["v_pred_m_s"] / KNOT, error, cmap="plasma_r",
-                            scale=900, width=0.0026, clim=(0, max(20.0, float(np.quantile(error, 0.95)))))
+    axes[1].quiver(*arrow(here), color="black", scale=900, width=0.0036, alpha=0.45)
+    arrows = axes[1].quiver(*arrow(here, "_pred"), error, cmap="plasma_r", scale=900, width=0.0026,
+                            clim=(0, max(20.0, float(np.quantile(error, 0.95)))))
     axes[1].quiverkey(arrows, 0.86, 1.03, 50, "50 kn", labelpos="E")
     axes[1].set_title(f"forecast {title} (colour) over measured (black), {len(here):,} points")
     figure.colorbar(arrows, ax=axes[1], label="error of the vector [kn]", shrink=0.75)
@@ -121,7 +127,8 @@ def error_map(predictions: dict[str, pl.DataFrame], rows: pl.DataFrame, path: Pa
     lat, lon = rows["lat_deg"].to_numpy(), rows["lon_deg"].to_numpy()
     figure, panels = plt.subplots(1, len(predictions), figsize=(5.6 * len(predictions), 5.4), sharey=True, squeeze=False)
     width = 40 / 111.195
-    bins = [np.arange(lon.min(), lon.max() + 2 * width, width / np.cos(np.radians(lat.mean()))), np.arange(lat.min(), lat.max() + width, width)]
+    bins = [np.arange(lon.min(), lon.max() + 2 * width, width / np.cos(np.radians(lat.mean()))),
+            np.arange(lat.min(), lat.max() + width, width)]
     top = 0.0
     grids = []
     for here in predictions.values():
@@ -146,7 +153,7 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
         for dataset in sorted({name.split("/")[0] for name in arms}):
             names = ordered(arms, dataset)
             floor = floor_of(arms, dataset)
-            for group, label in (("by_lead", "lead time [min]"), ("by_altitude", "altitude band"), ("by_distance", "distance to the nearest context point [km]")):
+            for group, label in GROUPS.items():
                 breakdown(cells, names, group, label, floor, folder / f"{dataset}-{group}.png")
             rows = pl.read_parquet(prepared / dataset / "rows.parquet")
             meta = read_json(prepared / dataset / "prepared.json")
@@ -158,4 +165,5 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
             learned = [name for name in found if name.startswith("msa")]
             best = learned[-1] if learned else list(found)[-1]
             nowcast_map(rows, found[best], meta, best, folder / f"{dataset}-nowcast.png")
-            error_map({name: found[name] for name in dict.fromkeys(["hour_average", "kernel", best]) if name in found}, rows, folder / f"{dataset}-errors.png")
+            compared = [name for name in dict.fromkeys(["hour_average", "kernel", best]) if name in found]
+            error_map({name: found[name] for name in compared}, rows, folder / f"{dataset}-errors.png")

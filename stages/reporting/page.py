@@ -17,9 +17,10 @@ from stages.reporting.tabulate import COLUMNS, floor_of, number, ordered
 EXPERIMENTS = ("wind_nowcast",)
 PROFILES = ("mini", "sample", "full")
 FIGURES = (
-    ("nowcast", "One test minute: the winds known at issue time, and the forecast over what was measured. Arrows point where the wind blows to."),
+    ("nowcast", "One test minute: the winds known at issue time, and the forecast over what was measured. "
+                "Arrows point where the wind blows to."),
     ("errors", "Where the error of the wind vector lies, over all test minutes."),
-    ("by_lead", "Error against lead time: the same held-out targets, older and older contexts. Bands are 90 % bootstrap intervals over slices."),
+    ("by_lead", "Error against lead time: the same held-out targets, older and older contexts. Bands are 90 % bootstrap intervals."),
     ("by_altitude", "Error by altitude band."),
     ("by_distance", "Error by distance from the nearest measurement the model was given."),
 )
@@ -75,7 +76,8 @@ def markdown(views: list[dict[str, Any]]) -> str:
     """reports/README.md: the tables, for those who read in the repository."""
     lines = ["# Results", "", "Made by the `report` stage. The same tables with figures, validation and lineage: `index.html`.", ""]
     for view in views:
-        lines.append((Path("reports") / view["experiment"] / view["profile"] / "table.md").read_text(encoding="utf-8").replace("\n## ", "\n### ").replace("# ", "## ", 1))
+        table = (Path("reports") / view["experiment"] / view["profile"] / "table.md").read_text(encoding="utf-8")
+        lines.append("#" + table.replace("\n## ", "\n### "))
         lines += ["### Claims of the documents", "", "| claim | verdict | why |", "| --- | --- | --- |"]
         lines += [f"| {c['id']} {c['text']} ({c['source']}) | **{c['verdict']}** | {c['why']} |" for c in view["claims"]]
         lines.append("")

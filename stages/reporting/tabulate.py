@@ -86,12 +86,14 @@ def table(experiment: str, profile: str, arms: dict[str, Any]) -> str:
     printed = companions(experiment)
     lines = [f"# {experiment}, profile {profile}", "",
              "± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over one-minute test slices. "
-             "RMSE is over points and both components unless a column says otherwise; 'printed' is the document's RMSE in knots on its own data.", ""]
+             "RMSE is over points and both components unless a column says otherwise; 'printed' is the document's RMSE in knots on its own "
+             "data.", ""]
     for dataset in sorted({name.split("/")[0] for name in arms}):
         names = ordered(arms, dataset)
         n = arms[names[0]]["metrics"]["rmse_component_kn"]["n"]
         floor = floor_of(arms, dataset)
-        lines += [f"## {dataset}", "", f"{n:,} held-out points." + (f" Noise floor of the sensors: {floor:.2f} kn per component." if floor else ""), "",
+        noise = f" Noise floor of the sensors: {floor:.2f} kn per component." if floor else ""
+        lines += [f"## {dataset}", "", f"{n:,} held-out points.{noise}", "",
                   "| model | seeds | " + " | ".join(title for _, title in COLUMNS) + " | printed |",
                   "| --- | --- | " + " | ".join("---:" for _ in COLUMNS) + " | --- |"]
         for name in names:

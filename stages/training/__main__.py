@@ -25,8 +25,9 @@ EXPERIMENTS = ("wind_nowcast",)
 
 def code_of(model: str) -> tuple[str, ...]:
     """The code that a cell of this model rests on: its own file, not those of its siblings (the code deps of its DVC stage)."""
-    return ("stages/batches.py", "stages/models/layers", "stages/models/store.py", f"stages/models/fields/{model}.py", "stages/neighbours/linear.py",
-            "stages/preparation/pairs.py", "stages/preparation/slices.py", "stages/seeds.py", "stages/training")
+    return ("stages/batches.py", "stages/models/layers", "stages/models/store.py", f"stages/models/fields/{model}.py",
+            "stages/neighbours/linear.py", "stages/preparation/pairs.py", "stages/preparation/slices.py", "stages/seeds.py",
+            "stages/training")
 
 
 def parsed(argv: list[str] | None) -> argparse.Namespace:
@@ -47,8 +48,8 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
             raise InputError(f"unknown {what}", found=repr(name), expected=params.nearest(name, known).lstrip("; "))
     profile = parameters.profiles[options.profile]
     if options.dataset not in profile.wind:
-        raise InputError("the profile has no such prepared data set", found=repr(options.dataset), where=f"profiles.{profile.profile}.wind",
-                         expected=params.nearest(options.dataset, profile.wind).lstrip("; "))
+        raise InputError("the profile has no such prepared data set", found=repr(options.dataset),
+                         where=f"profiles.{profile.profile}.wind", expected=params.nearest(options.dataset, profile.wind).lstrip("; "))
     cell = cells.Cell(options.model, options.arm, options.size, options.seed)
     arguments = cells.arguments(cell, parameters)
     if not 0 <= cell.seed < 2**31:
@@ -83,8 +84,8 @@ def train(cell: cells.Cell, arguments: dict, parameters: params.Params, profile:
         (temporary / "weights.safetensors").write_bytes(store.dump(model, metadata))
         files.write_json(temporary / "history.json", history)
         record = records.make("train", f"{profile.profile}/{prepared.name}/{cell.name}", inputs=[prepared],
-                              outputs=records.outputs_of(temporary, folder), params=used, code=code_of(cell.model), seed=cell.seed, device=str(where),
-                              threads=protocol.threads)
+                              outputs=records.outputs_of(temporary, folder), params=used, code=code_of(cell.model), seed=cell.seed,
+                              device=str(where), threads=protocol.threads)
     files.fault("before_record")
     files.write_json(records.location("train", profile.profile, prepared.name, experiment=folder.parts[1], cell=cell.name), record)
     checkpoints.clear()

@@ -1,4 +1,4 @@
-"""`python -m stages.training.bench_msa`: our MSA against the same model on torch's nn.TransformerEncoder, in one run (spec/performance.md section 2).
+"""`python -m stages.training.bench_msa`: our MSA against the same on torch's nn.TransformerEncoder, in one run (performance.md section 2).
 
 Work: 700 context and 700 target points, batch 1, random. Step = zero_grad, forward, mean squared error, backward, clip 4, Adam 3e-4;
 evaluation = forward in eval mode without gradients (where torch takes its own fast path). Rounds are interleaved and medians compared;
@@ -43,7 +43,8 @@ def works(size: str, ours: bool) -> tuple[Callable[[], None], Callable[[], None]
     width, heads, layers = SIZES[size]
     points = [torch.randn(POINTS, n) for n in (3, 2, 3, 2)]
     batch = single(*points)
-    model = build("msa", {"encoder": "traditional"}, {"width": width, "heads": heads, "layers": layers}) if ours else Yardstick(width, heads, layers)
+    dimensions = {"width": width, "heads": heads, "layers": layers}
+    model = build("msa", {"encoder": "traditional"}, dimensions) if ours else Yardstick(**dimensions)
     predict = (lambda: model(batch).mean) if ours else (lambda: model(batch.context_x, batch.context_y, batch.target_x))
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-4, **({"fused": True} if ours else {}))
 

@@ -41,7 +41,8 @@ def arguments(cell: Cell, params: Params) -> dict[str, Any]:
     """The arm's and the size's arguments of a cell, from params.yaml. InputError with the nearest name for an unknown one."""
     def entry(what: str, name: str, known: dict) -> Any:
         if name not in known:
-            raise InputError(f"unknown {what}", found=repr(name), expected=nearest(name, known).lstrip("; "), remedy="see models in params.yaml")
+            raise InputError(f"unknown {what}", found=repr(name), expected=nearest(name, known).lstrip("; "),
+                             remedy="see models in params.yaml")
         return known[name]
     model = entry("model", cell.model, params.models)
     arm = entry(f"arm of {cell.model}", cell.arm, model.arms)

@@ -158,9 +158,10 @@ class Loop:
 
     def _diverged(self, found: str, where: str) -> None:
         self.checkpoints.tell(self._history("diverged") | {"found": found, "where": where})
-        kept = f"the last good checkpoint (step {self.progress.val[-1]['step']}) is kept" if self.progress.val else "there was no checkpoint yet"
+        step = self.progress.val[-1]["step"] if self.progress.val else 0
+        kept = f"the last good checkpoint (step {step}) is kept in {self.checkpoints.folder}" if step else "there was no checkpoint yet"
         raise DivergedError("training diverged", where=where, expected="finite numbers", found=found,
-                            remedy=f"look at that slice, or lower training.learning_rate; {kept} in {self.checkpoints.folder}")
+                            remedy=f"look at that slice, or lower training.learning_rate; {kept}")
 
     def _history(self, status: str) -> dict[str, Any]:
         progress = self.progress

@@ -160,7 +160,8 @@ def test_simulated_files_are_listed(monkeypatch):
     folder = stage.acquire("mini", "simulated", dataset)
     manifest = json.loads((folder / "manifest.json").read_text())
     assert set(manifest["files"]) == {"frames_00.csv", "truth.parquet"}
-    assert manifest["files"]["frames_00.csv"] | {"sha256": ""} == {"bytes": 9, "licence": "MIT", "sha256": "", "source": "simulated", "url": None}
+    assert manifest["files"]["frames_00.csv"] | {"sha256": ""} == {"bytes": 9, "licence": "MIT", "sha256": "", "source": "simulated",
+                                                                   "url": None}
     assert files.read_json("data/mini/records/simulated.acquire.json")["seed"] == dataset.simulate.seed
 
 

@@ -212,7 +212,8 @@ def test_a_spoilt_file_in_the_place_is_put_aside(server, replies, pin, place):
 
 def test_redirects_stay_on_the_list_and_the_scheme(server, replies, pin, place):
     server.script |= {"/file.csv": [replies.redirect("/moved/file.csv", 301)],
-                      "/moved/file.csv": [replies.redirect(server.url("/end"), 307)], "/end": [replies.whole(BODY)], "/round": [replies.redirect("/round")]}
+                      "/moved/file.csv": [replies.redirect(server.url("/end"), 307)], "/end": [replies.whole(BODY)],
+                      "/round": [replies.redirect("/round")]}
     get(pin(server.url(), BODY), place)
     assert place.read_bytes() == BODY
     with pytest.raises(DownloadError, match="redirects"):
@@ -236,7 +237,8 @@ def test_redirects_elsewhere_are_refused(server, replies, pin, place, target):
     "https://zenodo.org.evil.example/x", "https://evil.example/https://zenodo.org/x", "https://evil.example#@zenodo.org/x",
     "https://evil.example\\@zenodo.org/x", "https://zenodo.org:8443/x", "https://zenodo.org:x/", "https://[::1/x", "file:///etc/passwd",
     "ftp://zenodo.org/x", "https:zenodo.org/x", "https:///x", "HTTPS://EVIL.example/x", "https://zenodo.org\r\nHost: x/",
-    "https://zenod\u043e.org/x", "https://zenodo.org./x", "http://127.0.0.1/x", "http://localhost/x", "//zenodo.org/x", "zenodo.org/x", "data:text/csv,1",
+    "https://zenod\u043e.org/x", "https://zenodo.org./x", "http://127.0.0.1/x", "http://localhost/x", "//zenodo.org/x",
+    "zenodo.org/x", "data:text/csv,1",
 ])
 def test_urls_that_are_refused_before_anything(pin, place, url):
     with pytest.raises(InputError, match="a URL is refused") as error:

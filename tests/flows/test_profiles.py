@@ -209,3 +209,11 @@ def test_the_lock_is_free_again_after_an_error():
     for _ in range(2):
         with pytest.raises(KeyError), only_one():
             raise KeyError
+
+
+def test_without_a_profile_the_one_that_is_set_is_run(project):
+    before = Path("params.yaml").read_bytes()
+    done = subprocess.run([sys.executable, "-m", "flows.profiles", "--", *python("print('as it is')")],
+                          env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "as it is\n")
+    assert Path("params.yaml").read_bytes() == before

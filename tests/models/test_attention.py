@@ -7,7 +7,8 @@ from torch import nn
 from stages.models.layers.attention import EncoderLayer, usable
 
 WIDTHS = [(12, 2), (24, 2), (32, 8), (16, 1), (40, 2)]  # heads of 6, 12, 4, 16 (no padding) and 20 (two registers)
-PAIRS = {"inward.weight": "in_proj_weight", "inward.bias": "in_proj_bias", "outward.weight": "out_proj.weight", "outward.bias": "out_proj.bias"}
+PAIRS = {"inward.weight": "in_proj_weight", "inward.bias": "in_proj_bias",
+         "outward.weight": "out_proj.weight", "outward.bias": "out_proj.bias"}
 NAMES = {f"attention.{ours}": f"self_attn.{theirs}" for ours, theirs in PAIRS.items()} | {
     f"{ours}.{kind}": f"{theirs}.{kind}" for kind in ("weight", "bias")
     for ours, theirs in (("attention_norm", "norm1"), ("feed_norm", "norm2"), ("widen", "linear1"), ("narrow", "linear2"))}

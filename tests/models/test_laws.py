@@ -68,7 +68,8 @@ def test_the_order_of_the_context_does_not_matter_and_targets_keep_theirs(case):
     batch.context_x[0, 5:10] = batch.context_x[0, 5]
     batch.target_x[0, 3] = batch.context_x[0, 5]
     context, target = (torch.randperm(n, generator=seeds.torch_stream(1, "permutation", n)) for n in (30, 20))
-    shuffled = Batch(batch.context_x[:, context], batch.context_y[:, context], batch.context_mask, batch.target_x[:, target], batch.target_mask)
+    shuffled = Batch(batch.context_x[:, context], batch.context_y[:, context], batch.context_mask,
+                     batch.target_x[:, target], batch.target_mask)
     for one, other in zip(outputs(model(batch)), outputs(model(shuffled)), strict=True):
         torch.testing.assert_close(one[:, target], other, atol=1e-5, rtol=1e-5)
 

@@ -30,11 +30,11 @@ def test_the_model_is_equations_3_3_to_3_6_on_torchs_own_encoder(size):
     layer = nn.TransformerEncoderLayer(width, heads, 2 * width, dropout=0.0, batch_first=True)
     encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
     for ours, theirs in zip(model.layers, encoder.layers, strict=True):
-        with torch.no_grad():
-            for mine, yours in ((theirs.self_attn.in_proj_weight, ours.attention.inward.weight), (theirs.self_attn.in_proj_bias, ours.attention.inward.bias)):
-                mine.copy_(yours)
-        for mine, yours in ((theirs.self_attn.out_proj, ours.attention.outward), (theirs.norm1, ours.attention_norm), (theirs.linear1, ours.widen),
-                            (theirs.linear2, ours.narrow), (theirs.norm2, ours.feed_norm)):
+        theirs.self_attn.load_state_dict({
+            "in_proj_weight": ours.attention.inward.weight, "in_proj_bias": ours.attention.inward.bias,
+            "out_proj.weight": ours.attention.outward.weight, "out_proj.bias": ours.attention.outward.bias})
+        for mine, yours in ((theirs.norm1, ours.attention_norm), (theirs.linear1, ours.widen), (theirs.linear2, ours.narrow),
+                            (theirs.norm2, ours.feed_norm)):
             mine.load_state_dict(yours.state_dict())
     x, y, t = torch.randn(19, 3), torch.randn(19, 2), torch.randn(11, 3)
     phi, nu, kind = model.encoder.position, model.encoder.value, model.encoder.kind
@@ -61,8 +61,9 @@ def test_the_gaussian_head_gives_a_spread_that_cannot_vanish():
     torch.testing.assert_close(prediction.scale, torch.full((1, 4, 2), SCALE_FLOOR))
 
 
-@pytest.mark.parametrize("arguments,word", [({"encoder": "sharde"}, "encoder"), ({"head": "median"}, "head"), ({"width": 12, "heads": 5}, "multiple"),
-                                            ({"width": 10**9}, "width"), ({"layers": 0}, "layers"), ({"layer": 3}, "layer"), ({"width": True}, "width")])
+@pytest.mark.parametrize("arguments,word", [
+    ({"encoder": "sharde"}, "encoder"), ({"head": "median"}, "head"), ({"width": 12, "heads": 5}, "multiple"), ({"width": 10**9}, "width"),
+    ({"layers": 0}, "layers"), ({"layer": 3}, "layer"), ({"width": True}, "width")])
 def test_arguments_that_do_not_fit_are_named(arguments, word):
     with pytest.raises(InputError, match=word):
         build("msa", arguments)

@@ -82,7 +82,8 @@ def test_a_pickle_is_refused_and_never_run(tmp_path, kind):
     (lambda: altered({"readout.4.bias": torch.zeros(2, dtype=torch.float64)}), "float64"),
     (lambda: altered({"readout.4.bias": torch.tensor([0.0, torch.nan])}), "not finite"),
     (lambda: altered({"extra": torch.zeros(2)}), "extra"),
-], ids=["empty", "cut", "huge header", "foreign", "list", "model", "width", "type", "arguments", "dimension", "layers", "shape", "dtype", "nan", "extra"])
+], ids=["empty", "cut", "huge header", "foreign", "list", "model", "width", "type", "arguments", "dimension", "layers", "shape", "dtype",
+        "nan", "extra"])
 def test_what_does_not_fit_is_refused_by_name(tmp_path, data, word):
     with pytest.raises(DataError, match=word):
         store.load(written(tmp_path, data()))

@@ -30,7 +30,8 @@ def project(tmp_path_factory):
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     start = text.index("    training:", text.index("mini: &mini"))
     end = text.index("\n", start)
-    (root / "params.yaml").write_text(text[:start] + "    training: {steps: 6, validate_every: 3, patience: 9}" + text[end:], encoding="utf-8")
+    small = "    training: {steps: 6, validate_every: 3, patience: 9}"
+    (root / "params.yaml").write_text(text[:start] + small + text[end:], encoding="utf-8")
     prepared = root / "data/mini/prepared/simulated"
     prepared.mkdir(parents=True)
     table = toy_sky.columns(14, 10)
@@ -79,7 +80,8 @@ def test_a_cell_is_written_recorded_and_repeats_byte_for_byte(project, call):
     record, history = files.read_json(project / RECORD), files.read_json(folder / "history.json")
     assert set(record["inputs"]) == {f"data/mini/prepared/simulated/{name}" for name in ("prepared.json", "rows.parquet")}
     assert record["outputs"][f"{CELL}/weights.safetensors"]["sha256"] == files.sha256(folder / "weights.safetensors")
-    assert record["seed"] == 1 and record["params"]["arguments"]["encoder"] == "shared" and "stages/training/loop.py" in record["code"]["files"]
+    assert record["seed"] == 1 and record["params"]["arguments"]["encoder"] == "shared"
+    assert {"stages/training/loop.py", "stages/models/fields/msa.py"} <= set(record["code"]["files"])
     assert history["status"] == "completed" and [entry["step"] for entry in history["val"]] == [3, 6]
     model, told = store.load(str(folder / "weights.safetensors"))
     assert told["arm"] == "shared" and told["prepared"]["lead_s"] == 60 * toy_sky.LEAD and told["prepared"]["area"] == {"lat_deg": [44, 49]}
