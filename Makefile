@@ -50,7 +50,7 @@ bench-prepare: $(READY)
 	$(BIN)/python -m stages.preparation.bench_prepare
 
 bench-model: $(READY)
-	$(BIN)/python -m stages.training.bench_msa
+	$(BIN)/python -m stages.evaluation.bench_msa
 
 clean:
 	rm -rf $(VENV) .work build *.egg-info

@@ -4,10 +4,13 @@ Shapes: B batch, C context points, T target points, X input dimensions, I contex
 Inputs and values are standardised with the training rows' mean and standard deviation; masks are True where a point is real.
 """
 
+import os
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+
+from stages.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -51,3 +54,15 @@ def collate(batches: list[Batch]) -> Batch:
         padded = [torch.nn.functional.pad(part, (0, 0) * (part.dim() - 2) + (0, longest - part.shape[1])) for part in parts]
         return torch.cat(padded)
     return Batch(**{name: stacked(name) for name in Batch.__dataclass_fields__})
+
+
+def device() -> torch.device:
+    """TRADEWIND_DEVICE if set, else CUDA where there is one, else the CPU. InputError for one that is not there."""
+    wanted = os.environ.get("TRADEWIND_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        found = torch.device(wanted)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError("no such device here", where="TRADEWIND_DEVICE", found=repr(wanted), expected="cpu, cuda or cuda:N",
+                         remedy=str(error).splitlines()[0]) from None
+    return found

@@ -78,6 +78,7 @@ class Profile(Section):
     wind: tuple[Name, ...]
     sizes: tuple[Name, ...]
     seeds: tuple[Seed, ...]
+    arm_seeds: tuple[Seed, ...]
     prepare: dict[Name, Prepare]
     training: Budget
     evaluation: Evaluation

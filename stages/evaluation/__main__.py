@@ -5,13 +5,11 @@ and its record. TRADEWIND_DEVICE chooses the device; without it CUDA is used whe
 """
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
-import torch
-
 from stages import files, params, records
+from stages.batches import device
 from stages.errors import DataError, InputError, TradewindError
 from stages.evaluation.evaluate import CODE, Settings, evaluate
 
@@ -37,15 +35,15 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
                          expected=params.nearest(dataset, profile.wind).lstrip("; "))
     home = Path("reports", options.experiment, options.profile)
     runs, final, prepared = home / "runs" / dataset, home / "evaluated" / dataset, Path("data", options.profile, "prepared", dataset)
-    device = os.environ.get("TRADEWIND_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
+    where = str(device())
     wanted, training = profile.evaluation, parameters.training
-    settings = Settings(wanted.leads_min, wanted.bootstrap, training.seed, training.threads, device)
+    settings = Settings(wanted.leads_min, wanted.bootstrap, training.seed, training.threads, where)
     cell = f"{options.profile}/{dataset}"
     with files.guard(f"evaluate/{cell}"), records.timed("evaluate", cell):
         evaluate(runs, prepared, final, settings)
         record = records.make("evaluate", cell, inputs=[runs, prepared], outputs={p.as_posix(): p for p in records.files_in([final])},
                               params={"evaluation": wanted.model_dump(mode="json"), "seed": training.seed, "threads": training.threads},
-                              code=CODE, seed=training.seed, device=device, threads=training.threads)
+                              code=CODE, seed=training.seed, device=where, threads=training.threads)
         files.write_json(records.location("evaluate", options.profile, dataset, experiment=options.experiment), record)
 
 

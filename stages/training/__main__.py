@@ -11,13 +11,14 @@ from pathlib import Path
 import torch
 
 from stages import files, params, records, seeds
+from stages.batches import device
 from stages.errors import DataError, InputError, TradewindError
 from stages.models import store
 from stages.models.fields import build
 from stages.preparation.pairs import Pairs
 from stages.training import cells
 from stages.training.checkpoint import Checkpoints
-from stages.training.fit import device, fit
+from stages.training.fit import fit
 from stages.training.loop import Settings
 
 EXPERIMENTS = ("wind_nowcast",)

@@ -1,30 +1,17 @@
 """Fitting one cell, whatever its model needs: nothing, a choice of k on the validation slices, or the gradient loop."""
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from stages.errors import DataError, InputError
+from stages.errors import DataError
 from stages.training.checkpoint import Checkpoints
 from stages.training.data import Data
 from stages.training.loop import Loop, Settings, validate
 
 if TYPE_CHECKING:
     from stages.preparation.pairs import Pairs
-
-
-def device() -> torch.device:
-    """TRADEWIND_DEVICE if set, else CUDA where there is one, else the CPU. InputError for one that is not there."""
-    wanted = os.environ.get("TRADEWIND_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        found = torch.device(wanted)
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError("no such device here", where="TRADEWIND_DEVICE", found=repr(wanted), expected="cpu, cuda or cuda:N",
-                         remedy=str(error).splitlines()[0]) from None
-    return found
 
 
 def fit(model: nn.Module, pairs: "Pairs", settings: Settings, checkpoints: Checkpoints, where: torch.device) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def sky(tmp_path_factory):
     """Eighteen minutes of the simulated sky in two files, decoded."""
     folder = tmp_path_factory.mktemp("sky")
     (folder / "raw").mkdir()
-    simulate(SETTINGS.datasets["simulated"].simulate.model_copy(update={"hours": 0.3}), folder / "raw")
+    simulate(SETTINGS.datasets["simulated"].simulate.model_copy(update={"hours": 0.3, "aircraft": 22}), folder / "raw")
     whole = (folder / "raw/frames_00.csv").read_text().splitlines(keepends=True)
     (folder / "raw/frames_00.csv").write_text("".join(whole[: len(whole) // 2]))
     (folder / "raw/frames_01.csv").write_text("".join(whole[len(whole) // 2 :]))

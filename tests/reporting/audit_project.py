@@ -108,6 +108,7 @@ profiles:
     wind: [simulated]
     sizes: [5k]
     seeds: [0, 1]
+    arm_seeds: [0]
     prepare:
       simulated:
         slice_s: 60
@@ -117,7 +118,7 @@ profiles:
     training: {steps: 1500, validate_every: 250, patience: 4}
     evaluation: {leads_min: [5, 30], bootstrap: 1000}
   other: &other
-    {profile: other, datasets: [], wind: [], sizes: [], seeds: [], prepare: {}, training: {steps: 1, validate_every: 1, patience: 1},
+    {profile: other, datasets: [], wind: [], sizes: [], seeds: [], arm_seeds: [], prepare: {}, training: {steps: 1, validate_every: 1, patience: 1},
      evaluation: {leads_min: [5], bootstrap: 100}}
 run: *mini
 decode:

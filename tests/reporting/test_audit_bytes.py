@@ -25,7 +25,7 @@ def files(project):
     return found.files
 
 
-@settings(max_examples=40, **LAW)
+@settings(max_examples=30, **LAW)
 @given(which=st.integers(0, 10**6), where=st.integers(0, 10**6), bit=st.integers(0, 7))
 @example(which=0, where=0, bit=0)
 def test_any_flipped_bit_in_any_file_of_the_chain_is_caught(project, files, which, where, bit):
@@ -44,7 +44,7 @@ def test_any_flipped_bit_in_any_file_of_the_chain_is_caught(project, files, whic
         file.write_bytes(before)
 
 
-@settings(max_examples=15, **LAW)
+@settings(max_examples=12, **LAW)
 @given(which=st.integers(0, 10**6), where=st.integers(0, 10**6), bit=st.integers(0, 7))
 def test_any_flipped_bit_in_the_chains_cache_objects_is_caught(project, files, which, where, bit):
     wanted = {(project / path).read_bytes() for path in files}

@@ -15,7 +15,8 @@ from stages.models.fields import build
 from stages.training import loop
 from stages.training.checkpoint import Checkpoints
 from stages.training.data import Data, order
-from stages.training.fit import device, fit
+from stages.batches import device
+from stages.training.fit import fit
 from stages.training.loop import Settings
 
 CPU = torch.device("cpu")

@@ -16,7 +16,7 @@ from stages.errors import DataError
 from stages.files import read_json
 from stages.reporting import tabulate
 from stages.reporting.audit import history
-from stages.reporting.audit.chain import SEED, Chain, Ledger, Metric, Node, pick
+from stages.reporting.audit.chain import SEED, Chain, Ledger, Metric, pick
 from stages.reporting.audit.finding import Problem
 from stages.reporting.audit.hashes import Bytes, Locks, read_data, read_lock, read_text
 
@@ -138,9 +138,15 @@ def parameters(case: Case) -> Iterator[Problem]:
         for name, content in sections(case.params, told):
             known.setdefault(name, []).append(content)
         for name, content in leaves(node.record.get("params", {})):
-            if content is not None and name in known and content not in known[name]:  # None: a default that params.yaml leaves out
+            alike = [value for value in known.get(name, ()) if kind(value) is kind(content)]  # another kind: derived, not copied
+            if alike and content not in alike:
                 yield Problem("FAIL", node.path, f"stale: the record of {node.producer} says {name} = {short(content)}, params.yaml says "
-                              f"{' or '.join(sorted({short(value) for value in known[name]}))}; {REPRO}", node.producer)
+                              f"{' or '.join(sorted({short(value) for value in alike}))}; {REPRO}", node.producer)
+
+
+def kind(content: Any) -> type:
+    """The JSON type of a value, whole numbers and others being one."""
+    return float if type(content) is int else type(content)
 
 
 def sections(params: dict, keys: dict) -> Iterator[tuple[str, Any]]:
