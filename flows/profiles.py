@@ -1,6 +1,6 @@
 """`python -m flows.profiles [PROFILE] -- COMMAND ...`: run a command under a profile and leave params.yaml as it was.
 
-params.yaml names its profile by one word, `run: *mini` (design section 3). For the run's duration that word is another one.
+params.yaml names its profile by one word, `run: *mini`. For the run's duration that word is another one.
 The original is put aside in `.work/profile/` first, so that a run killed in between is healed when the next one starts; what
 somebody else changed in the file meanwhile stays. A run under the profile that is set anyway does not touch the file.
 Exit code: the command's; 2 for an unknown profile, 75 when another flow is running.

@@ -1,4 +1,4 @@
-"""`python -m flows.repro --jobs 2 [--profile P]`: everything `dvc repro` would make, in parallel (design section 6).
+"""`python -m flows.repro --jobs 2 [--profile P]`: everything `dvc repro` would make, in parallel.
 
 DVC is the only DAG: its own commands say which stages there are, which are stale and what they wait for. A stage starts
 as soon as its parents are done, as `dvc --wait-for-lock repro -s STAGE` in a Prefect task; among the ready ones, that with

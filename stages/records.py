@@ -1,4 +1,4 @@
-"""The run record: which bytes, parameters, code, seed and environment made which bytes (design section 5).
+"""The run record: which bytes, parameters, code, seed and environment made which bytes.
 
 Every stage writes one, into git. A record holds nothing that changes from run to run on one machine (no clock, no host
 name), so a re-run gives the same bytes; its `code` is the list of code deps of the stage in dvc.yaml; durations go to

@@ -1,4 +1,4 @@
-"""A kill at any moment leaves the old state or the new one, never a third; one writer at a time; strict JSON (faults F1, F2, F5, F6, F18)."""
+"""A kill at any moment leaves the old state or the new one, never a third; one writer at a time; strict JSON."""
 
 import os
 import resource

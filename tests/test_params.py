@@ -1,4 +1,4 @@
-"""params.yaml: everything wrong is told at once, by key, with what is allowed and the nearest name; nothing is executed (fault F15)."""
+"""params.yaml: everything wrong is told at once, by key, with what is allowed and the nearest name; nothing is executed."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The acquisition stage: one data set's bytes, as they come, into `data/<profile>/raw/<dataset>/` (design sections 1, 3, 4).
+"""The acquisition stage: one data set's bytes, as they come, into `data/<profile>/raw/<dataset>/`.
 
 Three kinds: `simulate` (seeded, no network), `files` (each pinned by URL and digest) and `archive` (pinned, unpacked by our
 own extractor). A pinned file is looked for in the mirror, then among verified downloads of earlier runs

@@ -1,4 +1,4 @@
-"""One pinned file over https, such that nothing worse than an error can come of it (design sections 3 and 4).
+"""One pinned file over https, such that nothing worse than an error can come of it.
 
 The bytes grow in `NAME.part`; beside it `NAME.part.json` holds the validator (strong ETag, length) of the reply they came
 from, and only a reply with an equal validator may continue them. A file gets its name after its digest was read back from

@@ -1,4 +1,4 @@
-"""The simulated data set: a seeded sky, flown through and heard as raw Mode-S (issue 2 item 2; systems.md O8).
+"""The simulated data set: a seeded sky, flown through and heard as raw Mode-S.
 
 `simulate` writes frames_00.csv, frames_01.csv, ... (one an hour; lines `ts_s,HEX`, no header, sorted by time) and
 truth.parquet: the wind and the aircraft's state at the moment of every heading report (register 6,0), whether it was

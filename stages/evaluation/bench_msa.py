@@ -1,4 +1,4 @@
-"""`python -m stages.evaluation.bench_msa`: our MSA against the same on torch's nn.TransformerEncoder, in one run (performance.md section 2).
+"""`python -m stages.evaluation.bench_msa`: our MSA against the same on torch's nn.TransformerEncoder, in one run.
 
 Work: 700 context and 700 target points, batch 1, random. Step = zero_grad, forward, mean squared error, backward, clip 4, Adam 3e-4;
 evaluation = forward in eval mode without gradients (where torch takes its own fast path). Rounds are interleaved and medians compared;

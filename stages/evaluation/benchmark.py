@@ -1,4 +1,4 @@
-"""The simulated set frozen as an open benchmark of aircraft-derived wind nowcasts (systems.md O8; issue 2 item 8).
+"""The simulated set frozen as an open benchmark of aircraft-derived wind nowcasts.
 
 `build` turns a prepared, simulated data set into a folder of plain text that needs nothing of this project: measurements
 (rows.csv), the true wind beside them (truth.csv), who may see what to forecast which rows (pairs.csv), a scorer that needs

@@ -1,4 +1,4 @@
-"""The documents' claims as checks on what was measured: holds, fails or undecided (spec: the claims ledger W-1, I-1, I-5, I-10, I-12).
+"""The documents' claims as checks on what was measured: holds, fails or undecided.
 
 A claim is a set of parts that must all be true. A part compares two errors on the same minutes: slices and seeds are
 resampled together, so what both models share cancels, and the part holds or fails only when the 90 % interval of the

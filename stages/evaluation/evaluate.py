@@ -3,7 +3,8 @@
 Every cell is read from its checkpoint and asked for the same targets; the standardised answers are turned back into m/s
 with the scaler. The curve over leads gives the same targets from older or newer contexts to the same model, which was
 trained at the profile's lead and is not told the lead. slices.parquet holds each slice's squared error, so that claims
-can compare models minute by minute without the models. Shapes: N target points, S slices.
+can compare models minute by minute without the models; field-CELL.parquet is one
+minute's nowcast of a whole level, to look at. Shapes: N target points, S slices.
 """
 
 import math
@@ -18,13 +19,13 @@ from tqdm import tqdm
 from stages import files, records, seeds
 from stages.batches import single
 from stages.errors import DataError, DivergedError, InputError
-from stages.evaluation import breakdown, metrics
+from stages.evaluation import breakdown, field, metrics
 from stages.models import store
 from stages.preparation.pairs import Pairs
 
 CODE = ("stages/batches.py", "stages/seeds.py", "stages/preparation/pairs.py", "stages/preparation/slices.py", "stages/models",
         "stages/neighbours/linear.py",
-        *(f"stages/evaluation/{name}.py" for name in ("__main__", "bootstrap", "breakdown", "evaluate", "metrics", "scores")))
+        *(f"stages/evaluation/{name}.py" for name in ("__main__", "bootstrap", "breakdown", "evaluate", "field", "metrics", "scores")))
 COLUMNS = ("t_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s", "u_true_m_s", "v_true_m_s", "slice", "flight", "file", "record")
 
 
@@ -190,6 +191,19 @@ def predictions(held: Held, given: Forecast) -> pl.DataFrame:
                                            "u_m_s", "v_m_s", "u_true_m_s", "v_true_m_s").sort("row")
 
 
+def look(model: torch.nn.Module, held: Held) -> pl.DataFrame:
+    """The nowcast of a level in the test minute whose context holds most winds (the first of several), with its slice number."""
+    pairs = held.pairs
+    main = pairs.meta["lead_s"]
+    chosen = max(held.reached[main], key=lambda j: (len(pairs.pair(j, "slice", main).context_rows), -j))
+    y_mean, y_std, x_mean, x_std = (np.asarray(pairs.meta["scaler"][name], np.float64) for name in ("y_mean", "y_std", "x_mean", "x_std"))
+    pair = pairs.pair(chosen, "slice", main)
+    context = pl.DataFrame(np.hstack([pair.context_x * x_std + x_mean, pair.context_y * y_std + y_mean]),
+                           schema=[*field.PLACE, "u_m_s", "v_m_s"])
+    targets = held.rows[held.places(pair.target_rows)]
+    return field.level(model, context, targets, pairs.meta).with_columns(slice=pl.lit(chosen, pl.Int32))
+
+
 def load(run: Path) -> torch.nn.Module:
     """The model of a cell's folder, ready to be asked."""
     return store.load(str(run / "weights.safetensors"))[0]
@@ -214,6 +228,8 @@ def evaluate(runs: Path, prepared: Path, final: Path, settings: Settings) -> Non
         for run in tqdm(cells, desc="evaluate", unit="cell", disable=None):
             entries[run.name], table, squared = measure(load(run), held, settings)
             table.write_parquet(folder / f"predictions-{run.name}.parquet", compression="zstd", statistics=False)
+            if (model := load(run)).context == "slice":
+                look(model, held).write_parquet(folder / f"field-{run.name}.parquet", compression="zstd", statistics=False)
             errors.append(squared.insert_column(0, pl.lit(run.name).alias("cell")))
         pl.concat(errors).write_parquet(folder / "slices.parquet", compression="zstd", statistics=False)
         leads = {lead_name(lead): len(slices) for lead, slices in held.reached.items()}

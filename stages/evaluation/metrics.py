@@ -1,4 +1,4 @@
-"""The metrics of a wind forecast (thesis eq. C.5-C.10 as corrected by the errata; systems.md O9).
+"""The metrics of a wind forecast (thesis eq. C.5-C.10 as corrected by the errata).
 
 Every metric is a function of sums over points, so one pass over the points gives its value, its value on any group of
 slices, and its bootstrap resamples. `columns` gives what is summed, `by_slice` sums it, `METRICS` says what is made of the

@@ -1,4 +1,4 @@
-"""The thing a controller uses: wind and spread at places and times, from a trained model and a recent capture (issue item 12).
+"""The thing a controller uses: wind and spread at places and times, from a trained model and a recent capture.
 
 A time belongs to its slice; the model is given exactly the context it was trained with: the slice (or hour, or day) that ends
 one lead before that slice begins. What lies outside the model's area or beyond its lead is refused, not extrapolated. Vectors
@@ -18,16 +18,13 @@ import polars as pl
 import torch
 
 from stages import files
-from stages.batches import collate, single
 from stages.errors import DataError, InputError
 from stages.evaluation import breakdown, capture
+from stages.evaluation.field import PLACE, ask
 from stages.evaluation.metrics import KN
 from stages.models import store
 from stages.params import Params
 from stages.preparation import slices
-
-PLACE = ("lat_deg", "lon_deg", "alt_ft")
-TOKENS = 20_000  # context and target points given to the model at once
 
 
 @dataclass(frozen=True)
@@ -97,33 +94,6 @@ def nowcast(context: str | Path, *, at: list[str] | None = None, points: str | P
             answers[i] = Wind(asked[i], *mean[row].tolist(), spread, told, float(nearest[row]), (*edges, len(winds)),
                               folder.name, prepared["lead_s"])
     return [answers[i] for i in range(len(asked))]
-
-
-@torch.no_grad()
-def ask(net: torch.nn.Module, winds: pl.DataFrame, here: np.ndarray, scaler: dict) -> tuple[np.ndarray, np.ndarray | None]:
-    """Mean and, from a Gaussian head, standard deviation (N, 2) in m/s at places (N, 3), from context winds.
-
-    In MSA targets attend to each other: what else is asked moves an answer. So each place is asked by itself in the company
-    of the context's own places, which makes the answer a function of place and context alone, and the set as large as in training.
-    """
-    x_mean, x_std, y_mean, y_std = (np.asarray(scaler[name], np.float64) for name in ("x_mean", "x_std", "y_mean", "y_std"))
-    x = standard(winds.select(PLACE).to_numpy(), x_mean, x_std)
-    y = standard(winds.select("u_m_s", "v_m_s").to_numpy(), y_mean, y_std)
-    company = x if net.context == "slice" else x[:0]
-    means, scales = [], []
-    for places in standard(here, x_mean, x_std).split(max(1, TOKENS // (len(x) + len(company) + 1))):
-        answer = net(collate([single(x, y, torch.cat((place[None], company))) for place in places]))
-        means.append(answer.mean[:, 0].double().numpy() * y_std + y_mean)
-        scales.append(None if answer.scale is None else answer.scale[:, 0].double().numpy() * y_std)
-    mean = np.concatenate(means)
-    if not np.isfinite(mean).all():
-        raise DataError("the model's answer is not a finite number", remedy="choose another trained cell with --model")
-    return mean, None if scales[0] is None else np.concatenate(scales)
-
-
-def standard(values: np.ndarray, mean: np.ndarray, std: np.ndarray) -> torch.Tensor:
-    """Values (N, k) standardised as prepared rows are: stored as float32 first."""
-    return torch.from_numpy(((np.float32(values).astype(np.float64) - mean) / std).astype(np.float32))
 
 
 def parse_time(text: str) -> float:

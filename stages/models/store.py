@@ -1,6 +1,6 @@
 """A trained model as one safetensors file: tensors and one metadata entry, strict JSON, that says how to build it again.
 
-Nothing here can execute what it reads: safetensors holds numbers only, and there is no other loader to fall back to (spec/faults.md F13).
+Nothing here can execute what it reads: safetensors holds numbers only, and there is no other loader to fall back to.
 Equal models give equal bytes (one metadata entry, because the library does not keep several in order).
 """
 

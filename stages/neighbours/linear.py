@@ -1,4 +1,4 @@
-"""Exact k nearest points by looking at all of them, in chunks (systems.md W4; thesis section 1.4.2, linear search).
+"""Exact k nearest points by looking at all of them, in chunks (thesis section 1.4.2, linear search).
 
 Differences are squared axis by axis, not expanded into |a|^2 + |b|^2 - 2ab: the expanded form loses the small distances to
 rounding, and equal points must have distance 0. Memory is bounded by PAIRS distances whatever the numbers of points.

@@ -1,4 +1,4 @@
-"""The decode stage: data/P/raw/D -> data/P/decoded/D (issue item 2): frames | states | winds, one path to the winds table.
+"""The decode stage: data/P/raw/D -> data/P/decoded/D: frames | states | winds, one path to the winds table.
 
 frames: raw Mode-S text -> messages -> states.parquet -> winds.parquet; states: a published states table -> the same two;
 winds: a published winds table -> winds.parquet. counts.json holds, for every level a row passes, read = kept + dropped by
@@ -142,7 +142,7 @@ def from_states(job: Job) -> None:
 
 
 def from_frames(job: Job) -> None:
-    """Raw frames to states to winds, span by span, with the metrics of issue item 2."""
+    """Raw frames to states to winds, span by span, with their metrics."""
     checks, falsely, carry, known, end_s = Counter(), Counter(), None, frozenset(), -np.inf
     has_truth = (job.raw / TRUTH).exists()
     with job.table("states", states.COLUMNS) as table, job.table("winds", winds.COLUMNS) as result:

@@ -1,4 +1,4 @@
-"""winds.parquet -> rows.parquet + prepared.json: what models read (thesis C.1; design sections 1 and 4).
+"""winds.parquet -> rows.parquet + prepared.json: what models read (thesis C.1).
 
 One pass over the winds in time order, in chunks of fixed length (Polars), so that memory does not grow with the flights and
 every byte is determined: unusable rows are dropped and counted by reason; each kept row gets its slice, its split (as a

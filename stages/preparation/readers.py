@@ -1,7 +1,7 @@
 """Readers of tables that enter above the frame level: published states and published winds, one entry a format.
 
 A format is known by its columns: the meteo-particle wind.csv and aggregated.csv (data README, notes W1 and W2; wind blows
-towards, m/s) and the weekly files of the SkySoft set (thesis section 1.3; reference code, section C; origin angle).
+towards, m/s) and the weekly files of the SkySoft set (thesis section 1.3; origin angle).
 Every cell is read as text and cast, so that an all-digit ICAO address stays one and a damaged cell is a counted drop, not a
 crash. `record` is the 0-based number of the data row in its file (the header is not a record).
 """

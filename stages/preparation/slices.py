@@ -1,6 +1,6 @@
 """Time slices, leads and splits: which rows are context, which are targets, and that no split sees another's rows.
 
-Thesis C.1 ("one-minute slices, 30-minute gap"), by time stamp and not by slice index (spec/reference-code.md, section C).
+Thesis C.1 ("one-minute slices, 30-minute gap"), by time stamp and not by slice index.
 Slice j covers [t0 + j w, t0 + (j + 1) w), w = slice_s. At lead L its context is the window [t0 + j w - L - w, t0 + j w - L)
 ("slice"), the hour that ends there ("hour"), or the target's whole UTC day ("day", not causal, as the thesis' day average).
 The law: a split's roles are its target slices and their slice contexts at the split's own lead; rows in roles of different

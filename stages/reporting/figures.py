@@ -94,31 +94,34 @@ def map_axes(axes, lat, lon) -> None:
     axes.annotate("100 km", (x + 50 * kilometre, y), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8)
 
 
-def nowcast_map(rows: pl.DataFrame, predictions: pl.DataFrame, meta: dict[str, Any], title: str, path: Path) -> None:
-    """One test minute: what was known half an hour before, what was forecast, what was measured."""
-    slices = predictions.group_by("slice").len().sort("len", "slice")
-    chosen = slices["slice"][-1]
-    here = predictions.filter(pl.col("slice") == chosen)
-    start = meta["t0_s"] + chosen * meta["slice_s"] - meta["lead_s"]
+def nowcast_map(rows: pl.DataFrame, field: pl.DataFrame, here: pl.DataFrame, meta: dict[str, Any], name: str, path: Path) -> None:
+    """One test minute: the forecast over a whole level with what it was made from, and the forecast where aircraft then measured."""
+    start = meta["t0_s"] + field["slice"][0] * meta["slice_s"] - meta["lead_s"]
     context = rows.filter((pl.col("t_s") >= start - meta["slice_s"]) & (pl.col("t_s") < start))
-    figure, axes = plt.subplots(1, 2, figsize=(12.6, 6.4), sharey=True)
-    lat, lon = rows["lat_deg"].to_numpy(), rows["lon_deg"].to_numpy()
 
-    def arrow(frame: pl.DataFrame, name: str = "") -> tuple:
-        return frame["lon_deg"], frame["lat_deg"], frame[f"u{name}_m_s"] / KNOT, frame[f"v{name}_m_s"] / KNOT
+    def arrow(frame: pl.DataFrame, kind: str = "") -> tuple:
+        return frame["lon_deg"], frame["lat_deg"], frame[f"u{kind}_m_s"] / KNOT, frame[f"v{kind}_m_s"] / KNOT
 
-    known = axes[0].quiver(*arrow(context), context["alt_ft"] / 1000, cmap="viridis", scale=900, width=0.0028)
-    axes[0].set_title(f"known: {len(context):,} winds, {meta['lead_s'] / 60:.0f} minutes before")
-    figure.colorbar(known, ax=axes[0], label="altitude [1,000 ft]", shrink=0.75)
-    error = np.hypot(here["u_pred_m_s"] - here["u_m_s"], here["v_pred_m_s"] - here["v_m_s"]) / KNOT
-    axes[1].quiver(*arrow(here), color="black", scale=900, width=0.0036, alpha=0.45)
-    arrows = axes[1].quiver(*arrow(here, "_pred"), error, cmap="plasma_r", scale=900, width=0.0026,
-                            clim=(0, max(20.0, float(np.quantile(error, 0.95)))))
-    axes[1].quiverkey(arrows, 0.86, 1.03, 50, "50 kn", labelpos="E")
-    axes[1].set_title(f"forecast {title} (colour) over measured (black), {len(here):,} points")
-    figure.colorbar(arrows, ax=axes[1], label="error of the vector [kn]", shrink=0.75)
+    figure, axes = plt.subplots(1, 2, figsize=(13.5, 6.6), sharey=True, layout="constrained")
+    speed = np.hypot(field["u_m_s"], field["v_m_s"]).to_numpy() / KNOT
+    lon, lat = np.unique(field["lon_deg"]), np.unique(field["lat_deg"])
+    shade = axes[0].pcolormesh(lon, lat, speed.reshape(len(lat), len(lon)), cmap="YlGnBu", shading="gouraud", vmin=0)
+    axes[0].quiver(*arrow(field), scale=1600, width=0.0022, color="#333333")
+    axes[0].plot(context["lon_deg"], context["lat_deg"], "o", ms=5, mfc="#ff7f0e", mec="white", mew=0.6, ls="none",
+                 label=f"{len(context):,} winds known")
+    axes[0].legend(loc="lower right", frameon=True, fontsize=8)
+    flight_level = field["alt_ft"][0] / 100
+    axes[0].set_title(f"{name}: wind at FL{flight_level:.0f}, {meta['lead_s'] / 60:.0f} min after the winds known")
+    figure.colorbar(shade, ax=axes[0], label="wind speed [kn]", shrink=0.8)
+    error = (np.hypot(here["u_pred_m_s"] - here["u_m_s"], here["v_pred_m_s"] - here["v_m_s"]) / KNOT).to_numpy()
+    axes[1].quiver(*arrow(here), color="black", scale=900, width=0.0040, alpha=0.5, label="measured")
+    arrows = axes[1].quiver(*arrow(here, "_pred"), error, cmap="plasma_r", scale=900, width=0.0030,
+                            clim=(0, max(20.0, np.quantile(error, 0.95))))
+    axes[1].quiverkey(arrows, 0.9, 0.04, 50, "50 kn", labelpos="N", coordinates="axes")
+    axes[1].set_title(f"that minute, all levels: measured (black), forecast (colour), {len(here):,} points")
+    figure.colorbar(arrows, ax=axes[1], label="error of the vector [kn]", shrink=0.8)
     for panel in axes:
-        map_axes(panel, lat, lon)
+        map_axes(panel, rows["lat_deg"].to_numpy(), rows["lon_deg"].to_numpy())
     save(figure, path)
 
 
@@ -157,13 +160,13 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
                 breakdown(cells, names, group, label, floor, folder / f"{dataset}-{group}.png")
             rows = pl.read_parquet(prepared / dataset / "rows.parquet")
             meta = read_json(prepared / dataset / "prepared.json")
-            found = {}
-            for name in names:
-                cell = next(c for c in cells if c == name or c.startswith(name + "-s"))
-                frame = pl.read_parquet(home / "evaluated" / dataset / f"predictions-{cell.split('/')[1]}.parquet")
-                found[name.split("/")[1]] = frame
-            learned = [name for name in found if name.startswith("msa")]
-            best = learned[-1] if learned else list(found)[-1]
-            nowcast_map(rows, found[best], meta, best, folder / f"{dataset}-nowcast.png")
+            evaluated = home / "evaluated" / dataset
+            first = {name: next(c for c in cells if c == name or c.startswith(name + "-s")).split("/")[1] for name in names}  # seed
+            found = {name.split("/")[1]: pl.read_parquet(evaluated / f"predictions-{cell}.parquet") for name, cell in first.items()}
+            best = [name for name in names if (evaluated / f"field-{first[name]}.parquet").exists()][-1]
+            field = pl.read_parquet(evaluated / f"field-{first[best]}.parquet")
+            best = best.split("/")[1]
+            minute = found[best].filter(pl.col("slice") == field["slice"][0])
+            nowcast_map(rows, field, minute, meta, best, folder / f"{dataset}-nowcast.png")
             compared = [name for name in dict.fromkeys(["hour_average", "kernel", best]) if name in found]
             error_map({name: found[name] for name in compared}, rows, folder / f"{dataset}-errors.png")

@@ -1,4 +1,4 @@
-"""A cell: one model, arm, size and seed; its name is its folder's name (design section 3).
+"""A cell: one model, arm, size and seed; its name is its folder's name.
 
 Models that come in one form only (arm "plain", no sizes) are named by the model: `knn`; others `msa-shared-5k-s0`.
 """

@@ -1,4 +1,4 @@
-"""Checkpoints to resume from: all that the next step depends on, saved together (spec/faults.md F4).
+"""Checkpoints to resume from: all that the next step depends on, saved together.
 
 One folder a checkpoint (state.safetensors, state.json), made whole by a rename; the file `latest` names the valid one and is
 switched by a rename too. They lie in `.work/training/<key>`, key = hash of parameters, code and inputs, so that a

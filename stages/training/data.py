@@ -1,4 +1,4 @@
-"""From prepared pairs to tensors, their order, and the unit of the loss (reference code, section C).
+"""From prepared pairs to tensors, their order, and the unit of the loss.
 
 One step sees one pair of slices: a context set and a target set of any length. Positions and winds come standardised; `unit_kn` takes
 a difference of standardised winds back to knots. Shapes: C context, T target points.

@@ -1,4 +1,4 @@
-"""The gradient loop: the thesis' protocol (reference code, section C). One pair of slices a step, Adam, gradient norm clipped at 4.
+"""The gradient loop: the thesis' protocol. One pair of slices a step, Adam, gradient norm clipped at 4.
 
 Loss: RMSE in knots over the targets and both components of one slice (errata C.5); for a Gaussian head the mean negative
 log-likelihood in standardised units. Every `validate_every` steps all validation slices are predicted: the mean of the

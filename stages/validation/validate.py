@@ -1,4 +1,4 @@
-"""The validation stage: data/P/raw/D and data/P/decoded/D in, data/P/validated/D.json out (design section 1, issue item 4).
+"""The validation stage: data/P/raw/D and data/P/decoded/D in, data/P/validated/D.json out.
 
 What is judged depends on how far the set reaches: raw files and drop counts always; frame files where it enters as frames;
 states and winds where decode wrote them. A set that the profile prepares must reach winds.

@@ -1,4 +1,4 @@
-"""Hostile archives, built here (spec: faults F14). Whatever they hold, nothing outside the target changes."""
+"""Hostile archives, built here. Whatever they hold, nothing outside the target changes."""
 
 import gzip
 import hashlib

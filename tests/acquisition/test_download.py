@@ -1,4 +1,4 @@
-"""Downloads against a server that misbehaves in every way we know of (spec: faults F3, F8, F9 and the URL rules)."""
+"""Downloads against a server that misbehaves in every way we know of."""
 
 import hashlib
 import os
@@ -308,7 +308,7 @@ fetch(SimpleNamespace(url=url, sha256=sha256, md5=None, bytes=int(size), bytes_m
 
 @pytest.mark.parametrize("point", ["part_begun", "part_block", "part_whole", "before_rename", "after_rename"])
 def test_killed_at_any_moment_the_file_is_whole_or_absent(server, replies, pin, tmp_path, monkeypatch, point):
-    """F3: SIGKILL at the n-th passage of each point, n upwards until it no longer fires; the next run must mend all."""
+    """SIGKILL at the n-th passage of each point, n upwards until it no longer fires; the next run must mend all."""
     monkeypatch.chdir(tmp_path)
     server.script["/file.csv"] = [replies.whole(BODY)]
     source = pin(server.url(), BODY)

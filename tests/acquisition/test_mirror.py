@@ -1,4 +1,4 @@
-"""The mirror: content decides, names and SHA256SUMS do not (issue 2 item 3)."""
+"""The mirror: content decides, names and SHA256SUMS do not."""
 
 import os
 import random

@@ -43,7 +43,26 @@ def table(evaluated, cell):
 def test_every_cell_is_there(evaluated, written):
     cells = {"day_average", "hour_average", "kernel", "knn", "msa-gaussian-5k-s0", "msa-shared-5k-s0", "msa-shared-5k-s1"}
     assert set(written["cells"]) == cells
-    assert {p.name for p in evaluated.iterdir()} == {"metrics.json", "slices.parquet", *(f"predictions-{cell}.parquet" for cell in cells)}
+    fields = {f"field-{cell}.parquet" for cell in cells - {"day_average", "hour_average"}}
+    assert {p.name for p in evaluated.iterdir()} == {"metrics.json", "slices.parquet", *(f"predictions-{cell}.parquet" for cell in cells), *fields}
+
+
+def test_a_field_is_the_nowcast_of_a_level_from_the_fullest_context(airspace, evaluated):
+    """Kernel averaging has a closed form: the field must be it, from the winds of the minute with most of them."""
+    pairs, field = Pairs.open(airspace / PREPARED), pl.read_parquet(evaluated / "field-kernel.parquet")
+    counts = {j: len(pairs.pair(j, "slice", pairs.meta["lead_s"]).context_rows) for j in pairs.targets("test")}
+    chosen = field["slice"].unique().to_list()
+    assert chosen == [min(j for j in counts if counts[j] == max(counts.values()))]
+    assert field["alt_ft"].n_unique() == 1 and field["alt_ft"][0] % 1000 == 0
+    assert field["u_scale_m_s"].null_count() == len(field) and pl.read_parquet(evaluated / "field-msa-gaussian-5k-s0.parquet")["u_scale_m_s"].min() > 0
+    pair, scaler = pairs.pair(chosen[0], "slice", pairs.meta["lead_s"]), pairs.meta["scaler"]
+    x = (field.select("lat_deg", "lon_deg", "alt_ft").to_numpy() - scaler["x_mean"]) / scaler["x_std"]
+    model = evaluate.load(airspace / RUNS / "kernel")
+    across, up = (float(value.exp()) for value in model.state_dict()["log_scale"])
+    square = (x[:, None] - pair.context_x) ** 2
+    weight = np.exp(-(across * square[..., :2].sum(-1) + up * square[..., 2]))
+    wanted = (weight @ pair.context_y) / weight.sum(1, keepdims=True) * scaler["y_std"] + scaler["y_mean"]
+    assert np.allclose(field.select("u_m_s", "v_m_s").to_numpy(), wanted, atol=1e-3)
 
 
 def test_rows_without_context_are_counted(airspace, written):

@@ -1,4 +1,4 @@
-"""The profile switch: one word for the run's time, restored whatever happens (design section 3, faults F7)."""
+"""The profile switch: one word for the run's time, restored whatever happens."""
 
 import json
 import os

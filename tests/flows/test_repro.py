@@ -111,11 +111,24 @@ def test_the_longest_way_goes_first():
 
 
 def test_after_a_failure_nothing_new_starts_and_running_ones_end():
-    pool = Pool(bad={"s0"})
-    graph = {"s0": set(), "s1": set(), "below": {"s0"}, "other": {"s1"}, "last": set()}
-    assert repro.schedule(graph, pool.start, jobs=2, first={"s0": 2, "s1": 1}) == ["s0"]
-    assert {"below", "last"}.isdisjoint(stage for stage, _ in pool.order)
-    assert "s1" in pool.done
+    """`running` ends only after `bad` has failed, whatever the machine is doing, so a place is free when `last` must not start."""
+    started, failed, ended = [], threading.Event(), []
+
+    def start(stage, done):
+        started.append(stage)
+
+        def work():
+            if stage == "bad":
+                done(False)
+                failed.set()
+            else:
+                failed.wait(10)
+                ended.append(stage)
+                done(True)
+        threading.Thread(target=work).start()
+    graph = {"bad": set(), "running": set(), "below": {"bad"}, "other": {"running"}, "last": set()}
+    assert repro.schedule(graph, start, jobs=2, first={"bad": 2, "running": 1}) == ["bad"]
+    assert started == ["bad", "running"] and ended == ["running"]
 
 
 STAGES = """stages:

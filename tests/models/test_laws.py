@@ -1,4 +1,4 @@
-"""Laws every field model obeys, over the one table FIELDS and the arms of params.yaml (design section 7; spec/faults.md F16)."""
+"""Laws every field model obeys, over the one table FIELDS and the arms of params.yaml."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is not a model of ours is refused, without running anything in it (spec/faults.md F13)."""
+"""What is not a model of ours is refused, without running anything in it."""
 
 import io
 import json

@@ -149,7 +149,7 @@ def test_bad_crc_never_reaches_the_winds(sky, tmp_path):
 
 
 def test_mutated_lines_do_no_harm(sky, tmp_path):
-    """Random bytes over real lines (F12): nothing crashes, every line is counted, winds stay physical."""
+    """Random bytes over real lines: nothing crashes, every line is counted, winds stay physical."""
     _, _, whole = sky
     draw = np.random.default_rng(0)
     data = np.frombuffer("".join(whole[:30_000]).encode(), np.uint8).copy()

@@ -1,4 +1,4 @@
-"""Raw files in every state of repair (faults F12).
+"""Raw files in every state of repair.
 
 Each line is a frame or is counted under its reason, and nothing crashes; the real captures, whole and with damaged lines.
 """

@@ -1,4 +1,4 @@
-"""States: the newest of everything at each 6,0, and every reply that another fact contradicts dropped under its reason (F12)."""
+"""States: the newest of everything at each 6,0, and every reply that another fact contradicts dropped under its reason."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""The audit finds what was planted, says where, and finds nothing else (design section 5; faults F10, F20; issue 2 item 10).
+"""The audit finds what was planted, says where, and finds nothing else.
 
 Each test gets its own copy of a small project that real git and real DVC have committed.
 """

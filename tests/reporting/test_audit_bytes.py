@@ -1,4 +1,4 @@
-"""Law: flip any bit of any byte of any file of a number's chain, keep the time stamp, and `--verify hash` fails and names the file (F10)."""
+"""Law: flip any bit of any byte of any file of a number's chain, keep the time stamp, and `--verify hash` fails and names the file."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The import contracts of pyproject.toml hold (design section 2), and each of them can break."""
+"""The import contracts of pyproject.toml hold, and each of them can break."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Nothing that is read can become code: no pickle, no eval, no shell, no YAML that builds objects, no secrets (fault F13; design section 7)."""
+"""Nothing that is read can become code: no pickle, no eval, no shell, no YAML that builds objects, no secrets."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""A run killed anywhere and started again ends with the same bits (spec/faults.md F4); a checkpoint that is not ours is refused (F13).
+"""A run killed anywhere and started again ends with the same bits; a checkpoint that is not ours is refused.
 
 Every kill is a SIGKILL at a named point, in a forked child; n goes up until a run ends without meeting it (SQLite's method).
 """

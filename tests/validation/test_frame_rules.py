@@ -1,4 +1,4 @@
-"""Rules on raw frame files and drop counts: real forms are read, damage of each kind (spec F12) fails its rule, nothing crashes."""
+"""Rules on raw frame files and drop counts: real forms are read, damage of each kind fails its rule, nothing crashes."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A four-dimensional wind without horizontal divergence, from a stream function (issue 2 item 2, systems.md O8).
+"""A four-dimensional wind without horizontal divergence, from a stream function.
 
 psi(x, y, z, t) = mean flow + meandering jet + eddies, with x = R cos(lat0) (lon - lon0) and y = R (lat - lat0) in m;
 u = -(1/R) dpsi/dlat = -dpsi/dy and v = 1/(R cos lat) dpsi/dlon = (cos lat0 / cos lat) dpsi/dx. On the sphere this has

@@ -1,4 +1,4 @@
-"""MSA, multi-layer self-attention over context and target tokens together (thesis 3.3.2-3.3.3, equations 3.1-3.6; systems.md I1, I2).
+"""MSA, multi-layer self-attention over context and target tokens together (thesis 3.3.2-3.3.3, equations 3.1-3.6).
 
 Points become tokens (layers/encoders.py), `layers` post-norm transformer encoder layers let every token attend to every real one,
 and gamma, an MLP with two hidden layers (equation 3.6), reads the wind off the target tokens. No order, no positions beyond x.

@@ -1,4 +1,4 @@
-"""The audit of a published number: from the value in git back to the raw bytes (design section 5, faults F10 and F20)."""
+"""The audit of a published number: from the value in git back to the raw bytes."""
 
 from stages.reporting.audit.finding import Finding, Problem, Step
 from stages.reporting.audit.impact import impact

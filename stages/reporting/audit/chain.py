@@ -1,4 +1,4 @@
-"""From a published number back to the raw files, record by record (design section 5).
+"""From a published number back to the raw files, record by record.
 
 A stage's record (in git, `records/` of its profile) names the files it read and wrote with their SHA-256. Its own name says
 which place it speaks for, so the producer of an input is found by place, never by what a record claims. Of a stage that

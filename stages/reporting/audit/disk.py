@@ -1,4 +1,4 @@
-"""Every byte of the chain read from disk and compared with the records, with dvc.lock and with DVC's cache (fault F10).
+"""Every byte of the chain read from disk and compared with the records, with dvc.lock and with DVC's cache.
 
 No time stamp, file mode or state database is believed. A file or cache object that is not here makes the audit
 inconclusive; one with other bytes fails it and voids every metric that rests on it.

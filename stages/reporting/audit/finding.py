@@ -1,4 +1,4 @@
-"""What an audit says: the steps of the chain, what is wrong with them, and the verdict (design section 5).
+"""What an audit says: the steps of the chain, what is wrong with them, and the verdict.
 
 A problem is FAIL where bytes, names or numbers contradict each other, INCONCLUSIVE where the audit could not compare like
 with like (another library version, a file that is not here). FAIL outweighs INCONCLUSIVE, which outweighs PASS.

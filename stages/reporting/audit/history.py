@@ -1,4 +1,4 @@
-"""What git knows of the chain: the commit, the last one that touched the number, and what differs from it (fault F20).
+"""What git knows of the chain: the commit, the last one that touched the number, and what differs from it.
 
 Only the files of the metric's own cone count: an edit elsewhere in the tree leaves the number what it was. dvc.lock and
 params.yaml serve all cones and are compared entry by entry elsewhere, so they are not asked here as whole files.

@@ -1,4 +1,4 @@
-"""Which published numbers rest on a file: every cell's chain in every table is walked and asked (design section 5)."""
+"""Which published numbers rest on a file: every cell's chain in every table is walked and asked."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The audit of one number, to the depth asked for (design section 5, issue 2 item 10).
+"""The audit of one number, to the depth asked for.
 
 record  the records, locks, parameters, code, environment and commit agree with each other and with the small files (seconds)
 hash    and every byte of the chain, on disk and in DVC's cache, is the recorded one
