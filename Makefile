@@ -2,7 +2,7 @@
 # VENV=folder puts the environment elsewhere; PROFILE=sample runs another profile; JOBS=2 runs stages in parallel under Prefect.
 
 VENV    ?= .venv
-PYTHON  ?= python3.11
+PYTHON  ?= $(shell command -v python3.11 || echo python3)
 PROFILE ?=
 JOBS    ?=
 BIN      = $(VENV)/bin
@@ -39,7 +39,7 @@ repro: $(READY)
 	fi
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: bench-decode bench-prepare bench-model
 

@@ -7,6 +7,7 @@ benchmark  the simulated wind benchmark, frozen, for use elsewhere
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -71,18 +72,22 @@ def parser() -> argparse.ArgumentParser:
 
     verb = added(verbs, "audit", "where a number came from, and whether it still holds",
                  "Walk from a published number to its raw bytes and check every step.\nExit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.",
-                 "tradewind audit wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn --verify eval")
+                 "tradewind audit wind_nowcast/mini/simulated/msa-shared-20k-s0/rmse_component_kn --verify eval")
     verb.add_argument("metric", metavar="EXPERIMENT/PROFILE/DATASET/CELL/METRIC")
     verb.add_argument("--verify", choices=("record", "hash", "eval", "train"), default="record",
                       help="record: compare the records (default); hash: re-hash every byte; eval: recompute from the checkpoint; "
                       "train: train again")
     verb.set_defaults(run=audit)
 
-    verb = verbs.add_parser("impact", help="which published numbers rest on a file")
+    verb = added(verbs, "impact", "which published numbers rest on a file",
+                 "Which published numbers rest on a file: every chain that holds it, one address a line.",
+                 "tradewind impact data/mini/raw/simulated/frames_00.csv")
     verb.add_argument("file", metavar="FILE")
     verb.set_defaults(run=impact)
 
-    verb = verbs.add_parser("benchmark", help="write the frozen simulated benchmark into a folder")
+    verb = added(verbs, "benchmark", "write the frozen simulated benchmark into a folder",
+                 "The winds of the mini profile's simulated set with their truth, splits and a scorer, in a new folder: same bytes everywhere.",
+                 "tradewind benchmark ../wind-benchmark")
     verb.add_argument("folder", metavar="FOLDER")
     verb.set_defaults(run=benchmark)
     return top
@@ -91,13 +96,16 @@ def parser() -> argparse.ArgumentParser:
 def main() -> int:
     """Entry point; a TradewindError becomes its message and exit code."""
     arguments = parser().parse_args()
+    code = 0
     try:
-        return arguments.run(arguments)
+        code = arguments.run(arguments)
+        sys.stdout.flush()  # here, where a closed pipe can be met, and not at the interpreter's end
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:
-        return 0
+    except BrokenPipeError:  # the reader has seen enough (`| head`); what is left goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m stages.reporting tabulate EXPERIMENT PROFILE` and `python -m stages.reporting report`."""
+"""`python -m stages.reporting tabulate EXPERIMENT PROFILE`, `... report` and, by hand after a change of results, `... readme`."""
 
 import argparse
 import sys
@@ -15,6 +15,7 @@ def main() -> int:
     tabulate.add_argument("experiment")
     tabulate.add_argument("profile")
     verbs.add_parser("report", help="write reports/index.html and reports/README.md")
+    verbs.add_parser("readme", help="write the result tables of README.md anew")
     arguments = parser.parse_args()
     try:
         if arguments.verb == "tabulate":
@@ -22,6 +23,9 @@ def main() -> int:
             cell = f"{arguments.experiment}-{arguments.profile}"
             with records.timed("tabulate", cell), files.guard(f"tabulate-{cell}"):
                 run(arguments.experiment, arguments.profile)
+        elif arguments.verb == "readme":
+            from stages.reporting.readme import readme
+            readme()
         else:
             from stages.reporting.page import report
             with records.timed("report", "all"), files.guard("report"):

@@ -4,15 +4,18 @@ Every figure is a PNG with fixed metadata, so that the same numbers give the sam
 wind blows towards; axes are degrees with the aspect of the mean latitude, and a scale bar in kilometres.
 """
 
+import io
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
+import matplotlib.patheffects as effects  # noqa: E402
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 import polars as pl  # noqa: E402
+from PIL import Image  # noqa: E402
 
 from stages.files import atomic_folder, read_json  # noqa: E402
 
@@ -31,15 +34,20 @@ plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.rig
                      "figure.facecolor": "white", "legend.frameon": False, "axes.titlesize": 11})
 
 
+HALO = [effects.withStroke(linewidth=2.5, foreground="white", alpha=0.8)]  # keeps labels readable on dark ground
+
+
 def colour(arm: str) -> str:
     """One colour a model, the same in every figure."""
     return next((c for name, c in COLOURS.items() if arm == name or arm.startswith(name + "-")), "#333333")
 
 
 def save(figure, path: Path) -> None:
-    """Write a PNG without the date and the software's name."""
-    figure.savefig(path, dpi=110, bbox_inches="tight", metadata={"Software": None})
+    """Write a PNG of 256 colours (a third of the bytes) without the date and the software's name."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=110, bbox_inches="tight", metadata={"Software": None})
     plt.close(figure)
+    Image.open(drawn).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, format="PNG", optimize=True)
 
 
 def curve(cells: dict[str, Any], arm: str, group: str, metric: str = "rmse_component_kn") -> dict[str, tuple[float, float, float]]:
@@ -87,11 +95,11 @@ def map_axes(axes, lat, lon) -> None:
     for town, (y, x) in TOWNS.items():
         if south < y < north and west < x < east:
             axes.plot(x, y, "s", ms=3, color="#444444")
-            axes.annotate(town, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7, color="#444444")
+            axes.annotate(town, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7, color="#333333", path_effects=HALO)
     kilometre = 1 / (111.195 * np.cos(np.radians(south)))
     x, y = west + 0.04 * (east - west), south + 0.04 * (north - south)
-    axes.plot([x, x + 100 * kilometre], [y, y], color="black", lw=2)
-    axes.annotate("100 km", (x + 50 * kilometre, y), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8)
+    axes.plot([x, x + 100 * kilometre], [y, y], color="black", lw=2, path_effects=HALO)
+    axes.annotate("100 km", (x + 50 * kilometre, y), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8, path_effects=HALO)
 
 
 def nowcast_map(rows: pl.DataFrame, field: pl.DataFrame, here: pl.DataFrame, meta: dict[str, Any], name: str, path: Path) -> None:
@@ -106,6 +114,10 @@ def nowcast_map(rows: pl.DataFrame, field: pl.DataFrame, here: pl.DataFrame, met
     speed = np.hypot(field["u_m_s"], field["v_m_s"]).to_numpy() / KNOT
     lon, lat = np.unique(field["lon_deg"]), np.unique(field["lat_deg"])
     shade = axes[0].pcolormesh(lon, lat, speed.reshape(len(lat), len(lon)), cmap="YlGnBu", shading="gouraud", vmin=0)
+    if field["u_scale_m_s"].null_count() == 0:
+        spread = np.sqrt((field["u_scale_m_s"] ** 2 + field["v_scale_m_s"] ** 2) / 2).to_numpy() / KNOT
+        lines = axes[0].contour(lon, lat, spread.reshape(len(lat), len(lon)), levels=5, colors="#8c1c13", linewidths=0.9)
+        axes[0].clabel(lines, fmt="±%.0f kn", fontsize=7)
     axes[0].quiver(*arrow(field), scale=1600, width=0.0022, color="#333333")
     axes[0].plot(context["lon_deg"], context["lat_deg"], "o", ms=5, mfc="#ff7f0e", mec="white", mew=0.6, ls="none",
                  label=f"{len(context):,} winds known")
@@ -163,10 +175,10 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
             evaluated = home / "evaluated" / dataset
             first = {name: next(c for c in cells if c == name or c.startswith(name + "-s")).split("/")[1] for name in names}  # seed
             found = {name.split("/")[1]: pl.read_parquet(evaluated / f"predictions-{cell}.parquet") for name, cell in first.items()}
-            best = [name for name in names if (evaluated / f"field-{first[name]}.parquet").exists()][-1]
-            field = pl.read_parquet(evaluated / f"field-{first[best]}.parquet")
-            best = best.split("/")[1]
-            minute = found[best].filter(pl.col("slice") == field["slice"][0])
-            nowcast_map(rows, field, minute, meta, best, folder / f"{dataset}-nowcast.png")
-            compared = [name for name in dict.fromkeys(["hour_average", "kernel", best]) if name in found]
+            shown = [name for name in names if (evaluated / f"field-{first[name]}.parquet").exists()]
+            told = next((name for name in shown if "gaussian" in name), shown[-1])  # what `tradewind nowcast` uses, else the best
+            field, name = pl.read_parquet(evaluated / f"field-{first[told]}.parquet"), told.split("/")[1]
+            nowcast_map(rows, field, found[name].filter(pl.col("slice") == field["slice"][0]), meta, name, folder / f"{dataset}-nowcast.png")
+            learned = [name for name in found if name.startswith("msa")][-1:]
+            compared = [name for name in ("hour_average", "kernel", *learned) if name in found]
             error_map({name: found[name] for name in compared}, rows, folder / f"{dataset}-errors.png")

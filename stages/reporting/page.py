@@ -12,13 +12,13 @@ import jinja2
 from stages.files import atomic_file, read_json
 from stages.reporting.lineage import lineage
 from stages.reporting.published import companions, shown
-from stages.reporting.tabulate import COLUMNS, floor_of, number, ordered
+from stages.reporting.tabulate import COLUMNS, against, floor_of, number, ordered
 
 EXPERIMENTS = ("wind_nowcast",)
 PROFILES = ("mini", "sample", "full")
 FIGURES = (
     ("nowcast", "One test minute: the winds known at issue time, and the forecast over what was measured. "
-                "Arrows point where the wind blows to."),
+                "Arrows point where the wind blows to; red lines are the model's own spread."),
     ("errors", "Where the error of the wind vector lies, over all test minutes."),
     ("by_lead", "Error against lead time: the same held-out targets, older and older contexts. Bands are 90 % bootstrap intervals."),
     ("by_altitude", "Error by altitude band."),
@@ -41,7 +41,7 @@ def result_rows(arms: dict[str, Any], dataset: str, printed: dict) -> list[dict[
         metrics, arm = arms[name]["metrics"], name.split("/")[1]
         mean = metrics["rmse_component_kn"]["mean"]
         rows.append({"arm": arm, "seeds": arms[name]["seeds"], "best": name == names[-1], "printed": shown(printed.get(arm, [])),
-                     "against": f"{100 * (mean / base - 1):+.0f} %" if base else "–",
+                     "against": against(mean, base),
                      "cells": [number(metrics.get(key), key == "rmse_component_kn") for key, _ in COLUMNS]})
     return rows
 
@@ -52,7 +52,7 @@ def dataset_view(home: Path, arms: dict[str, Any], dataset: str, printed: dict) 
     figures = [{"title": text, "name": name, "data": embedded(path)} for name, text in FIGURES
                if (path := home / "figures" / f"{dataset}-{name}.png").exists()]
     return {"name": dataset, "rows": rows, "floor": floor_of(arms, dataset), "figures": figures,
-            "n": next(iter(arms[f"{dataset}/{rows[0]['arm']}"]["metrics"].values()))["n"]}
+            "n": arms[f"{dataset}/{rows[0]['arm']}"]["metrics"]["rmse_component_kn"]["n"]}
 
 
 def profile_view(experiment: str, profile: str) -> dict[str, Any] | None:
@@ -78,8 +78,8 @@ def markdown(views: list[dict[str, Any]]) -> str:
     for view in views:
         table = (Path("reports") / view["experiment"] / view["profile"] / "table.md").read_text(encoding="utf-8")
         lines.append("#" + table.replace("\n## ", "\n### "))
-        lines += ["### Claims of the documents", "", "| claim | verdict | why |", "| --- | --- | --- |"]
-        lines += [f"| {c['id']} {c['text']} ({c['source']}) | **{c['verdict']}** | {c['why']} |" for c in view["claims"]]
+        lines += ["### Claims of the documents", "", "| claim | data set | verdict | why |", "| --- | --- | --- | --- |"]
+        lines += [f"| {c['id']} {c['text']} ({c['source']}) | {c['dataset']} | **{c['verdict']}** | {c['why']} |" for c in view["claims"]]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 

@@ -27,21 +27,28 @@ class Printed:
 
 
 def read() -> pl.DataFrame:
-    """All transcribed rows with a value; DataError if a column is missing."""
+    """All transcribed rows with a value; DataError if there are none or a column is missing."""
     frames = []
     for path in sorted(PUBLISHED.glob("*.csv")):
         frame = pl.read_csv(path, infer_schema_length=0)
         if missing := set(COLUMNS) - set(frame.columns):
             raise DataError("a transcription lacks columns", where=str(path), expected=", ".join(COLUMNS), found=f"no {sorted(missing)}")
         frames.append(frame.select(COLUMNS))
+    if not frames:
+        raise DataError("there are no transcribed tables", where=str(PUBLISHED), expected="CSV files, which are in git")
     return pl.concat(frames).with_columns(pl.col("mean", "std").cast(pl.Float64, strict=False)).filter(pl.col("mean").is_not_null())
 
 
 def companions(experiment: str) -> dict[str, list[Printed]]:
-    """For each arm of an experiment, the printed RMSE values (kn) that belong beside it."""
+    """For each arm of an experiment, the printed RMSE values (kn) that belong beside it.
+
+    DataError for a row that finds none, or for an arm that stands twice.
+    """
     printed = read().filter((pl.col("metric") == "rmse") & (pl.col("unit") == "kn") & pl.col("dataset").str.starts_with("wind"))
     found: dict[str, list[Printed]] = {}
     for row in pl.read_csv(Path("reports") / experiment / "companions.csv", infer_schema_length=0).iter_rows(named=True):
+        if row["arm"] in found:
+            raise DataError("an arm stands twice among the companions", where=f"reports/{experiment}/companions.csv", found=row["arm"])
         here = printed.filter((pl.col("table") == row["table"]) & (pl.col("model") == row["model"]))
         for key in ("variant", "size"):
             if row[key]:

@@ -68,6 +68,11 @@ def number(summary: dict[str, Any] | None, interval: bool = False) -> str:
     return text + (f" [{summary['low']:.2f}, {summary['high']:.2f}]" if interval and "low" in summary else "")
 
 
+def against(mean: float, base: float | None) -> str:
+    """How far a mean lies from the baseline's: '-57 %'; '–' without a baseline."""
+    return f"{round(100 * (mean / base - 1)) or 0:+d} %" if base else "–"
+
+
 def floor_of(arms: dict[str, Any], dataset: str) -> float | None:
     """The data set's noise floor (kn per component): what a perfect forecast would still miss of the measurements."""
     values = [arm["metrics"]["noise_floor_component_kn"]["mean"] for name, arm in arms.items()
@@ -83,7 +88,7 @@ def ordered(arms: dict[str, Any], dataset: str) -> list[str]:
 
 def table(experiment: str, profile: str, arms: dict[str, Any]) -> str:
     """Markdown: a row an arm, the printed value and the noise floor beside ours."""
-    printed = companions(experiment)
+    printed, titles = companions(experiment), [title for _, title in COLUMNS]
     lines = [f"# {experiment}, profile {profile}", "",
              "± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over one-minute test slices. "
              "RMSE is over points and both components unless a column says otherwise; 'printed' is the document's RMSE in knots on its own "
@@ -94,12 +99,13 @@ def table(experiment: str, profile: str, arms: dict[str, Any]) -> str:
         floor = floor_of(arms, dataset)
         noise = f" Noise floor of the sensors: {floor:.2f} kn per component." if floor else ""
         lines += [f"## {dataset}", "", f"{n:,} held-out points.{noise}", "",
-                  "| model | seeds | " + " | ".join(title for _, title in COLUMNS) + " | printed |",
-                  "| --- | --- | " + " | ".join("---:" for _ in COLUMNS) + " | --- |"]
+                  "| model | seeds | " + " | ".join([*titles[:2], "printed RMSE [kn]", *titles[2:]]) + " |",
+                  "| --- | --- | ---: | ---: | --- | " + " | ".join("---:" for _ in titles[2:]) + " |"]
         for name in names:
             arm = name.split("/")[1]
             values = [number(arms[name]["metrics"].get(key), key == "rmse_component_kn") for key, _ in COLUMNS]
-            lines.append(f"| {arm} | {arms[name]['seeds']} | " + " | ".join(values) + f" | {shown(printed.get(arm, []))} |")
+            values.insert(2, shown(printed.get(arm, [])))
+            lines.append(f"| {arm} | {arms[name]['seeds']} | " + " | ".join(values) + " |")
         lines.append("")
     return "\n".join(lines)
 

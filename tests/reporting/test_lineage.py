@@ -1,0 +1,100 @@
+"""The lineage shows every stage from raw bytes to the table, with the digests its records hold, as well-formed SVG."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+import results_project
+from markupsafe import Markup
+from results_project import EXPERIMENT, PROFILE, digest
+
+from stages import records
+from stages.errors import DataError
+from stages.reporting.lineage import lineage, steps
+
+STAGES = ("acquire", "decode", "validate", "prepare", "train", "evaluate", "tabulate")
+CELLS = ("knn", "msa-shared-20k-s0", "msa-shared-20k-s1")
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path, monkeypatch):
+    """Records of one data set, and of another whose name begins alike."""
+    monkeypatch.chdir(tmp_path)
+    results_project.all_records("simulated", CELLS)
+    results_project.all_records("simulated_2", CELLS[:1])
+
+
+def svg(dataset: str = "simulated") -> ET.Element:
+    return ET.fromstring(lineage(EXPERIMENT, PROFILE, dataset))
+
+
+def texts(root: ET.Element, kind: str | None = None) -> list[str]:
+    return [node.text for node in root.iter("text") if kind is None or node.get("class") == kind]
+
+
+def test_every_stage_is_a_box_in_order_and_arrows_join_them():
+    root = svg()
+    assert [text for text in texts(root) if text in STAGES] == list(STAGES)
+    assert texts(root, "title") == ["raw", "decoded", "gate", "prepared", "trained", "evaluated", "tables"]
+    assert len(list(root.iter("rect"))) == 7 and len(list(root.iter("path"))) == 6
+
+
+def test_boxes_lie_inside_the_picture_and_apart():
+    root = svg()
+    width, height = map(float, root.get("viewBox").split()[2:])
+    spans = [(float(rect.get("x")), float(rect.get("x")) + float(rect.get("width"))) for rect in root.iter("rect")]
+    assert spans[0][0] >= 0 and spans[-1][1] <= width
+    assert all(right < left for (_, right), (left, _) in zip(spans, spans[1:], strict=False))
+    assert all(0 < float(text.get("y")) < height and 0 < float(text.get("x")) < width for text in root.iter("text"))
+
+
+def test_every_stage_tells_its_code_and_what_it_made():
+    found = texts(svg())
+    for stage in STAGES:
+        assert f"code {digest(stage, 'code')[:10]}" in found, stage
+    for stage in STAGES[:4] + STAGES[5:6]:
+        assert f"rows.parquet {digest(stage, 'simulated', 'out')[:8]}" in found, stage
+    assert f"rows.parquet {digest('tabulate', '', 'out')[:8]}" in found
+    assert found.count("2 files, 3.5 MB") == 6
+
+
+def test_the_cells_counted_are_those_of_the_data_set():
+    assert ("3 cells" in texts(svg())) and ("1 cells" in texts(svg("simulated_2")))
+
+
+def test_a_changed_record_changes_the_picture():
+    before = lineage(EXPERIMENT, PROFILE, "simulated")
+    results_project.record("decode", "simulated", first="winds.parquet")
+    after = lineage(EXPERIMENT, PROFILE, "simulated")
+    assert after != before and "winds.parquet" in after
+    assert lineage(EXPERIMENT, PROFILE, "simulated") == after
+
+
+def test_names_are_text_never_markup():
+    results_project.all_records('s<i>"&', CELLS)
+    results_project.record("acquire", 's<i>"&', first="a<b>&c.csv")
+    made = lineage(EXPERIMENT, PROFILE, 's<i>"&')
+    root = ET.fromstring(made)
+    assert isinstance(made, Markup) and "<i>" not in made and "<b>" not in made
+    assert root.get("aria-label") == 'lineage of s<i>"&'
+    assert any(text.startswith("a<b>&c.csv ") for text in texts(root))
+
+
+def test_the_picture_says_what_it_is_and_takes_its_colours_from_the_page():
+    root = svg()
+    assert (root.get("role"), root.get("aria-label"), root.get("class")) == ("img", "lineage of simulated", "lineage")
+    assert not re.search(r"#[0-9a-f]{3,6}\b|style=|href=|url\(", lineage(EXPERIMENT, PROFILE, "simulated"))
+
+
+@pytest.mark.parametrize("stage, experiment", [("acquire", None), ("validate", None), ("evaluate", EXPERIMENT), ("tabulate", EXPERIMENT)])
+def test_a_missing_record_is_an_error_that_names_it(stage, experiment):
+    path = records.location(stage, PROFILE, None if stage == "tabulate" else "simulated", experiment=experiment)
+    path.unlink()
+    with pytest.raises(DataError, match=re.escape(str(path))):
+        lineage(EXPERIMENT, PROFILE, "simulated")
+
+
+def test_a_data_set_without_trained_cells_still_has_its_chain():
+    for path in records.location("tabulate", PROFILE, experiment=EXPERIMENT).parent.glob("simulated.*.train.json"):
+        path.unlink()
+    assert [stage for stage, _, _ in steps(EXPERIMENT, PROFILE, "simulated")] == list(STAGES)

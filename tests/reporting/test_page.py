@@ -1,0 +1,255 @@
+"""The page: one well-formed file that needs nothing else, where every result stands beside what it must be compared with."""
+
+import base64
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import results_project
+from results_project import CELLS, EXPERIMENT, FLOOR, HOME, PROFILE
+
+from stages import files
+from stages.reporting import figures, page, tabulate
+
+VOID = {"meta", "img", "br", "hr", "link", "input", "source", "wbr", "col", "base", "area", "embed", "track", "param"}
+HOSTILE = "a<b>&\"c'"
+
+
+class Page(HTMLParser):
+    """What a reader of the page meets; `problems` lists tags that do not close in order."""
+
+    def __init__(self, text: str):
+        super().__init__(convert_charrefs=True)
+        self.open, self.problems, self.tags, self.ids, self.attributes, self.text = [], [], [], [], [], ""
+        self.tables, self.region, self.figures = {}, None, []
+        self.feed(text)
+        self.close()
+        self.problems += [f"<{tag}> never closes" for tag in self.open]
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if len(found) < len(attrs):
+            self.problems.append(f"<{tag}> has an attribute twice")
+        self.tags.append(tag)
+        self.attributes += [(tag, *pair) for pair in attrs]
+        self.ids += [found["id"]] if "id" in found else []
+        if found.get("role") == "region":
+            self.region = found["aria-label"]
+            self.tables[self.region] = []
+        if tag == "tr":
+            self.tables[self.region].append([])
+        if tag in ("td", "th"):
+            self.tables[self.region][-1].append("")
+        if tag == "img":
+            self.figures.append(found)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> at {self.getpos()} closes what is not open")
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data
+        if self.open and ("td" in self.open or "th" in self.open):
+            self.tables[self.region][-1][-1] += data
+
+
+def make(root: Path, patch, cells: dict = CELLS) -> Page:
+    """Build the project in `root`, tabulate it and write the page."""
+    patch.chdir(root)
+    results_project.build(root, cells)
+    patch.setattr(figures, "draw", results_project.plain_figures)
+    tabulate.tabulate(EXPERIMENT, PROFILE)
+    results_project.record("tabulate", experiment=EXPERIMENT)
+    page.report()
+    return read()
+
+
+def read() -> Page:
+    return Page(Path("reports/index.html").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """The page of the hand-made project, which is the working folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield make(tmp_path_factory.mktemp("page"), patch)
+
+
+def results(seen: Page, dataset: str) -> list[list[str]]:
+    return seen.tables[f"results on {dataset}"]
+
+
+# --- one file, well-formed, for everyone
+
+
+def test_every_tag_closes_in_order_and_ids_are_unique(seen):
+    assert seen.problems == []
+    assert len(seen.ids) == len(set(seen.ids)) >= 4
+    assert seen.tags.count("html") == seen.tags.count("h1") == seen.tags.count("title") == 1
+
+
+def test_the_parser_of_these_tests_finds_what_is_wrong():
+    assert Page("<p><b>x</p></b>").problems and Page("<div>").problems and Page("<p id=a id=b></p>").problems and not Page("<p>a<br>b<img/></p>").problems
+
+
+def test_nothing_is_asked_of_the_network_and_nothing_runs(seen):
+    assert not {"script", "link", "iframe", "object", "embed", "base", "form", "audio", "video", "source"} & set(seen.tags)
+    assert [a for a in seen.attributes if a[1].startswith("on")] == []
+    addresses = [(tag, name, value) for tag, name, value in seen.attributes if name in ("src", "href", "srcset", "action", "data", "poster", "xlink:href", "style")]
+    assert addresses and all(value.startswith("data:image/png;base64," if tag == "img" else "#") for tag, _, value in addresses)
+    style = re.search(r"<style>(.*?)</style>", Path("reports/index.html").read_text(), re.S)[1]
+    assert "url(" not in style and "@import" not in style
+    assert not any(name == "http-equiv" for _, name, _ in seen.attributes)
+
+
+def test_every_link_lands(seen):
+    links = [value.removeprefix("#") for tag, name, value in seen.attributes if name == "href"]
+    assert set(links) <= set(seen.ids) and {PROFILE, "claims", "validation", "audit"} <= set(links)
+
+
+def test_a_second_run_writes_the_same_bytes(seen):
+    paths = [Path("reports/index.html"), Path("reports/README.md")]
+    before = [path.read_bytes() for path in paths]
+    page.report()
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_every_figure_is_inside_the_page_with_words_for_those_who_do_not_see_it(seen):
+    stored = sorted(file.read_bytes() for file in (HOME / "figures").glob("*.png"))
+    assert sorted(base64.b64decode(figure["src"].partition(",")[2]) for figure in seen.figures) == stored
+    assert len(stored) == 5 * len(CELLS)
+    assert all(len(figure["alt"]) > 15 for figure in seen.figures)
+    assert seen.tags.count("figcaption") == len(seen.figures)
+    lang = [value for tag, name, value in seen.attributes if tag == "html" and name == "lang"]
+    assert lang == ["en"]
+    assert all(value for tag, name, value in seen.attributes if name == "aria-label")
+
+
+# --- every result has its companions
+
+
+def test_there_is_a_row_an_arm_and_each_has_all_three_companions(seen):
+    arms = files.read_json(HOME / "metrics.json")["arms"]
+    rows = [(dataset, row) for dataset in CELLS for row in results(seen, dataset)[1:]]
+    assert sorted(f"{dataset}/{row[0]}" for dataset, row in rows) == sorted(arms)
+    against = [re.fullmatch(r"[+-]\d+ %", row[-2]) for _, row in rows]
+    printed = [re.fullmatch(r"–|\d+\.\d\d.* \(.+\)", row[-1]) for _, row in rows]
+    floors = [re.search(rf"Noise floor[^.]*: {FLOOR[dataset]:.2f} kn per component", section(dataset)) for dataset, _ in rows if dataset in FLOOR]
+    assert all(against) and all(printed) and all(floors)
+    assert len(against) + len(printed) + len(floors) == 2 * len(arms) + sum(name.startswith("simulated/") for name in arms) == 24
+    assert all(len(row) == len(tabulate.COLUMNS) + 4 for _, row in rows)
+
+
+def section(dataset: str) -> str:
+    """What the page says under the heading of a data set."""
+    text = Path("reports/index.html").read_text()
+    return text[text.index(f'id="{PROFILE}-{dataset}"'):].split("<h4>")[0]
+
+
+def test_companions_by_hand(seen):
+    rows = {row[0]: row for row in results(seen, "simulated")[1:]}
+    assert {arm: row[-2] for arm, row in rows.items()} == {"day_average": "+20 %", "hour_average": "+0 %", "knn": "-50 %", "kernel": "-55 %",
+                                                           "msa-shared-20k": "-62 %", "msa-gaussian-20k": "-64 %"}
+    assert {arm: row[-1] for arm, row in rows.items()} == {
+        "day_average": "–", "hour_average": "–", "knn": "–", "kernel": "7.55–9.19 (thesis 1.2, 3 days)", "msa-shared-20k": "7.98 ± 0.03 (thesis 3.2)",
+        "msa-gaussian-20k": "–"}
+    assert "Noise floor" not in section("hour_winds")
+
+
+def test_numbers_are_those_of_metrics_json(seen):
+    arms = files.read_json(HOME / "metrics.json")["arms"]
+    for dataset in CELLS:
+        titles, *rows = results(seen, dataset)
+        assert titles[2:-2] == [title for _, title in tabulate.COLUMNS]
+        for row in rows:
+            arm = arms[f"{dataset}/{row[0]}"]
+            assert row[1] == str(arm["seeds"])
+            for (key, _), shown in zip(tabulate.COLUMNS, row[2:-2], strict=True):
+                summary = arm["metrics"].get(key)
+                assert shown.split(" ")[0] == ("–" if summary is None else f"{summary['mean']:.2f}"), (row[0], key)
+    assert next(row for row in results(seen, "simulated") if row[0] == "msa-shared-20k")[2] == "7.60 ± 0.66 [6.70, 8.50]"
+
+
+def test_the_points_told_are_all_held_out_points_and_not_those_that_one_metric_knows(seen):
+    assert all("3,210 held-out points" in section(dataset) for dataset in CELLS) and "777" not in seen.text
+
+
+def test_one_row_of_a_data_set_is_marked_best_and_it_is(seen):
+    for dataset, best in (("simulated", "msa-gaussian-20k"), ("hour_winds", "msa-shared-20k")):
+        assert re.findall(r'<tr class="best"><td>([^<]+)<', section(dataset)) == [best]
+
+
+def test_without_the_hour_average_there_is_nothing_to_compare_with_and_the_page_says_so():
+    arms = {"d/knn": {"seeds": 1, "metrics": {"rmse_component_kn": {"mean": 3.0}}}}
+    assert [row["against"] for row in page.result_rows(arms, "d", {})] == ["–"]
+
+
+# --- claims, validation, lineage
+
+
+def test_every_claim_is_there_with_its_verdict_and_why(seen):
+    claims = files.read_json(HOME / "claims.json")
+    rows = seen.tables[f"claims in {PROFILE}"][1:]
+    assert rows == [[claim[key] for key in ("id", "text", "source", "verdict", "why")] for claim in claims]
+
+
+def test_every_expectation_is_there_and_warnings_are_open(seen):
+    for dataset in CELLS:
+        rows = seen.tables[f"expectations of {dataset}"][1:]
+        assert [(row[0], row[3], row[4]) for row in rows] == [("levels_in_range", "met", "41000"), ("few_nulls", "not met", "41000")]
+        assert f"{PROFILE} · {dataset}: passed, 1 warning(s)" in seen.text
+    assert sum(tag == "details" and name == "open" for tag, name, _ in seen.attributes) == len(CELLS)
+
+
+def test_every_data_set_has_its_lineage(seen):
+    assert [value for tag, name, value in seen.attributes if tag == "svg" and name == "aria-label"] == [f"lineage of {d}" for d in sorted(CELLS)]
+
+
+def test_the_example_of_an_audit_names_a_number_that_the_mini_profile_makes(seen):
+    sizes = re.search(r"(?ms)^  mini:.*?sizes: \[(.*?)\]", (results_project.ROOT / "params.yaml").read_text())[1].split(", ")
+    example = re.search(r"tradewind audit wind_nowcast/mini/simulated/msa-shared-(\w+)-s0/rmse_component_kn", seen.text)
+    assert example[1] in sizes
+
+
+def test_the_readme_beside_the_page_has_every_arm_and_every_claim(seen):
+    text = Path("reports/README.md").read_text()
+    arms, claims = files.read_json(HOME / "metrics.json")["arms"], files.read_json(HOME / "claims.json")
+    assert len(re.findall(r"(?m)^\| (?:\w+_average|knn|kernel|msa-\S+) \|", text)) == len(arms)
+    assert all(f"| {c['id']} {c['text']} ({c['source']}) | **{c['verdict']}** | {c['why']} |" in text for c in claims)
+    assert re.findall(r"(?m)^(#+) (.+)$", text) == [("#", "Results"), ("##", f"{EXPERIMENT}, profile {PROFILE}"), ("###", "hour_winds"), ("###", "simulated"),
+                                                    ("###", "Claims of the documents")]
+
+
+# --- odd cases
+
+
+def test_names_and_sentences_are_text_never_markup(tmp_path, monkeypatch):
+    make(tmp_path, monkeypatch, {HOSTILE: {"hour_average": (12.0, 11.0, 13.0), HOSTILE: (9.0, 8.0, 10.0)}})
+    claims = files.read_json(HOME / "claims.json")
+    claims[0] |= {"text": "<script>alert(1)</script>", "why": "</table><img src=http://x.example/>"}
+    files.write_json(HOME / "claims.json", claims)
+    page.report()
+    seen = read()
+    assert seen.problems == [] and "script" not in seen.tags and "b" not in seen.tags
+    assert all("x.example" not in (value or "") for _, _, value in seen.attributes)
+    assert [row[0] for row in results(seen, HOSTILE)[1:]] == ["hour_average", HOSTILE]
+    assert seen.tables[f"claims in {PROFILE}"][1][1] == "<script>alert(1)</script>"
+    assert f"lineage of {HOSTILE}" in [value for _, name, value in seen.attributes if name == "aria-label"]
+
+
+def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_makes_a_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page.report()
+    seen = read()
+    assert seen.problems == [] and seen.figures == [] and seen.tables == {}
+    assert set(value for _, name, value in seen.attributes if name == "href") == {"#claims", "#validation", "#audit"}
+    assert Path("reports/README.md").read_text().startswith("# Results\n")
