@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
                        help="degrees, degrees, feet, ISO 8601 UTC or Unix seconds; may be repeated")
     place.add_argument("--points", metavar="CSV", help="a file with the columns lat_deg, lon_deg, alt_ft, time")
     verb.add_argument("--model", metavar="FOLDER",
-                      help="a trained cell (reports/<experiment>/<profile>/runs/<data set>/<cell>); default: the profile's Gaussian one")
+                      help="a trained cell (reports/<experiment>/<profile>/runs/<data set>/<cell>); default: the Gaussian one of the profile's first data set")
     verb.set_defaults(run=nowcast)
 
     verb = added(verbs, "audit", "where a number came from, and whether it still holds",

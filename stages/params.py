@@ -5,6 +5,9 @@ Below `cli.py` and the packages' `__main__.py` nobody reads this file: they are 
 """
 
 import difflib
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -30,7 +33,7 @@ class Section(BaseModel):
 
 
 class Split(Section):
-    """Intervals of target time [start, end) in seconds from the first full minute."""
+    """Intervals of target time [start, end) in seconds from the data's first multiple of slice_s since 1970."""
 
     train: tuple[Interval, ...]
     val: tuple[Interval, ...]
@@ -142,6 +145,19 @@ class Dataset(Section):
     files: dict[FileName, Source] = {}
     simulate: Simulate | None = None
 
+    @model_validator(mode="after")
+    def has_a_source(self):
+        if self.kind == "simulate" and self.simulate is None:
+            raise ValueError("kind simulate needs the section `simulate`")
+        if self.simulate is not None:
+            try:
+                datetime.fromisoformat(self.simulate.start)
+            except ValueError as error:
+                raise ValueError(f"simulate.start: there is no such moment as {self.simulate.start} ({error})") from None
+        if self.kind != "simulate" and not self.files:
+            raise ValueError(f"kind {self.kind} needs at least one entry in `files`")
+        return self
+
 
 class Model(Section):
     """A model's arms (what is compared) and sizes (how large); each is a set of keyword arguments of its class."""
@@ -178,14 +194,60 @@ class Params(Section):
             for dataset in profile.datasets:
                 if dataset not in self.datasets:
                     problems.append(f"profiles.{name}.datasets: {dataset!r} is unknown{nearest(dataset, self.datasets)}")
+            problems += [f"profiles.{name}.{problem}" for problem in _plan_problems(profile, self.models)]
             for dataset in profile.wind:
                 if dataset not in profile.datasets:
                     problems.append(f"profiles.{name}.wind: {dataset!r} is not among its datasets{nearest(dataset, profile.datasets)}")
                 if dataset not in profile.prepare:
                     problems.append(f"profiles.{name}.prepare: {dataset!r} is missing")
+        problems += _msa_problems(self.models["msa"]) if "msa" in self.models else []
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+
+def _plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:
+    """What a profile cannot run: a list that says something twice, wind without a seed, unknown sizes, splits that meet."""
+    problems = []
+    for key in ("datasets", "wind", "sizes", "seeds", "arm_seeds"):
+        values = getattr(profile, key)
+        problems += [f"{key}: {value!r} stands there {values.count(value)} times"
+                     for value in sorted(set(values)) if values.count(value) > 1]
+    if profile.wind and not profile.seeds:
+        problems.append("seeds: empty, but `wind` names data sets to train on")
+    known = {size for model in models.values() for size in model.sizes}
+    if known:  # where no model has sizes, sizes mean nothing
+        problems += [f"sizes: {size!r} is a size of no model{nearest(size, known)}" for size in profile.sizes if size not in known]
+    for dataset, prepare in profile.prepare.items():
+        intervals = [(split, interval) for split in Split.model_fields for interval in getattr(prepare.split, split)]
+        problems += [f"prepare.{dataset}.split.{split}: no interval" for split in Split.model_fields if not getattr(prepare.split, split)]
+        problems += [f"prepare.{dataset}.split: {a} {list(left)} and {b} {list(right)} overlap"
+                     for (a, left), (b, right) in combinations(intervals, 2) if left[0] < right[1] and right[0] < left[1]]
+    return problems
+
+
+MSA_WORDS = {"encoder": ("shared", "traditional"), "head": ("mean", "gaussian")}
+MSA_COUNTS = {"width": 4096, "heads": 4096, "layers": 256}  # each from 1 to this
+
+
+def _msa_problems(model: Model) -> list[str]:
+    """Arguments of msa's arms (words) and sizes (counts) that it does not have or cannot take."""
+    problems = []
+    for key, sections, known in (("arms", model.arms, MSA_WORDS), ("sizes", model.sizes, MSA_COUNTS)):
+        for name, arguments in sections.items():
+            problems += [f"models.msa.{key}.{name}.{word} is not an argument{nearest(word, known)}"
+                         for word in arguments if word not in known]
+    for name, arm in model.arms.items():
+        problems += [f"models.msa.arms.{name}.{word} is {arm[word]!r}, not one of {', '.join(allowed)}"
+                     for word, allowed in MSA_WORDS.items() if word in arm and arm[word] not in allowed]
+    for name, size in model.sizes.items():
+        missing = [word for word in MSA_COUNTS if word not in size]
+        wrong = [word for word, most in MSA_COUNTS.items() if word in size and not 1 <= size[word] <= most]
+        problems += [f"models.msa.sizes.{name}.{word} is missing" for word in missing]
+        problems += [f"models.msa.sizes.{name}.{word} is {size[word]}, not from 1 to {MSA_COUNTS[word]}" for word in wrong]
+        if not {"width", "heads"} & {*missing, *wrong} and size["width"] % size["heads"]:
+            problems.append(f"models.msa.sizes.{name}.width is {size['width']}, no multiple of its heads, {size['heads']}")
+    return problems
 
 
 def nearest(word: str, known) -> str:

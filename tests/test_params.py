@@ -87,6 +87,26 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
     ("https://zenodo.org/record", "file:///etc/passwd#", ["url"]),
     ("        md5: 87b5f8c8e7faad810b43af6d67a49428\n", "", ["a source needs a sha256"]),
     ("        bytes_max: 8000000000\n", "", ["a source needs bytes or bytes_max"]),
+    # what a profile runs
+    ("    sizes: [5k]", "    sizes: [5kk]", ["profiles.mini.sizes: '5kk' is a size of no model", "did you mean '5k'"]),
+    ("    seeds: [0, 1, 2]", "    seeds: [0, 1, 0]", ["profiles.mini.seeds: 0 stands there 2 times"]),
+    ("    seeds: [0, 1, 2]", "    seeds: []", ["profiles.mini.seeds: empty"]),
+    ("    arm_seeds: [0]", "    arm_seeds: [1, 1]", ["profiles.mini.arm_seeds: 1 stands there 2 times"]),
+    ("          val: [[133260, 144000]]", "          val: []", ["profiles.mini.prepare.simulated.split.val: no interval"]),
+    ("          val: [[133260, 144000]]", "          val: [[17999, 144000]]",
+     ["profiles.mini.prepare.simulated.split: train [1860.0, 18000.0] and val [17999.0, 144000.0] overlap"]),
+    # where a data set comes from
+    ("    kind: simulate\n", "    kind: files\n", ["datasets.simulated", "kind files needs at least one entry in `files`"]),
+    ("    entry: winds\n    kind: files\n", "    entry: winds\n    kind: simulate\n", ["datasets.hour_winds", "kind simulate needs the section `simulate`"]),
+    ('"2026-01-15T06:00:00Z"', '"2026-02-30T06:00:00Z"', ["datasets.simulated: ", "simulate.start: there is no such moment"]),
+    ('"2026-01-15T06:00:00Z"', '"2026-01-15T25:00:00Z"', ["datasets.simulated: ", "simulate.start: there is no such moment"]),
+    # what a model takes
+    ("encoder: traditional", "encoder: traditionl", ["models.msa.arms.traditional.encoder is 'traditionl', not one of shared, traditional"]),
+    ("head: gaussian", "head: normal", ["models.msa.arms.gaussian.head is 'normal', not one of mean, gaussian"]),
+    ("head: gaussian", "haed: gaussian", ["models.msa.arms.gaussian.haed is not an argument", "did you mean 'head'"]),
+    ("width: 12, heads: 2", "width: 13, heads: 2", ["models.msa.sizes.5k.width is 13, no multiple of its heads, 2"]),
+    ("width: 12, heads: 2", "width: 12, heads: 0", ["models.msa.sizes.5k.heads is 0, not from 1 to 4096"]),
+    ("width: 12, heads: 2", "width: 12, head: 2", ["models.msa.sizes.5k.head is not an argument", "models.msa.sizes.5k.heads is missing"]),
     # the file itself
     ("\nrun: *mini", "\nrun: *mino", ["plain YAML", "mino"]),
     ("\nrun: *mini", "\nrun: *mini\nrun: *sample", ["plain YAML", "duplicate key"]),
@@ -123,6 +143,18 @@ def test_all_problems_are_listed_at_once(tmp_path):
     message = refused(tmp_path, text)
     assert "4 problem(s)" in message
     assert all(key in message for key in ("training.clip", "training.threads", "decode.roll_deg_max", "decode.roll_max_deg: Field required"))
+
+
+def test_names_that_do_not_meet_are_listed_at_once(tmp_path):
+    text = changed("    sizes: [5k]", "    sizes: [6k]").replace("    seeds: [0, 1, 2]", "    seeds: [3, 3]", 1).replace("width: 32", "width: 33")
+    message = refused(tmp_path, text)
+    assert all(words in message for words in ("mini.sizes: '6k'", "mini.seeds: 3 stands", "100k.width is 33"))
+
+
+def test_what_msa_takes_is_what_the_model_says():
+    from stages.models import fields
+    assert {key: set(words) for key, words in params.MSA_WORDS.items()} == {key: set(fields.WORDS[key]) for key in ("encoder", "head")}
+    assert {key: fields.LIMITS[key] for key in params.MSA_COUNTS} == params.MSA_COUNTS
 
 
 def test_yaml_1_2_no_is_a_word(tmp_path):

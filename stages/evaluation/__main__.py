@@ -11,7 +11,7 @@ from pathlib import Path
 from stages import files, params, records
 from stages.batches import device
 from stages.errors import DataError, InputError, TradewindError
-from stages.evaluation.evaluate import CODE, Settings, evaluate
+from stages.evaluation.evaluate import CODE, Settings, evaluate, refuse_strays
 
 EXPERIMENTS = ("wind_nowcast",)
 
@@ -40,6 +40,7 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
     settings = Settings(wanted.leads_min, wanted.bootstrap, training.seed, training.threads, where)
     cell = f"{options.profile}/{dataset}"
     with files.guard(f"evaluate/{cell}"), records.timed("evaluate", cell):
+        refuse_strays(runs, parameters, profile)
         evaluate(runs, prepared, final, settings)
         record = records.make("evaluate", cell, inputs=[runs, prepared], outputs={p.as_posix(): p for p in records.files_in([final])},
                               params={"evaluation": wanted.model_dump(mode="json"), "seed": training.seed, "threads": training.threads},

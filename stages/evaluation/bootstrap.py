@@ -1,8 +1,9 @@
 """Bootstrap over time slices: how far a metric would move with other minutes of the same kind (90 % intervals).
 
 Rows of one minute share aircraft and weather, so whole slices are drawn, never rows; and because neighbouring minutes
-share them too, slices are drawn in runs: a circular block bootstrap (Politis and Romano 1992) with runs of S^(1/3) slices,
-the rate Hall, Horowitz and Jing (1995) derive. Shapes: S slices in time order, K sums, R resamples.
+share them too, slices are drawn in runs: a circular block bootstrap (Politis and Romano 1992). A run's length is set in time, not by
+the number of slices: on simulated winds the error of a minute still correlates by 0.3 to 0.6 with that of the minute seven later, so a
+run is an hour, as far as at least six runs fit. Slices are of one minute. Shapes: S slices in time order, K sums, R resamples.
 """
 
 import math
@@ -11,12 +12,14 @@ from collections.abc import Iterator
 import numpy as np
 
 LEVEL = 0.9
+HOUR = 60  # slices
+LEAST_RUNS = 6  # fewer runs would hardly differ from one resample to the next
 CHUNK = 1_000_000  # drawn slices held at once
 
 
 def block_length(slices: int) -> int:
-    """Slices in one run: the cube root of their number, rounded down (79 -> 4, 6 -> 1, 1440 -> 11): a run is never all there is."""
-    return max(1, math.floor(round(slices ** (1 / 3), 9)))
+    """One-minute slices in one run: an hour, at most a sixth of all there are, at least one (359 -> 59, 79 -> 13, 11 -> 1)."""
+    return max(1, min(HOUR, slices // LEAST_RUNS))
 
 
 def draws(slices: int, resamples: int, rng: np.random.Generator) -> Iterator[np.ndarray]:

@@ -1,10 +1,11 @@
 """Evaluate the trained cells of one data set on its held-out minutes, and write metrics and predictions.
 
-Every cell is read from its checkpoint and asked for the same targets; the standardised answers are turned back into m/s
-with the scaler. The curve over leads gives the same targets from older or newer contexts to the same model, which was
-trained at the profile's lead and is not told the lead. slices.parquet holds each slice's squared error, so that claims
-can compare models minute by minute without the models; field-CELL.parquet is one
-minute's nowcast of a whole level, to look at. Shapes: N target points, S slices.
+Every cell is read from its checkpoint and asked for the same targets; the standardised answers are turned back into m/s with the
+scaler. The curve over leads gives the same targets from older or newer contexts to the same model, which was trained at the profile's
+lead and is not told the lead; a lead at which the weights were fitted on targets newer than the context is left out and named
+(`causal_lead_s`), so that no point of the curve knows what its forecaster could not. slices.parquet holds each slice's squared
+error, so that claims can compare models minute by minute without the models; field-CELL.parquet is one minute's nowcast of a whole
+level, to look at. Shapes: N target points, S slices.
 """
 
 import math
@@ -21,11 +22,13 @@ from stages.batches import single
 from stages.errors import DataError, DivergedError, InputError
 from stages.evaluation import breakdown, field, metrics
 from stages.models import store
+from stages.params import Params, Profile
 from stages.preparation.pairs import Pairs
 
 CODE = ("stages/batches.py", "stages/seeds.py", "stages/preparation/pairs.py", "stages/preparation/slices.py", "stages/models",
         "stages/neighbours/linear.py",
         *(f"stages/evaluation/{name}.py" for name in ("__main__", "bootstrap", "breakdown", "evaluate", "field", "metrics", "scores")))
+NO_SIZE = "none"  # of a model without sizes, in its checkpoint
 COLUMNS = ("t_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s", "u_true_m_s", "v_true_m_s", "slice", "flight", "file", "record")
 
 
@@ -51,6 +54,7 @@ class Held:
     distance: np.ndarray  # (rows,) str
     reached: dict[float, list[int]]  # lead_s -> test slices whose slice context at that lead holds a point
     offered: int  # rows in the test intervals, including those whose slice has no context
+    not_causal: dict[str, str]  # leads left out of the curve -> why
 
     def places(self, numbers: np.ndarray) -> np.ndarray:
         """Positions in `rows` of row numbers."""
@@ -74,6 +78,18 @@ def lead_name(lead_s: float) -> str:
     return whole.zfill(3) + dot + part
 
 
+def causal_lead_s(meta: dict) -> float:
+    """The oldest context, in s before a test target, that still ends after all the train and val targets that precede the target.
+
+    Training data after the test (the thesis' week 4) count for nothing here; without any before it every lead is causal.
+    """
+    fitted = np.array(sorted({*meta["slices"]["train"], *meta["slices"]["val"]}))
+    test = np.array(meta["slices"]["test"])
+    before = np.searchsorted(fitted, test)
+    ends = np.concatenate(([-np.inf], fitted + 1.0))[before]
+    return float(((test - ends) * meta["slice_s"]).min())
+
+
 def hold(prepared: Path, leads_min: tuple[float, ...]) -> Held:
     """Open the prepared data and find what does not depend on a model."""
     pairs = Pairs.open(prepared)
@@ -83,10 +99,15 @@ def hold(prepared: Path, leads_min: tuple[float, ...]) -> Held:
                         remedy="widen `split.test` in params.yaml")
     main, w = pairs.meta["lead_s"], pairs.meta["slice_s"]
     inside = [pl.col("slice").is_between(math.ceil(start / w), math.floor(end / w) - 1) for start, end in pairs.meta["split"]["test"]]
-    every = pl.scan_parquet(prepared / "rows.parquet").select(COLUMNS).with_row_index("row").filter(pl.any_horizontal(inside)).collect()
+    table = pl.scan_parquet(prepared / "rows.parquet").select(COLUMNS).with_row_index("row")
+    every = table.filter(pl.any_horizontal(inside)).collect()
     rows = every.filter(pl.col("slice").is_in(targets))
-    reached = {}
+    least, reached, not_causal = causal_lead_s(pairs.meta), {}, {}
     for lead in sorted({main, *(60.0 * minutes for minutes in leads_min)}):
+        if lead > least and lead != main:
+            not_causal[lead_name(lead)] = (f"the weights were fitted on targets up to {least / 60:g} min before a test target: "
+                                           "newer than this lead's context")
+            continue
         reached[lead] = [j for j in targets if len(pairs.pair(j, "slice", lead).context_x)]
     mean, std = (np.asarray(pairs.meta["scaler"][name], np.float64) for name in ("x_mean", "x_std"))
     km = np.empty(len(rows))
@@ -96,18 +117,24 @@ def hold(prepared: Path, leads_min: tuple[float, ...]) -> Held:
         km[np.searchsorted(numbers, pair.target_rows)] = breakdown.nearest_km(pair.target_x * std + mean, pair.context_x * std + mean)
     column = {name: rows[name].to_numpy() for name in ("slice", "flight", "t_s", "lat_deg", "lon_deg", "alt_ft")}
     track = breakdown.tracks(*(column[name] for name in ("slice", "flight", "t_s", "lat_deg", "lon_deg")))
-    return Held(pairs, rows, track, breakdown.altitude_bands(column["alt_ft"]), breakdown.distance_bins(km), reached, len(every))
+    return Held(pairs, rows, track, breakdown.altitude_bands(column["alt_ft"]), breakdown.distance_bins(km), reached, len(every),
+                not_causal)
 
 
 @torch.no_grad()
-def forecast(model: torch.nn.Module, pairs: Pairs, slices: list[int], lead_s: float, device: str = "cpu", hulls: bool = False) -> Forecast:
-    """Ask `model` for the targets of `slices` from contexts `lead_s` old. DivergedError for an answer that is not finite."""
+def forecast(model: torch.nn.Module, pairs: Pairs, slices: list[int], lead_s: float, device: str = "cpu", hulls: bool = False,
+             permute: int | None = None) -> Forecast:
+    """Ask `model` for the targets of `slices` from contexts `lead_s` old. DivergedError for an answer that is not finite.
+
+    With a seed `permute`, the context's values change places among the context's own points, by a stream of each slice.
+    """
     y_mean, y_std = (np.asarray(pairs.meta["scaler"][name], np.float64) for name in ("y_mean", "y_std"))
     parts: list[tuple] = []
     hull, hull_of = None, None
     for j in slices:
         pair = pairs.pair(j, model.context, lead_s)
-        answer = model(single(*map(torch.from_numpy, (pair.context_x, pair.context_y, pair.target_x))).to(device))
+        given = pair.context_y if permute is None else seeds.stream(permute, "permute", j).permutation(pair.context_y)
+        answer = model(single(*map(torch.from_numpy, (pair.context_x, given, pair.target_x))).to(device))
         mean = answer.mean[0].double().cpu().numpy()
         scale = None if answer.scale is None else answer.scale[0].double().cpu().numpy() * y_std
         if not np.isfinite(mean).all():
@@ -124,14 +151,14 @@ def forecast(model: torch.nn.Module, pairs: Pairs, slices: list[int], lead_s: fl
     return Forecast(*(None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def points_of(held: Held, given: Forecast) -> metrics.Points:
-    """A forecast beside what was measured and what is known of it."""
+def points_of(held: Held, given: Forecast, permuted: np.ndarray | None = None) -> metrics.Points:
+    """A forecast, and what it would be from permuted values, beside what was measured and what is known of it."""
     place = held.places(given.row)
     rows = held.rows[place]
     truth = rows.select("u_true_m_s", "v_true_m_s").fill_null(float("nan")).to_numpy().astype(np.float64)
     return metrics.Points(rows["slice"].to_numpy(), given.mean, rows.select("u_m_s", "v_m_s").to_numpy().astype(np.float64), given.scale,
                           truth if np.isfinite(truth).any() else None, held.track[place], given.outside, given.outside_measured,
-                          np.asarray(held.pairs.meta["scaler"]["y_std"], np.float64))
+                          permuted, np.asarray(held.pairs.meta["scaler"]["y_std"], np.float64))
 
 
 def grouped(points: metrics.Points, labels: np.ndarray, settings: Settings) -> tuple[dict, list[tuple]]:
@@ -159,7 +186,8 @@ def measure(model: torch.nn.Module, held: Held, settings: Settings) -> tuple[dic
     main = held.pairs.meta["lead_s"]
     model = model.to(settings.device).eval()
     given = forecast(model, held.pairs, held.reached[main], main, settings.device, hulls=True)
-    points = points_of(held, given)
+    permuted = forecast(model, held.pairs, held.reached[main], main, settings.device, permute=settings.seed)
+    points = points_of(held, given, permuted.mean)
     numbers, sums = summed(points)
     values, undefined = metrics.summarise(sums, settings.resamples, seeds.stream(settings.seed, "bootstrap"))
     entry = {"metrics": values, "undefined": undefined, "slices": len(numbers)}
@@ -215,9 +243,41 @@ def cell(run: Path, prepared: Path, settings: Settings) -> dict:
     return measure(load(run), hold(prepared, settings.leads_min), settings)[0]
 
 
+def cells_of(runs: Path) -> list[Path]:
+    """The folders of trained cells; what a killed training leaves has a dot and is none."""
+    return sorted(p.parent for p in runs.glob("[!.]*/weights.safetensors"))
+
+
+def refuse_strays(runs: Path, parameters: Params, profile: Profile) -> None:
+    """DataError naming every folder under `runs` whose model is none of those that params.yaml now asks for in this profile.
+
+    Such a folder is left from earlier settings, or was copied here; its numbers would stand in the table as if we had run it.
+    """
+    problems = [f"{run}: {why}" for run in cells_of(runs) if (why := stray(run, parameters, profile))]
+    if problems:
+        raise DataError("a trained cell does not belong to the current parameters", where=str(runs), found="; ".join(problems),
+                        expected=f"models, arms, sizes and seeds of params.yaml for the profile {profile.profile}",
+                        remedy="delete the folders named above, or put their settings back into params.yaml")
+
+
+def stray(run: Path, parameters: Params, profile: Profile) -> str:
+    """Why a cell's folder does not belong to the parameters; '' if it does. Models without sizes are fitted once, with any seed."""
+    model = run.name.partition("-")[0]
+    if model not in parameters.models:  # asked of the name first: a model that is gone cannot be built, nor its metadata trusted
+        return f"the model {model} is not in params.yaml"
+    meta, known = store.load(str(run / "weights.safetensors"))[1], parameters.models[model]
+    sizes = profile.sizes if known.sizes else (NO_SIZE,)
+    seeds_known = (*profile.seeds, *profile.arm_seeds) if known.sizes else (meta["seed"],)
+    for key, allowed in (("model", (model,)), ("arm", tuple(known.arms)), ("size", sizes), ("seed", seeds_known)):
+        if meta[key] not in allowed:
+            return f"{key} {meta[key]} is not of {', '.join(map(str, sorted(set(allowed))))}"
+    name = "{model}-{arm}-{size}-s{seed}".format_map(meta)
+    return "" if run.name in (name, *([] if known.sizes else [model])) else f"its checkpoint is that of {name}"
+
+
 def evaluate(runs: Path, prepared: Path, final: Path, settings: Settings) -> None:
     """Evaluate every cell under `runs` and put metrics.json, predictions-CELL.parquet and slices.parquet into `final`."""
-    cells = sorted(p.parent for p in runs.glob("[!.]*/weights.safetensors"))  # a killed training leaves a folder with a dot
+    cells = cells_of(runs)
     if not cells:
         raise InputError("there is no trained cell to evaluate", where=str(runs),
                          remedy="run `dvc repro`, which trains before it evaluates")
@@ -235,4 +295,5 @@ def evaluate(runs: Path, prepared: Path, final: Path, settings: Settings) -> Non
         leads = {lead_name(lead): len(slices) for lead, slices in held.reached.items()}
         rows = {"test": held.offered, "predicted": len(held.rows), "dropped": {"no_context": held.offered - len(held.rows)}}
         files.write_json(folder / "metrics.json", {"cells": entries, "lead_s": held.pairs.meta["lead_s"],
-                                                   "slices_reached_by_lead": leads, "rows": rows})
+                                                   "slices_reached_by_lead": leads,
+                                                   "leads_not_causal": held.not_causal, "rows": rows})

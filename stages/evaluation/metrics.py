@@ -3,7 +3,9 @@
 Every metric is a function of sums over points, so one pass over the points gives its value, its value on any group of
 slices, and its bootstrap resamples. `columns` gives what is summed, `by_slice` sums it, `METRICS` says what is made of the
 sums. RMSE per component averages over points AND the two components (the vector's is sqrt(2) larger); `rmse_batch_mean`
-is the documents' mean over slices of each slice's RMSE, a smaller number. Sums are in m/s; kn = 1852/3600 m/s.
+is the documents' mean over slices of each slice's RMSE, a smaller number; `rmse_permuted_component` is the RMSE when the context's
+winds have changed places among its own points: one equal to `rmse_component` is of a model that does not use where they were
+measured. Sums are in m/s; kn = 1852/3600 m/s.
 Shapes: N points, S slices, K sums, R resamples; vectors are (N, 2): east, north, blowing towards.
 """
 
@@ -31,6 +33,7 @@ class Points:
     track: np.ndarray | None = None  # (N, 2) unit vector of the aircraft's motion, NaN where unknown
     outside: np.ndarray | None = None  # (N,) bool, prediction outside the hull of its context's values
     outside_measured: np.ndarray | None = None  # (N,) bool, the measurement outside it
+    permuted: np.ndarray | None = None  # (N, 2) m/s, predicted from a context whose values have changed places
     y_std: np.ndarray | None = None  # (2,) m/s, the scaler's standard deviations
 
     def take(self, chosen: np.ndarray) -> "Points":
@@ -77,6 +80,8 @@ def columns(points: Points) -> Sums:
                   "covered": scores.covered(p, scale, t).mean(1)}
         if points.y_std is not None:
             found["likelihood"] = likelihood + np.log(points.y_std.astype(np.float64)).mean()
+    if points.permuted is not None:
+        found |= {"n_permuted": found["n"], "se_permuted": ((points.permuted.astype(np.float64) - t) ** 2).sum(1)}
     for name in ("outside", "outside_measured"):
         if getattr(points, name) is not None:
             found[name] = getattr(points, name).astype(np.float64)
@@ -131,6 +136,7 @@ _SPEEDS = {
     "rmse_batch_mean": ("n", _mean("slice_rmse", "slices")),
     "rmse_east": ("n", _root("se_east", "n", 1)),
     "rmse_north": ("n", _root("se_north", "n", 1)),
+    "rmse_permuted_component": ("n_permuted", _root("se_permuted", "n_permuted", 2)),
     "norm_mae": ("n", _mean("norm", "n")),
     "rmse_truth_component": ("n_truth", _root("se_truth", "n_truth", 2)),
     "noise_floor_component": ("n_truth", _root("se_noise", "n_truth", 2)),
@@ -153,7 +159,8 @@ METRICS: dict[str, tuple[str, str, Callable[[Sums], np.ndarray]]] = {
     "hull_share_measured": ("1", "n", _mean("outside_measured", "n")),
 }
 # In groups (bands, leads, distances) only what a mean over few points can bear.
-GROUP_METRICS = tuple(name for name in METRICS if not name.startswith(("relative_bias", "rstd", "nse", "rmse_east", "rmse_north", "hull")))
+_WHOLE = ("relative_bias", "rstd", "nse", "rmse_east", "rmse_north", "rmse_permuted", "hull")
+GROUP_METRICS = tuple(name for name in METRICS if not name.startswith(_WHOLE))
 
 
 def _formula(name: str, sums: Sums) -> np.ndarray | None:

@@ -72,14 +72,14 @@ def nowcast(context: str | Path, *, at: list[str] | None = None, points: str | P
     asked = read_points(points) if points is not None else [parse(text) for text in at or []]
     if not asked:
         raise InputError("no point was asked for", expected="LAT,LON,ALT_FT,TIME", remedy="give --at or --points")
-    folder = Path(model) if model is not None else newest(settings)
+    folder = Path(model) if model is not None else usual(settings)
     net, meta = load(folder)
     prepared = meta["prepared"]
     refuse_outside(asked, prepared["area"])
     known = capture.winds(Path(context), settings.decode)
     windows = {j: window(known, j, prepared, net.context) for j in sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})}
     refuse_unreached(asked, known, windows, prepared, str(context))
-    instead, told = (None, "the model's own") if getattr(net, "head", "") == "gaussian" else residual(folder)
+    instead, told = (None, own(folder)) if getattr(net, "head", "") == "gaussian" else residual(folder)
     torch.set_num_threads(settings.training.threads)
     answers: dict[int, Wind] = {}
     order = sorted(range(len(asked)), key=lambda i: asked[i].ts_s)
@@ -145,14 +145,18 @@ def read_points(path: str | Path) -> list[Point]:
     return found
 
 
-def newest(settings: Params) -> Path:
-    """The Gaussian cell of the current profile that was trained last. InputError when there is none."""
+def usual(settings: Params) -> Path:
+    """The Gaussian cell asked by default: of the profile's first data set that has one, first by name, then by seed. InputError if none.
+
+    The times of the files do not matter: they are those of a checkout or a pull as often as those of a training.
+    """
     runs = Path("reports/wind_nowcast") / settings.run.profile / "runs"
-    cells = [file for file in runs.glob("[!.]*/[!.]*/weights.safetensors") if "-gaussian-" in file.parent.name]
-    if not cells:
-        raise InputError("no model with a Gaussian head has been trained", where=str(runs),
-                         remedy="run `make repro` first, or name a cell with --model")
-    return max(cells, key=lambda file: (file.stat().st_mtime_ns, file.as_posix())).parent
+    for dataset in settings.run.wind:
+        cells = [file.parent for file in (runs / dataset).glob("[!.]*-gaussian-*/weights.safetensors")]
+        if cells:
+            return min(cells, key=lambda cell: (cell.name.rpartition("-s")[0], len(cell.name), cell.name))  # s2 before s10
+    raise InputError("no model with a Gaussian head has been trained", where=str(runs), expected=f"one of {', '.join(settings.run.wind)}",
+                     remedy="run `make repro` first, or name a cell with --model")
 
 
 def load(folder: Path) -> tuple[torch.nn.Module, dict]:
@@ -171,13 +175,24 @@ def load(folder: Path) -> tuple[torch.nn.Module, dict]:
 
 def refuse_outside(asked: list[Point], area: dict) -> None:
     """InputError naming every point outside the box of the training rows."""
-    problems = [f"{name} {getattr(point, name):g} of point {i}" for i, point in enumerate(asked, 1) for name in PLACE
+    problems = [f"{name} {plain(getattr(point, name))} of point {i}" for i, point in enumerate(asked, 1) for name in PLACE
                 if not area[name][0] <= getattr(point, name) <= area[name][1]]
     if problems:
         more = [f"and {len(problems) - 5} more"] if len(problems) > 5 else []
         raise InputError("the model knows nothing of that place", found="; ".join(problems[:5] + more),
-                         expected=", ".join(f"{name} {low:.4g} to {high:.5g}" for name, (low, high) in area.items()),
+                         expected=", ".join(f"{name} {inward(name, *edges)}" for name, edges in area.items()),
                          remedy="ask inside the area it was trained on, or choose another --model")
+
+
+def plain(value: float) -> str:
+    """A number as a person writes it: no exponent, no needless zeros."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def inward(name: str, low: float, high: float) -> str:
+    """'LOW to HIGH' rounded to the inside, so that what is told can be asked: whole feet, thousandths of a degree."""
+    scale = 1 if name.endswith("_ft") else 1000
+    return f"{plain(math.ceil(low * scale) / scale)} to {plain(math.floor(high * scale) / scale)}"
 
 
 def window(known: pl.DataFrame, j: int, prepared: dict, context: str) -> tuple[pl.DataFrame, tuple[float, float]]:
@@ -204,13 +219,27 @@ def refuse_unreached(asked: list[Point], known: pl.DataFrame, windows: dict, pre
                               "where the capture has no gap")
 
 
-def residual(folder: Path) -> tuple[tuple[float, float] | None, str]:
-    """For a model without a spread: its RMSE of u and of v (m/s) on the test minutes, if it was evaluated, and what to call it."""
+def measured(folder: Path) -> dict | None:
+    """The metrics of a cell on the test minutes, by name; None if it was not evaluated."""
     metrics = folder.parent.parent.parent / "evaluated" / folder.parent.name / "metrics.json"
     found = files.read_json(metrics)["cells"].get(folder.name) if metrics.exists() else None
+    return found and found["metrics"]
+
+
+def own(folder: Path) -> str:
+    """What to call a model's own spread, and how far it could be trusted on the test minutes, if it was evaluated."""
+    coverage = (measured(folder) or {}).get("coverage_90")
+    if coverage is None:
+        return "the model's own"
+    return f"the model's own: its 90 % interval held {100 * coverage['value']:.0f} % of the test winds"
+
+
+def residual(folder: Path) -> tuple[tuple[float, float] | None, str]:
+    """For a model without a spread: its RMSE of u and of v (m/s) on the test minutes, if it was evaluated, and what to call it."""
+    found = measured(folder)
     if found is None:
         return None, f"not known: {folder.name} gives none and was not evaluated"
-    east, north = (found["metrics"][f"rmse_{axis}_m_s"]["value"] for axis in ("east", "north"))
+    east, north = (found[f"rmse_{axis}_m_s"]["value"] for axis in ("east", "north"))
     return (east, north), "the model gives none: its RMSE on the test minutes, the same everywhere"
 
 

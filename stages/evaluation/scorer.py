@@ -5,7 +5,8 @@
 predictions.csv has a header and the columns row, u_m_s, v_m_s and, if you forecast a spread, u_sd_m_s, v_sd_m_s: one line for
 every target row of the split (pairs.csv), in any order. Winds are m/s towards east (u) and north (v). Each error is given
 against the measurement (what a forecaster can check) and against the true wind (what the simulator knows), with a 90 %
-interval from 1000 bootstrap resamples of whole time slices. Prints JSON; exit code 2 if the file cannot be scored.
+interval from 1000 bootstrap resamples of runs of neighbouring one-minute slices (an hour, at most a sixth of all there are).
+Prints JSON; exit code 2 if the file cannot be scored.
 Per component: mean over points and the two components, then the root; the vector's error is sqrt(2) larger.
 """
 
@@ -86,11 +87,13 @@ def metrics(means: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def summary(found: dict[str, np.ndarray], slices: np.ndarray, resamples: int = 1000) -> dict[str, dict[str, float]]:
-    """Each metric's value over all points, with the 5 % and 95 % quantiles over resampled slices."""
+    """Each metric's value over all points, with the 5 % and 95 % quantiles over resamples of runs of neighbouring slices."""
     number, which = np.unique(slices, return_inverse=True)
     sums = {name: np.bincount(which, column, len(number)) for name, column in found.items()}
     n = np.bincount(which)
-    drawn = np.random.Generator(np.random.PCG64(0)).integers(len(number), size=(resamples, len(number)))
+    length = max(1, min(60, len(number) // 6))
+    starts = np.random.Generator(np.random.PCG64(0)).integers(len(number), size=(resamples, -(-len(number) // length), 1))
+    drawn = ((starts + np.arange(length)) % len(number)).reshape(resamples, -1)[:, :len(number)]
     value = metrics({name: column.mean() for name, column in found.items()})
     again = metrics({name: s[drawn].sum(1) / n[drawn].sum(1) for name, s in sums.items()})
     return {name: {"value": float(value[name]), "low": float(np.quantile(again[name], 0.05)),

@@ -138,7 +138,8 @@ def from_states(job: Job) -> None:
             rows = _collect(readers.read_states(job.raw / name, number), name).sort(winds.ORDER)
             kept, counts = winds.split(rows)
             job.count("states", counts)
-            _write(job, kept.select(pl.col(n).cast(t) for n, t in states.COLUMNS.items()), table, result)
+            part = kept.select(pl.col(n).cast(t) for n, t in states.COLUMNS.items())
+            _write(job, part, table, result, roll_needed=False)
 
 
 def from_frames(job: Job) -> None:
@@ -161,17 +162,21 @@ def from_frames(job: Job) -> None:
             for level, numbers in found.levels.items():
                 job.count(level, numbers)
             checks.update(_checks(found.registers))
-            for name, numbers in control.run(whole, job.decode).items():
+            for name, numbers in control.run(whole, found.registers, job.decode).items():
                 falsely.update({f"{name}.{key}": n for key, n in numbers.items()})
             true = truth.load(job.raw / TRUTH, decoded["ts_s"].min(), end_s) if has_truth else None
             if true is not None:
                 falsely.update({f"truth.{key}": n for key, n in truth.false_accepted(found.registers, true).items()})
-            _write(job, found.states.sort(winds.ORDER), table, result, true)
+            _write(job, found.states.sort(winds.ORDER), table, result, roll_needed=True, true=true)
             carry = decoded.filter(pl.col("ts_s") >= end_s - CARRY_S).with_columns(carried=pl.lit(True))
     _frame_metrics(job, checks, falsely, has_truth)
 
 
 ENTRIES: dict[str, Callable[[Job], None]] = {"frames": from_frames, "states": from_states, "winds": from_winds}
+# Measure of false acceptance: numerator, denominator, and the share's name. A swapped payload is held against those of its register.
+SHARES = {"random_payload": ("accepted_{}", "frames", "share_{}"),
+          "swapped_payload": ("accepted_{}", "payloads_{}", "share_of_payloads_{}"),
+          "truth": ("false_{}", "accepted_{}", "share_{}")}
 LEVELS = {"frames": ("frames", "positions", "registers", "states", "winds"), "states": ("states", "winds"), "winds": ("winds",)}
 
 
@@ -241,11 +246,11 @@ def _frame_metrics(job: Job, checks: Counter, falsely: Counter, has_truth: bool)
     job.metrics["registers"] = dict(sorted(checks.items()))
     acceptance: dict[str, dict] = {"state": {
         f"contradicted_share_{r}": share(checks[f"contradicted_{r}"], checks[f"checked_{r}"]) for r in ("50", "60")}}
-    for name in ("random_payload", "swapped_payload", "truth"):
+    for name in SHARES:
         numbers = {key.split(".")[1]: n for key, n in falsely.items() if key.startswith(name + ".")}
-        part, whole = ("false_{}", "accepted_{}") if name == "truth" else ("accepted_{}", "frames")
+        part, whole, of = SHARES[name]
         if numbers:
-            acceptance[name] = numbers | {f"share_{r}": share(numbers[part.format(r)], numbers[whole.format(r)]) for r in ("50", "60")}
+            acceptance[name] = numbers | {of.format(r): share(numbers[part.format(r)], numbers[whole.format(r)]) for r in ("50", "60")}
     job.metrics["false_acceptance"] = acceptance
     job.metrics["winds_per_frame"] = share(job.levels["winds"]["kept"], job.levels["frames"]["read"])
     job.metrics["winds_per_60"] = share(job.levels["winds"]["kept"], checks["accepted_60"])
@@ -261,10 +266,9 @@ def _collect(rows: pl.LazyFrame, name: str) -> pl.DataFrame:
                         found=str(error)) from None
 
 
-def _write(job: Job, part: pl.DataFrame, table: Table, result: Table, true: pl.DataFrame | None = None) -> None:
-    """Write states, derive and write their winds, count them."""
+def _write(job: Job, part: pl.DataFrame, table: Table, result: Table, roll_needed: bool, true: pl.DataFrame | None = None) -> None:
+    """Write states, derive and write their winds, count them. A roll is needed of replies, not of published states."""
     table.write(part)
-    derived, counts = winds.derive(part, job.decode)
-    job.metrics["roll_unknown"] = job.metrics.get("roll_unknown", 0) + counts.pop("roll_unknown")
+    derived, counts = winds.derive(part, job.decode, roll_needed)
     job.count("winds", counts)
     result.write(derived if true is None else truth.attach(derived, true))

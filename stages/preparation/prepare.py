@@ -77,7 +77,7 @@ def prepare(winds: Path, folder: Path, settings: Prepare, wind_max_m_s: float, p
     names = sorted(lazy.select(pl.col("file").unique()).collect(engine="streaming")["file"].to_list())
     if len(names) > 2**16:
         raise DataError("too many source files for the file column", where=str(winds), expected="at most 65536", found=str(len(names)))
-    t0_s = 60.0 * math.ceil(first_s / 60.0)
+    t0_s = settings.slice_s * math.ceil(first_s / settings.slice_s)  # slices begin at multiples of slice_s since 1970
     times, used, dropped = write_rows(winds, folder / "rows.parquet", settings, wind_max_m_s, t0_s, names, read)
     windows = used_windows(times, used, settings, t0_s, str(winds))
     scaler, area = fit(folder / "rows.parquet", windows["train"])

@@ -4,7 +4,8 @@ Thesis C.1 ("one-minute slices, 30-minute gap"), by time stamp and not by slice 
 Slice j covers [t0 + j w, t0 + (j + 1) w), w = slice_s. At lead L its context is the window [t0 + j w - L - w, t0 + j w - L)
 ("slice"), the hour that ends there ("hour"), or the target's whole UTC day ("day", not causal, as the thesis' day average).
 The law: a split's roles are its target slices and their slice contexts at the split's own lead; rows in roles of different
-splits lie at least embargo_s apart. All times in seconds; intervals are half open and count from t0.
+splits lie at least embargo_s apart; and what a model was fitted or selected on is at least one lead old at the first target of
+every later test interval, so it was known when that forecast was issued. Seconds; intervals are half open and count from t0.
 """
 
 import math
@@ -79,8 +80,15 @@ def violations(found: Iterable[Span], embargo_s: float) -> list[str]:
     return problems
 
 
+def unissued(settings: Prepare) -> list[str]:
+    """Train and val intervals that end before a test interval starts, but not by one lead: unknown when its first forecast is issued."""
+    return [f"test [{start:.10g}, {end:.10g}) starts {start - known:.10g} s after {split} [{begin:.10g}, {known:.10g}) ends"
+            for start, end in sorted(settings.split.test) for split in NAMES[:2] for begin, known in sorted(getattr(settings.split, split))
+            if 0 <= start - known < settings.lead_s]
+
+
 def check(settings: Prepare, where: str) -> None:
-    """The law on the parameters alone, before any work: ParamsError with every pair of spans that breaks it."""
+    """The law on the parameters alone, before any work: ParamsError with every pair of spans or intervals that breaks it."""
     empty = [name for name in NAMES if not any(target_ranges(settings, name))]
     if empty:
         raise ParamsError("a split holds no whole slice", where=where, found=", ".join(empty),
@@ -91,6 +99,12 @@ def check(settings: Prepare, where: str) -> None:
         raise ParamsError("splits would share rows, or rows too close in time", where=where,
                           expected=f"at least {settings.embargo_s:.10g} s between any two roles of different splits",
                           found="; ".join(problems), remedy="move the split intervals apart, or lower embargo_s")
+    problems = unissued(settings)
+    if problems:
+        raise ParamsError("models would be fitted or selected on what is not yet known when the first test forecast is issued",
+                          where=where, expected=f"each test interval at least lead_s = {settings.lead_s:.10g} s after the end of every "
+                                                "train and val interval before it",
+                          found="; ".join(problems), remedy="move the test interval later, or end train and val earlier")
 
 
 def check_rows(found: Iterable[Span], embargo_s: float, where: str) -> None:

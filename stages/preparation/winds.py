@@ -3,7 +3,8 @@
 The ground vector is ADS-B's speed over ground along the true track; the air vector is the true airspeed (from BDS 6,0's
 indicated airspeed taken as calibrated, else from its Mach number, in the standard atmosphere) along the true heading
 (BDS 6,0's magnetic heading + declination). A banked aircraft's heading and track belong to different moments: the roll
-filter drops it. No wind is dropped for its size here: the gate must see the impossible ones.
+filter drops it, and drops what it cannot see where replies could have told the roll. No wind is dropped for its size here:
+the gate must see the impossible ones.
 """
 
 import numpy as np
@@ -52,10 +53,11 @@ def standard_tas_kt(states: pl.DataFrame, air: atmosphere.Air = atmosphere.ICAO)
     return np.where(np.isfinite(from_ias), from_ias, atmosphere.tas_from_mach(mach, alt))
 
 
-def derive(states: pl.DataFrame, decode: Decode, air: atmosphere.Air = atmosphere.ICAO) -> tuple[pl.DataFrame, dict]:
+def derive(states: pl.DataFrame, decode: Decode, roll_needed: bool, air: atmosphere.Air = atmosphere.ICAO) -> tuple[pl.DataFrame, dict]:
     """Winds of a states table, in its row order, and the counts of what was read, kept and dropped for which reason.
 
-    A state without a roll (no fresh BDS 5,0) passes the roll filter and is counted as `roll_unknown`; `decode.declination`
+    A state without a roll (no fresh BDS 5,0) may be in a turn: with `roll_needed` (sets that enter as frames) it is dropped as
+    `roll_unknown`; without (sets that enter as states: a published table has no roll to ask for) it passes. `decode.declination`
     off leaves headings magnetic, as the published wind.csv has them.
     """
     tas = standard_tas_kt(states, air)
@@ -66,9 +68,9 @@ def derive(states: pl.DataFrame, decode: Decode, air: atmosphere.Air = atmospher
               .when(~known.fill_null(False)).then(pl.lit("no_air_vector"))
               .when(~pl.Series(covers(states["ts_s"].to_numpy()) | (not decode.declination))).then(pl.lit("time_outside_model"))
               .when((pl.col("roll_deg").abs() > decode.roll_max_deg).fill_null(False)).then(pl.lit("banked"))
+              .when(~pl.col("roll_deg").is_finite().fill_null(False) & roll_needed).then(pl.lit("roll_unknown"))
               .otherwise(None))
     rows, counts = split(states.with_columns(drop=reason, tas_kt=pl.Series(tas)))
-    counts["roll_unknown"] = rows["roll_deg"].null_count()
     heading = rows["hdg_mag_deg"].to_numpy()
     if decode.declination:
         heading = heading + declination_deg(*(rows[name].to_numpy() for name in ("ts_s", "lat_deg", "lon_deg")))

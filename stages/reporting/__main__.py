@@ -1,4 +1,4 @@
-"""`python -m stages.reporting tabulate EXPERIMENT PROFILE`, `... report` and, by hand after a change of results, `... readme`."""
+"""`python -m stages.reporting tabulate EXPERIMENT PROFILE`, `... summary PROFILE`, `... report`; by hand after new results, `... readme`."""
 
 import argparse
 import sys
@@ -14,6 +14,8 @@ def main() -> int:
     tabulate = verbs.add_parser("tabulate", help="gather one experiment's numbers, claims and figures")
     tabulate.add_argument("experiment")
     tabulate.add_argument("profile")
+    summary = verbs.add_parser("summary", help="write reports/summary-PROFILE.json")
+    summary.add_argument("profile")
     verbs.add_parser("report", help="write reports/index.html and reports/README.md")
     verbs.add_parser("readme", help="write the result tables of README.md anew")
     arguments = parser.parse_args()
@@ -23,6 +25,10 @@ def main() -> int:
             cell = f"{arguments.experiment}-{arguments.profile}"
             with records.timed("tabulate", cell), files.guard(f"tabulate-{cell}"):
                 run(arguments.experiment, arguments.profile)
+        elif arguments.verb == "summary":
+            from stages.reporting.summary import summary as run
+            with records.timed("summary", arguments.profile), files.guard(f"summary-{arguments.profile}"):
+                run(arguments.profile)
         elif arguments.verb == "readme":
             from stages.reporting.readme import readme
             readme()

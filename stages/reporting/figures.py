@@ -20,7 +20,7 @@ from PIL import Image  # noqa: E402
 from stages.files import atomic_folder, read_json  # noqa: E402
 
 KNOT = 1852 / 3600  # m/s
-COLOURS = {"day_average": "#9a9a9a", "hour_average": "#5f6b7a", "knn": "#c9a227", "kernel": "#2a9d8f",
+COLOURS = {"day_average": "#9a9a9a", "hour_average": "#5f6b7a", "persistence": "#b08968", "knn": "#c9a227", "trend": "#1d6fa5", "kernel": "#2a9d8f",
            "msa-shared": "#c1121f", "msa-traditional": "#f4845f", "msa-gaussian": "#5a189a"}
 GROUPS = {"by_lead": "lead time [min]", "by_altitude": "altitude band", "by_distance": "distance to the nearest context point [km]"}
 # Positions of towns that help a reader to find himself (latitude, longitude, degrees).
@@ -180,5 +180,5 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
             field, name = pl.read_parquet(evaluated / f"field-{first[told]}.parquet"), told.split("/")[1]
             nowcast_map(rows, field, found[name].filter(pl.col("slice") == field["slice"][0]), meta, name, folder / f"{dataset}-nowcast.png")
             learned = [name for name in found if name.startswith("msa")][-1:]
-            compared = [name for name in ("hour_average", "kernel", *learned) if name in found]
+            compared = [name for name in ("trend", "kernel", *learned) if name in found]
             error_map({name: found[name] for name in compared}, rows, folder / f"{dataset}-errors.png")

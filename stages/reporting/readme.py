@@ -22,7 +22,7 @@ def block(profile: str) -> str:
     lines = [f"<!-- results:{profile} -->"]
     for dataset in sorted({name.split("/")[0] for name in arms}):
         names, floor = ordered(arms, dataset), floor_of(arms, dataset)
-        base = arms[f"{dataset}/hour_average"]["metrics"]["rmse_component_kn"]["mean"]
+        base = arms.get(f"{dataset}/hour_average", {}).get("metrics", {}).get("rmse_component_kn", {}).get("mean")
         n = arms[names[0]]["metrics"]["rmse_component_kn"]["n"]
         lines += [f"*{profile}, {dataset}*: {n:,} held-out points" + (f", sensor noise {floor:.2f} kn" if floor else ""), "",
                   "| model | RMSE per component [kn] | against the hour average | printed in the thesis [kn] |", "| --- | ---: | ---: | --- |"]

@@ -12,14 +12,15 @@ from typing import Any
 from stages import records
 from stages.errors import DataError
 from stages.files import atomic_file, read_json, write_json
-from stages.reporting.published import companions, shown
+from stages.reporting.published import PUBLISHED, companions, shown
 
 CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores")),
         *(f"stages/reporting/{name}.py" for name in ("tabulate", "figures", "published")))
 COLUMNS = (
     ("rmse_component_kn", "RMSE per component [kn]"), ("rmse_component_m_s", "[m/s]"), ("rmse_batch_mean_kn", "mean of slices [kn]"),
     ("rmse_vector_kn", "vector [kn]"), ("angle_mae_deg", "angle MAE [°]"), ("nse", "NSE"), ("crps_kn", "CRPS [kn]"),
-    ("coverage_90", "90 % cover"), ("rmse_truth_component_kn", "against truth [kn]"),
+    ("coverage_90", "90 % cover"), ("rmse_permuted_component_kn", "context shuffled [kn]"),
+    ("rmse_truth_component_kn", "against truth [kn]"),
 )
 
 
@@ -90,9 +91,11 @@ def table(experiment: str, profile: str, arms: dict[str, Any]) -> str:
     """Markdown: a row an arm, the printed value and the noise floor beside ours."""
     printed, titles = companions(experiment), [title for _, title in COLUMNS]
     lines = [f"# {experiment}, profile {profile}", "",
-             "± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over one-minute test slices. "
+             "± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over runs of test slices (an hour, at most a sixth of the test). "
              "RMSE is over points and both components unless a column says otherwise; 'printed' is the document's RMSE in knots on its own "
-             "data.", ""]
+             "data. 'Context shuffled' permutes the context's values among its points: an error that stays the same says that the model "
+             "does not use where the winds were measured. day_average is not causal: it is the mean of the whole day, test minutes "
+             "included; on a capture shorter than a day or an hour the averages are over what there is.", ""]
     for dataset in sorted({name.split("/")[0] for name in arms}):
         names = ordered(arms, dataset)
         n = arms[names[0]]["metrics"]["rmse_component_kn"]["n"]
@@ -123,6 +126,8 @@ def tabulate(experiment: str, profile: str) -> None:
         stream.write(table(experiment, profile, arms))
     write_json(home / "claims.json", claims.check(home))
     figures.draw(home, Path("data") / profile / "prepared", arms, cells)
-    outputs = {(home / name).as_posix(): home / name for name in ("metrics.json", "table.md", "claims.json")}
-    record = records.make("tabulate", f"{experiment}/{profile}", inputs=[home / "evaluated"], outputs=outputs, params={}, code=CODE)
+    outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
+    record = records.make("tabulate", f"{experiment}/{profile}", params={}, code=CODE,
+                          inputs=[home / "evaluated", Path("data") / profile / "prepared", home.parent / "companions.csv", PUBLISHED],
+                          outputs={path.as_posix(): path for path in records.files_in(outputs)})
     write_json(records.location("tabulate", profile, experiment=experiment), record)

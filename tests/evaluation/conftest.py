@@ -40,14 +40,14 @@ def winds(seed=0, aircraft=14, seconds=4500, quiet=()) -> pl.DataFrame:
     return frame.sort("ts_s", "icao")
 
 
-def write_cell(folder, name, seed=0, **arguments):
+def write_cell(folder, name, seed=0, arm="plain", size="none", **arguments):
     """A cell's folder with the checkpoint of an untrained model, which knows what training would have told it."""
     torch.manual_seed(seed)
     model = build(name, arguments)
     folder.mkdir(parents=True)
     prepared = files.read_json(folder.parents[5] / "data/mini/prepared/toy/prepared.json")
-    metadata = {"prepared": {key: prepared[key] for key in ("scaler", "slice_s", "lead_s", "area")}, "model": name, "arm": "plain",
-                "size": None, "seed": seed, "arguments": arguments, "x_dim": 3, "i_dim": 2, "o_dim": 2}
+    metadata = {"prepared": {key: prepared[key] for key in ("scaler", "slice_s", "lead_s", "area")}, "model": name, "arm": arm,
+                "size": size, "seed": seed, "arguments": arguments, "x_dim": 3, "i_dim": 2, "o_dim": 2}
     (folder / "weights.safetensors").write_bytes(store.dump(model, metadata))
     return folder
 
@@ -65,6 +65,6 @@ def airspace(tmp_path_factory):
         write_cell(runs / name, name)
     write_cell(runs / "knn", "knn", neighbours=[4])
     for seed in (0, 1):
-        write_cell(runs / f"msa-shared-5k-s{seed}", "msa", seed, encoder="shared", head="mean", **MSA)
-    write_cell(runs / "msa-gaussian-5k-s0", "msa", 2, encoder="shared", head="gaussian", **MSA)
+        write_cell(runs / f"msa-shared-5k-s{seed}", "msa", seed, "shared", "5k", encoder="shared", head="mean", **MSA)
+    write_cell(runs / "msa-gaussian-5k-s0", "msa", 0, "gaussian", "5k", encoder="shared", head="gaussian", **MSA)
     return root

@@ -132,7 +132,7 @@ def test_scores_agree_with_the_projects_own(frozen, tables, tmp_path):
     for name in ("rmse_component_m_s", "rmse_component_kn", "rmse_vector_m_s", "norm_mae_m_s", "angle_mae_deg", "coverage_90",
                  "log_likelihood_m_s"):
         assert got["measured"][name]["value"] == pytest.approx(own[name]["value"], rel=1e-9), name
-    for end in ("low", "high"):  # two bootstraps of the same slices
+    for end in ("low", "high"):  # two bootstraps of the same slices, in runs of the same length
         assert got["measured"]["rmse_component_m_s"][end] == pytest.approx(own["rmse_component_m_s"][end], rel=0.01)
     assert got["noise_floor_component_m_s"]["value"] == pytest.approx(own["noise_floor_component_m_s"]["value"])
     # against the truth the forecast is off by 2 m/s east, everywhere
@@ -140,6 +140,20 @@ def test_scores_agree_with_the_projects_own(frozen, tables, tmp_path):
     assert got["true"]["bias_east_m_s"]["value"] == pytest.approx(2.0)
     assert got["true"]["bias_north_m_s"]["value"] == pytest.approx(0, abs=1e-12)
     assert sum(band["points"] for band in got["by_altitude_ft"].values()) == len(targets)
+
+
+def test_intervals_are_those_of_the_projects_runs_of_minutes():
+    """359 minutes whose error drifts: the scorer's interval is the project's, far wider than that of minutes drawn one by one."""
+    rng, each, minutes = np.random.default_rng(0), 5, 359
+    square = np.repeat(20 + 5 * np.sin(np.arange(minutes) / 40) + rng.normal(0, 1, minutes), each)
+    slices = np.repeat(np.arange(minutes), each)
+    got = scorer.summary({"square": square, **dict.fromkeys(("norm", "angle", "east", "north"), np.zeros(len(square)))}, slices)
+    sums = {"se_east": square, "se_north": square, "n": np.ones(len(square))}
+    own, _ = metrics.summarise(metrics.by_slice(sums, slices)[1], 1000, np.random.default_rng(1), ("rmse_component_m_s",))
+    width = lambda found: found["rmse_component_m_s"]["high"] - found["rmse_component_m_s"]["low"]  # noqa: E731
+    assert width(got) == pytest.approx(width(own), rel=0.1)
+    alone = np.sqrt(square[::each][rng.integers(minutes, size=(1000, minutes))].mean(1))
+    assert width(got) > 2 * np.diff(np.quantile(alone, [0.05, 0.95]))[0]
 
 
 def test_a_perfect_forecast_errs_by_the_noise(frozen, tables, tmp_path):

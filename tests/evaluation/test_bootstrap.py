@@ -1,15 +1,14 @@
 """Bootstrap over slices: its laws, an exact small case, and coverage of a known mean under dependence."""
 
-import itertools
-
 import numpy as np
 import pytest
+from scipy import signal
 
 from stages.evaluation import bootstrap
 
 
-@pytest.mark.parametrize(("slices", "length"), [(1, 1), (2, 1), (7, 1), (8, 2), (27, 3), (28, 3), (79, 4), (1440, 11)])
-def test_runs_are_the_cube_root_long(slices, length):
+@pytest.mark.parametrize(("slices", "length"), [(1, 1), (6, 1), (11, 1), (12, 2), (79, 13), (359, 59), (360, 60), (1440, 60)])
+def test_runs_are_an_hour_and_at_most_a_sixth(slices, length):
     assert bootstrap.block_length(slices) == length
 
 
@@ -24,7 +23,7 @@ def test_slices_are_drawn_equally_often_and_in_runs():
     assert np.allclose(drawn.mean(0), 1, atol=0.05)
     together = np.corrcoef(drawn.T)
     beside, apart = np.mean([together[i, i - 1] for i in range(27)]), np.mean([together[i, i - 9] for i in range(27)])
-    assert beside > 0.5 > 0.1 > apart
+    assert beside > 0.5 > 0.1 > apart  # runs of 4: three of four neighbours are drawn together
 
 
 def test_resampled_sums_are_those_of_the_drawn_slices():
@@ -47,27 +46,28 @@ def test_two_slices_have_a_spread():
     assert sorted(set(drawn)) == [2, 4, 6] and np.mean(drawn == 4) == pytest.approx(0.5, abs=0.03)
 
 
-def test_eight_slices_by_enumeration():
-    """S = 8, runs of 2: all 8^4 resamples enumerated; the interval of the drawn ones agrees with that of all."""
-    values = np.array([3.0, 1, 4, 1, 5, 9, 2, 6])
+def test_twelve_slices_by_enumeration():
+    """S = 12, runs of 2: all 12^6 resamples enumerated; the interval of the drawn ones agrees with that of all."""
+    values = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8])
     pairs = values + np.roll(values, -1)
-    every = np.array([sum(starts) for starts in itertools.product(pairs, repeat=4)])
+    every = np.zeros(1)
+    for _ in range(6):
+        every = (every[:, None] + pairs).ravel()
     drawn = bootstrap.resample(values[:, None], 40_000, np.random.default_rng(0))[:, 0]
-    assert drawn.mean() == pytest.approx(every.mean(), abs=0.05) and drawn.std() == pytest.approx(every.std(), rel=0.02)
+    assert drawn.mean() == pytest.approx(every.mean(), abs=4 * every.std() / 200) and drawn.std() == pytest.approx(every.std(), rel=0.02)
     assert bootstrap.interval(drawn) == pytest.approx(bootstrap.interval(every), abs=1.01)
 
 
 def test_interval_covers_a_known_mean_of_dependent_slices():
-    """AR(1) minutes, correlation 0.5: drawing single minutes would cover far less than drawing runs does."""
-    rng, hits, single = np.random.default_rng(0), 0, 0
-    for _ in range(200):
-        noise, x = rng.normal(size=260), [0.0]
-        for e in noise:
-            x.append(0.5 * x[-1] + e)
-        x = np.array(x[-200:])
-        low, high = bootstrap.interval(bootstrap.resample(x[:, None], 300, rng)[:, 0] / 200)
-        hits += low <= 0 <= high
-        alone = x[rng.integers(200, size=(300, 200))].mean(1)
-        low, high = bootstrap.interval(alone)
-        single += low <= 0 <= high
-    assert hits > 0.72 * 200 and hits - single > 0.1 * 200
+    """AR(1) minutes that correlate by 0.48 over seven, as errors do: runs of minutes, and of S^(1/3), would cover far less than an hour's."""
+    rng, hits = np.random.default_rng(0), dict.fromkeys((1, 7, 59), 0)
+    assert bootstrap.block_length(359) == 59
+    for _ in range(300):
+        x = signal.lfilter([1.0], [1.0, -0.9], rng.normal(size=459))[-359:]
+        low, high = bootstrap.interval(bootstrap.resample(x[:, None], 300, rng)[:, 0] / 359)
+        hits[59] += low <= 0 <= high
+        for length in (1, 7):
+            rows = (rng.integers(359, size=(300, -(-359 // length), 1)) + np.arange(length)) % 359
+            low, high = bootstrap.interval(x[rows.reshape(300, -1)[:, :359]].mean(1))
+            hits[length] += low <= 0 <= high
+    assert hits[59] > 0.72 * 300 and hits[59] - hits[7] > 0.1 * 300 and hits[7] > hits[1]

@@ -18,9 +18,10 @@ from stages import files
 from stages.batches import Prediction
 from stages.errors import DivergedError, InputError
 from stages.evaluation import breakdown, evaluate
+from stages.models import store
 from stages.preparation.pairs import Pairs
 
-SETTINGS = evaluate.Settings(leads_min=(5.0, 10.0, 20.0, 45.0, 600.0), resamples=100, seed=0)
+SETTINGS = evaluate.Settings(leads_min=(2.0, 5.0, 10.0, 12.0, 45.0, 600.0), resamples=100, seed=0)
 PREPARED, RUNS = "data/mini/prepared/toy", "reports/wind_nowcast/mini/runs/toy"
 
 
@@ -145,15 +146,61 @@ def test_distances_are_to_the_slice_context(airspace, evaluated, written):
 
 def test_leads(written):
     for entry in written["cells"].values():
-        assert list(entry["by_lead"]) == ["005", "010", "020", "045"]  # 600 minutes is before the data
+        assert list(entry["by_lead"]) == ["002", "005", "010", "012"]
         assert entry["by_lead"]["010"]["rmse_vector_kn"] == entry["metrics"]["rmse_vector_kn"]
-    assert written["slices_reached_by_lead"]["600"] == 0
     reached = written["slices_reached_by_lead"]
     curve = {cell: {lead: bin_["rmse_component_kn"]["value"] for lead, bin_ in written["cells"][cell]["by_lead"].items()}
              for cell in ("day_average", "knn")}
     same = [lead for lead in curve["knn"] if reached[lead] == reached["010"]]
     assert len(same) > 1 and len({curve["day_average"][lead] for lead in same}) == 1  # a day knows no lead
     assert len(set(curve["knn"].values())) == 4
+
+
+def test_a_lead_whose_context_is_older_than_the_weights_is_left_out_and_named(airspace, evaluated, written, monkeypatch):
+    """Validation ends 50 minutes in; the first minute that is tested begins so much later, and no context may be older."""
+    first = table(evaluated, "knn")["slice"].min()
+    least = first - 50
+    assert 12 < least < 45 and set(written["leads_not_causal"]) == {"045", "600"}
+    assert all(f"up to {least} min before a test target" in why for why in written["leads_not_causal"].values())
+    leads = (float(least), least + 1.0)
+    assert [60.0 * least] == list(set(evaluate.hold(airspace / PREPARED, leads).reached) - {600.0})
+    monkeypatch.setattr(evaluate, "causal_lead_s", lambda meta: math.inf)
+    assert evaluate.hold(airspace / PREPARED, (600.0,)).reached[36000.0] == []  # before the data
+
+
+@pytest.mark.parametrize(("train", "val", "test", "expected"), [
+    ([1, 2], [10, 11], [20, 21], 8 * 60), ([1, 2, 90], [10], [20, 95], 4 * 60),  # what was fitted after a target is not newer than it
+    ([30], [40], [20, 21], math.inf), ([10, 11], [1], [20], 8 * 60)])
+def test_causal_lead(train, val, test, expected):
+    assert evaluate.causal_lead_s({"slices": {"train": train, "val": val, "test": test}, "slice_s": 60.0}) == expected
+
+
+def test_permuted_values_cost_a_model_what_it_knows_of_places(airspace, written):
+    """The nearest wind of shuffled ones is any of them: its expected square is the mean over the whole context."""
+    found = {cell: entry["metrics"] for cell, entry in written["cells"].items()}
+    for cell, metrics in found.items():
+        plain, permuted = metrics["rmse_component_kn"], metrics["rmse_permuted_component_kn"]
+        assert permuted["n"] == plain["n"] and permuted["low"] < permuted["value"] < permuted["high"]
+        assert permuted["value"] * 1852 / 3600 == pytest.approx(metrics["rmse_permuted_component_m_s"]["value"])
+        if cell in ("day_average", "hour_average"):
+            assert permuted["value"] == pytest.approx(plain["value"], rel=1e-5)
+    assert found["knn"]["rmse_permuted_component_m_s"]["value"] > 1.2 * found["knn"]["rmse_component_m_s"]["value"]
+    pairs, squares = Pairs.open(airspace / PREPARED), []
+    model = evaluate.load(airspace / RUNS / "knn")
+    model.neighbours.fill_(1)
+    slices, std = pairs.targets("test"), np.array(pairs.meta["scaler"]["y_std"])
+    for j in slices:
+        pair = pairs.pair(j)
+        squares.append(((pair.context_y[None] - pair.target_y[:, None]) * std)**2)
+    expected = np.concatenate([square.mean(1) for square in squares]).mean()
+    rows = pl.read_parquet(airspace / PREPARED / "rows.parquet")
+    got = []
+    for seed in range(30):
+        given = evaluate.forecast(model, pairs, slices, 600.0, permute=seed)
+        got.append(((given.mean - rows[given.row].select("u_m_s", "v_m_s").to_numpy()) ** 2).mean())
+    assert np.mean(got) == pytest.approx(expected, rel=0.05) and np.std(got) > 0
+    again = evaluate.forecast(model, pairs, slices[1:], 600.0, permute=29)  # a slice's stream does not know the others
+    assert np.array_equal(again.mean, given.mean[-len(again.mean):])
 
 
 def test_lead_names_sort_as_numbers():
@@ -236,6 +283,7 @@ def project(airspace, tmp_path, monkeypatch):
     """A project's root whose mini profile has the toy data set, with links to the prepared data and the cells."""
     home = Path.cwd()
     text = (home / "params.yaml").read_text(encoding="utf-8").replace("simulated", "toy").replace("bootstrap: 1000", "bootstrap: 100")
+    text = text.replace("sizes: [20k]", "sizes: [5k]")
     (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
     for name in (PREPARED, RUNS):
         (tmp_path / name).parent.mkdir(parents=True)
@@ -256,6 +304,27 @@ def test_the_stage_writes_its_outputs_and_a_record_of_them(project):
     assert f"{RUNS}/knn/weights.safetensors" in record["inputs"] and f"{PREPARED}/rows.parquet" in record["inputs"]
     assert "stages/evaluation/metrics.py" in record["code"]["files"] and "stages/evaluation/claims.py" not in record["code"]["files"]
     assert not list(final.parent.glob(".*")) and record["environment"]["threads"] == 1
+
+
+@pytest.mark.parametrize(("name", "meta", "says"), [
+    ("gone-shared-5k-s0", {}, "the model gone is not in params.yaml"), ("kernel", {}, "model knn is not of kernel"),
+    ("knn-wide-none-s0", {"arm": "wide"}, "arm wide is not of plain"), ("knn-plain-5k-s0", {"size": "5k"}, "size 5k is not of none"),
+    ("msa-shared-20k-s0", {"model": "msa", "arm": "shared", "size": "20k"}, "size 20k is not of 5k"),
+    ("msa-shared-5k-s7", {"model": "msa", "arm": "shared", "size": "5k", "seed": 7}, "seed 7 is not of 0, 1, 2"),
+    ("msa-shared-5k-s2", {"model": "msa"}, "its checkpoint is that of msa-shared-5k-s0")])
+def test_a_cell_of_other_settings_is_refused_by_name(project, airspace, capsys, name, meta, says):
+    from stages.evaluation.__main__ import main
+    (project / RUNS).unlink()
+    shutil.copytree(airspace / RUNS, project / RUNS, dirs_exist_ok=True)
+    shutil.rmtree(project / RUNS / name, ignore_errors=True)
+    (project / RUNS / name).mkdir()
+    source = "msa-shared-5k-s0" if meta.get("model") == "msa" else "knn"
+    model, told = store.load(str(airspace / RUNS / source / "weights.safetensors"))
+    (project / RUNS / name / "weights.safetensors").write_bytes(store.dump(model, told | meta))
+    assert main(["wind_nowcast", "mini", "toy"]) == 1
+    printed = capsys.readouterr().err
+    assert f"{RUNS}/{name}: {says}" in printed and "delete" in printed and printed.count(RUNS) == 2  # the folder of runs, and this cell
+    assert not (project / "reports/wind_nowcast/mini/evaluated").exists()
 
 
 @pytest.mark.parametrize(("words", "says"), [(("wind_nowcats", "mini", "toy"), "wind_nowcast"), (("wind_nowcast", "mnii", "toy"), "mini"),

@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import os
+import re
 import shutil
 
 import numpy as np
@@ -156,16 +157,39 @@ def test_a_model_without_spread_tells_its_test_error(airspace, settings, runs, t
     assert wind.spread_m_s == (3.5, 2.5) and "RMSE" in wind.spread_from
 
 
-def test_the_default_model_is_the_newest_gaussian_of_the_profile(airspace, settings, runs, tmp_path, monkeypatch):
+def test_the_default_model_is_the_first_gaussian_of_the_profiles_first_data_set(airspace, settings, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    settings = settings.model_copy(update={"run": settings.run.model_copy(update={"wind": ("toy", "other")})})
     with pytest.raises(InputError, match="no model with a Gaussian head"):
         ask(airspace, settings, ASKED, model=None)
-    for place, age in (("toy/msa-gaussian-5k-s0", 50), ("toy/msa-gaussian-5k-s1", 10), ("toy/msa-shared-5k-s0", 0)):
+    for place, age in (("toy/msa-gaussian-5k-s2", 50), ("toy/msa-gaussian-5k-s10", 10), ("toy/msa-shared-5k-s0", 0),
+                       ("other/msa-gaussian-5k-s0", 1), ("another/msa-gaussian-5k-s0", 2)):
         folder = tmp_path / "reports/wind_nowcast/mini/runs" / place
         shutil.copytree(runs / "msa-gaussian-5k-s0", folder)
         when = dt.datetime(2026, 1, 1).timestamp() - age
         os.utime(folder / "weights.safetensors", (when, when))
-    assert ask(airspace, settings, ASKED, model=None)[0].model == "msa-gaussian-5k-s1"
+    assert ask(airspace, settings, ASKED, model=None)[0].model == "msa-gaussian-5k-s2"  # the oldest of all
+    shutil.rmtree(tmp_path / "reports/wind_nowcast/mini/runs/toy")
+    assert nowcast.usual(settings).as_posix() == "reports/wind_nowcast/mini/runs/other/msa-gaussian-5k-s0"
+
+
+def test_a_models_own_spread_is_told_with_how_often_it_held(airspace, settings, runs, tmp_path):
+    home = tmp_path / "reports/wind_nowcast/mini"
+    shutil.copytree(runs / "msa-gaussian-5k-s0", home / "runs/toy/msa-gaussian-5k-s0")
+    asked = lambda: nowcast.render(ask(airspace, settings, ASKED, model=home / "runs/toy/msa-gaussian-5k-s0"))  # noqa: E731
+    assert "spread: the model's own\n" in asked()
+    files.write_json(home / "evaluated/toy/metrics.json", {"cells": {"msa-gaussian-5k-s0": {"metrics": {"coverage_90": {"value": 0.768}}}}})
+    assert "spread: the model's own: its 90 % interval held 77 % of the test winds\n" in asked()
+
+
+def test_an_area_is_told_in_numbers_that_can_be_asked(airspace, settings, runs):
+    with pytest.raises(InputError) as caught:
+        ask(airspace, settings, "46.5,7,1234567.25,2026-01-15T07:08:00Z")
+    assert "alt_ft 1234567.25 of point 1" in str(caught.value) and "e+" not in str(caught.value)
+    area = nowcast.load(runs / "kernel")[1]["prepared"]["area"]
+    told = {name: tuple(map(float, ends)) for name, *ends in re.findall(r"(\w+) (-?[\d.]+) to (-?[\d.]+)", str(caught.value))}
+    for name, step in (("lat_deg", 0.001), ("lon_deg", 0.001), ("alt_ft", 1)):
+        assert area[name][0] <= told[name][0] < area[name][0] + step and area[name][1] - step < told[name][1] <= area[name][1]
 
 
 def test_a_folder_without_a_model(airspace, settings, tmp_path):

@@ -130,6 +130,6 @@ def test_the_model_says_what_it_reads_and_how_it_is_fitted(case):
     assert model.context in ("slice", "hour", "day") and model.learns in ("nothing", "neighbours", "gradient")
 
 
-@pytest.mark.parametrize("name", ["day_average", "hour_average", "knn", "kernel"])
+@pytest.mark.parametrize("name", ["day_average", "hour_average", "persistence", "knn", "trend", "kernel"])
 def test_without_context_averages_predict_the_prior_mean(name):
     assert torch.equal(build(name)(some(0, 3)).mean, torch.zeros(1, 3, 2))

@@ -69,6 +69,26 @@ def test_simulated_winds_are_the_true_winds(sky):
     assert np.sqrt(square.mean() / 2) == pytest.approx(error["rmse_component_m_s"], rel=1e-9)
 
 
+def test_a_turn_that_the_roll_filter_cannot_see_gives_no_wind(sky):
+    """A state of frames without a fresh roll is dropped and counted, never kept (an hour's worst wind falls from 14.1 to 6.6 m/s)."""
+    folder, counts, _ = sky
+    states_table, level = pl.read_parquet(folder / "out/states.parquet"), counts["levels"]["winds"]
+    assert level["dropped"]["roll_unknown"] == states_table["roll_deg"].null_count() > 0
+    assert level["read"] == level["kept"] + sum(level["dropped"].values()) == len(states_table)
+    kept = pl.read_parquet(folder / "out/winds.parquet").join(states_table, on=["file", "record"], how="left")
+    assert kept["roll_deg"].null_count() == 0 and kept["roll_deg"].abs().max() <= DECODE.roll_max_deg
+
+
+def test_published_states_need_no_roll(tmp_path):
+    """A table that enters as states has no roll to ask for: all its rows give winds, and none is counted as unknown."""
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/a.csv").write_text("ts,icao,lat,lon,alt,gs_adsb,trk_adsb,hdg,ias,mach,trk,gs,tas\n"
+                                       "1484136000.0,4063DE,52.41248,2.91,37000,469.0,54.3,42.0,249.0,0.772,,,\n")
+    counts = transformed(tmp_path / "raw", tmp_path / "out", "states")
+    assert counts["levels"]["winds"] == {"read": 1, "kept": 1, "dropped": {}}
+    assert pl.read_parquet(tmp_path / "out/states.parquet")["roll_deg"].null_count() == 1
+
+
 def test_truth_is_joined_by_aircraft_and_time(sky):
     folder, _, _ = sky
     table, truth = pl.read_parquet(folder / "out/winds.parquet"), pl.read_parquet(folder / "raw/truth.parquet")
@@ -88,7 +108,11 @@ def test_false_acceptance_is_measured(sky):
     assert numbers["truth"]["accepted_60"] > 5000
     assert numbers["truth"]["share_50"] < 1e-3 and numbers["truth"]["share_60"] < 1e-3
     assert numbers["random_payload"]["frames"] > 5000 and numbers["random_payload"]["share_60"] < 1e-3
-    assert 0 < numbers["swapped_payload"]["share_50"] < 0.1  # only the state can tell: two aircraft may fly alike
+    swapped = numbers["swapped_payload"]
+    for register in ("50", "60"):  # each reply of the simulated sky holds one of two registers: the denominators are about half of all
+        assert 0.3 < swapped[f"payloads_{register}"] / swapped["frames"] < 0.6
+        assert swapped[f"share_of_payloads_{register}"] == swapped[f"accepted_{register}"] / swapped[f"payloads_{register}"]
+    assert 0 < swapped["share_of_payloads_50"] < 0.1  # only the state can tell: two aircraft may fly alike
 
 
 def test_a_false_register_is_seen_by_the_truth(sky, tmp_path):

@@ -156,6 +156,18 @@ def test_slice_numbers(sky):
     assert min(expected) == -1
 
 
+@pytest.mark.parametrize("slice_s", [60, 90, 300])
+def test_slices_begin_at_multiples_of_their_length_since_1970(tmp_path, slice_s):
+    """Whoever counts slices from 1970 (a nowcast) cuts at the same moments."""
+    settings = SETTINGS.model_copy(update={"slice_s": slice_s, "embargo_s": 60, "lead_s": 600})
+    table = winds()
+    meta = prepared(table, tmp_path, settings)
+    assert meta["t0_s"] % slice_s == 0 and 0 <= meta["t0_s"] - table["ts_s"].min() < slice_s
+    rows = pl.read_parquet(tmp_path / "rows.parquet")
+    since_1970 = [int(t // slice_s) for t in rows["t_s"]]
+    assert {a - b for a, b in zip(since_1970, rows["slice"].to_list(), strict=True)} == {int(meta["t0_s"] // slice_s)}
+
+
 def test_same_bytes_again_with_another_number_of_threads(sky):
     _, _, folder = sky
     script = ("import sys; from pathlib import Path; from prepared_sky import *; "

@@ -54,17 +54,53 @@ interval = st.tuples(st.integers(0, 30), st.integers(1, 8)).map(lambda pair: (pa
 
 @settings(max_examples=200, deadline=None)
 @example([(0.0, 80.0), (20.0, 30.0)], (90.0, 100.0), (300.0, 310.0), 12, 20)  # an interval inside another: the outer one counts
+@example([(200.0, 220.0)], (20.0, 30.0), (300.0, 310.0), 12, 0)  # between a forecast's context and its target: apart, but too young
 @given(st.lists(interval, min_size=1, max_size=2), interval, interval, st.integers(1, 12), st.integers(0, 60))
 def test_law_agrees_with_counting_seconds(train, val, test, lead, embargo):
     settings = Prepare(slice_s=10, lead_s=lead * 10, embargo_s=embargo, split={"train": tuple(train), "val": (val,), "test": (test,)})
     used = roles_by_second(settings, 40)
     # the last whole second of one role and the first of the next are one second further apart than the spans
     apart = min(abs(a - b) for left, right in itertools.combinations(used.values(), 2) for a in left for b in right)
-    if apart >= embargo + 1:
-        slices.check(settings, "here")
-    else:
+    begins, lead_s = test[0], lead * 10
+    # counted second by second too: the last second of each earlier fitted or selected interval, against the first forecast's issue
+    fresh = any(second > begins - lead_s for start, end in (*train, val) if end <= begins for second in range(int(start) + 1, int(end) + 1))
+    if apart < embargo + 1:
         with pytest.raises(ParamsError, match="splits would share rows"):
             slices.check(settings, "here")
+    elif fresh:
+        with pytest.raises(ParamsError, match="not yet known when the first test forecast is issued"):
+            slices.check(settings, "here")
+    else:
+        slices.check(settings, "here")
+
+
+ROOMY = {"train": ((1860, 3600),), "val": ((5520, 7200),), "test": ((10860, 11160),)}  # the test's contexts are [9000, 9300)
+
+
+def planned(**split) -> Prepare:
+    return Prepare(slice_s=60, lead_s=1800, embargo_s=0, split=ROOMY | split)
+
+
+def test_what_is_fitted_or_selected_on_is_a_lead_old_when_the_first_test_forecast_is_issued():
+    """Apart by the embargo is not enough: targets between a forecast's context and its own moment are known only after it is issued."""
+    slices.check(planned(), "here")
+    slices.check(planned(train=((1860, 3600), (16200, 18000))), "here")  # what follows the test is another matter
+    with pytest.raises(ParamsError) as caught:
+        slices.check(planned(val=((9300, 9360),)), "profiles.toy")
+    said = str(caught.value)
+    assert "test [10860, 11160) starts 1500 s after val [9300, 9360) ends" in said
+    assert "lead_s = 1800 s" in said and "profiles.toy" in said and caught.value.exit_code == 2
+    with pytest.raises(ParamsError, match=r"starts 1500 s after train \[9300, 9360\) ends"):
+        slices.check(planned(train=((1860, 3600), (9300, 9360))), "here")
+    later = ((10860, 11160), (30000, 30300))
+    with pytest.raises(ParamsError, match=r"test \[30000, 30300\) starts 1200 s after train \[28740, 28800\) ends"):
+        slices.check(planned(train=((1860, 3600), (28740, 28800)), test=later), "here")  # every test interval, not the first alone
+
+
+@pytest.mark.parametrize(("end", "age"), [(9059, None), (9060, None), (9061, 1799), (10860, 0), (10861, None)])
+def test_exactly_one_lead_is_old_enough(end, age):
+    expected = [] if age is None else [f"test [10860, 11160) starts {age} s after val [8000, {end}) ends"]
+    assert slices.unissued(planned(val=((8000, end),))) == expected
 
 
 def test_error_names_both_roles_and_the_distance():

@@ -150,17 +150,48 @@ def test_carried_messages_are_evidence_but_not_counted():
 
 def test_the_negative_controls_tell_a_lax_decoder_from_a_strict_one():
     flight = lines(100)
-    strict = control.run(states.confirm(decoded(flight), frozenset())[0], DECODE)
+    strict = controlled(flight)
     assert strict["random_payload"]["frames"] == 200 and strict["random_payload"]["accepted_50"] == 0
     lax = DECODE.model_copy(update={"track_difference_max_deg": 360.0, "groundspeed_difference_max_kt": 2000.0})
     many = [(t + 100 * turn, f) for turn in range(20) for t, f in flight]
-    loose = control.run(states.confirm(decoded(many), frozenset())[0], lax)["random_payload"]
-    tight = control.run(states.confirm(decoded(many), frozenset())[0], DECODE)["random_payload"]
+    loose, tight = controlled(many, lax)["random_payload"], controlled(many)["random_payload"]
     assert loose["accepted_50"] > tight["accepted_50"] == 0
+
+
+def test_swapped_payloads_are_judged_as_what_they_were():
+    """Two aircraft side by side, each reply sent beside one of register 1,7: half the payloads are no 5,0 or 6,0.
+
+    Whoever flies exactly alike is taken for the other every time, so the share is 1 whatever else is in the air; who flies
+    elsewhere and otherwise is never taken for the other.
+    """
+    empty = reply(np.zeros(1, np.uint64))
+    twin = ADDRESS ^ 0x00F0F0
+    both = lines(60) + [(t + 0.01, frame) for second in range(60) for t, frame in of_the_second(second, twin)]
+    padding = [(START_S + t + 0.5 + 0.01 * i, empty) for t in range(60) for i in range(4)]
+    numbers = controlled(sorted(both + padding))["swapped_payload"]
+    for register in ("50", "60"):
+        assert 20 < numbers[f"payloads_{register}"] < numbers["frames"] / 2
+        assert numbers[f"accepted_{register}"] >= 0.9 * numbers[f"payloads_{register}"]
+    other = [(t + 0.01, frame) for second in range(60) for t, frame in of_the_second(second, twin, gs_kt=300.0, trk_deg=250.0,
+                                                                                     hdg_mag_deg=245.0, ias_kt=180.0)]
+    apart = controlled(sorted(lines(60) + other + padding))["swapped_payload"]
+    assert apart["payloads_50"] > 20 and apart["accepted_50"] == 0
+
+
+def of_the_second(t: int, address: int, **state) -> list[tuple[float, str]]:
+    """What another aircraft, at the same place, sends in one second."""
+    at = [(START_S + t, frame) for frame in squitters(t, bool(t % 2), address, **state)]
+    return [*at, (START_S + t + 0.2, fifty(address, **state)), (START_S + t + 0.3, sixty(address, **state))]
+
+
+def controlled(rows, decode=DECODE) -> dict:
+    """The negative controls of a flight's lines."""
+    confirmed = states.confirm(decoded(rows), frozenset())[0]
+    return control.run(confirmed, states.assemble(confirmed, decode).registers, decode)
 
 
 def test_empty_and_useless_input():
     assert assembled([(START_S, reply(np.zeros(1, np.uint64))), (START_S, "XYZ")]).states.is_empty()
     nothing = states.assemble(decoded([(START_S, "")])[:0], DECODE)
     assert nothing.states.is_empty() and nothing.levels["registers"] == {"read": 0, "kept": 0, "dropped": {}}
-    assert control.run(decoded([(START_S, "")])[:0], DECODE) == {}
+    assert control.run(decoded([(START_S, "")])[:0], nothing.registers, DECODE) == {}

@@ -57,7 +57,7 @@ def test_every_published_wind_follows_from_the_published_states():
     states = readers.read_states(needed("meteo-particle-model/aggregated.csv"), 0).collect().drop("drop")
     rounded = states.with_columns(pl.col("gs_kt", "ias_kt") * (PUBLISHED_KNOT_M_S / atmosphere.KNOT_M_S))
     for rows, air, limit in ((rounded, atmosphere.METEO_PARTICLE, 0.005 + 1e-9), (states, atmosphere.ICAO, 0.035)):
-        derived, counts = winds.derive(rows, MAGNETIC, air)
+        derived, counts = winds.derive(rows, MAGNETIC, roll_needed=False, air=air)
         assert counts["dropped"] == {"no_velocity": 9668} and counts["kept"] == 39_845
         assert derived["icao"].equals(published["icao"]) and derived["ts_s"].equals(published["ts"])
         for ours, theirs in (("u_m_s", "vwx"), ("v_m_s", "vwy")):
@@ -97,20 +97,21 @@ def test_declination_turns_the_air_vector_clockwise_where_it_is_east():
     turn = declination_deg(states["ts_s"], states["lat_deg"], states["lon_deg"])[0]
     assert turn > 15
     by_hand = state(rows=[{"lat_deg": -36.9, "lon_deg": 174.8, "hdg_mag_deg": 75.0 + turn}])
-    with_it, without = winds.derive(states, DECODE)[0], winds.derive(by_hand, MAGNETIC)[0]
+    with_it, without = winds.derive(states, DECODE, True)[0], winds.derive(by_hand, MAGNETIC, True)[0]
     assert with_it["u_m_s"][0] == pytest.approx(without["u_m_s"][0], abs=1e-9)
 
 
-def test_drops_by_reason():
+@pytest.mark.parametrize(("needed", "unknown"), [(True, {"roll_unknown": 1}), (False, {})])
+def test_drops_by_reason(needed, unknown):
     rows = [{}, {"roll_deg": 5.0}, {"roll_deg": -5.1}, {"roll_deg": None}, {"gs_kt": None}, {"lat_deg": None}, {"alt_ft": 70_000.0},
             {"ias_kt": None}, {"ias_kt": None, "mach": None}, {"alt_ft": None}, {"ts_s": 1.9e9 * 2}, {"hdg_mag_deg": None}]
-    derived, counts = winds.derive(state(rows=rows), DECODE)
-    assert counts == {"read": 12, "kept": 4, "roll_unknown": 1, "dropped": {
+    derived, counts = winds.derive(state(rows=rows), DECODE, needed)
+    assert counts == {"read": 12, "kept": 3 if needed else 4, "dropped": unknown | {
         "banked": 1, "no_air_vector": 3, "no_altitude": 1, "no_position": 1, "no_velocity": 1, "time_outside_model": 1}}
     assert list(derived.columns) == list(winds.COLUMNS) and dict(derived.schema) == winds.COLUMNS
     assert derived["u_m_s"].is_finite().all()
 
 
 def test_an_impossible_wind_is_left_for_the_gate():
-    derived, counts = winds.derive(state(rows=[{"gs_kt": 1000.0, "trk_deg": 255.0}]), DECODE)
+    derived, counts = winds.derive(state(rows=[{"gs_kt": 1000.0, "trk_deg": 255.0}]), DECODE, True)
     assert counts["kept"] == 1 and np.hypot(derived["u_m_s"][0], derived["v_m_s"][0]) > DECODE.wind_max_m_s

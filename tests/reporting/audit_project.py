@@ -87,6 +87,7 @@ def evaluate(experiment):
     runs = [run for run in runs if run.is_dir()]
     for run in runs:
         (home / f"predictions-{run.name}.parquet").write_bytes((run / "weights.safetensors").read_bytes()[-16:])
+        (home / f"field-{run.name}.parquet").write_bytes(b"field " + run.name.encode())
     (home / "slices.parquet").write_bytes(b"slices")
     files.write_json(home / "metrics.json", {"cells": {run.name: entry(run) for run in runs}})
     finish("evaluate", "evaluation", [*runs, "data/mini/prepared/simulated"], [home], {"bootstrap": 1000}, experiment=experiment)
@@ -96,7 +97,12 @@ def tabulate(experiment):
     cells = {f"simulated/{name}": content for name, content in files.read_json(base / "evaluated/simulated/metrics.json")["cells"].items()}
     files.write_json(base / "metrics.json", {"experiment": experiment, "profile": "mini", "cells": cells, "arms": over_seeds(cells)})
     (base / "table.md").write_text("a table\\n")
-    finish("tabulate", "reporting", [base / "evaluated"], [base / "metrics.json", base / "table.md"], {}, dataset=None, experiment=experiment)
+    files.write_json(base / "claims.json", {"claims": [{"holds": True}]})
+    (base / "figures").mkdir()
+    for name in ("by_lead.svg", "map.png"):
+        (base / "figures" / name).write_bytes(b"a figure, " + name.encode())
+    finish("tabulate", "reporting", [base / "evaluated", "data/mini/prepared", base.parent / "companions.csv", "data/published"],
+           [base / name for name in ("metrics.json", "table.md", "claims.json", "figures")], {}, dataset=None, experiment=experiment)
 '''
 
 
@@ -156,12 +162,14 @@ def project_files() -> dict[str, str]:
         spine += [f"  {stage}:", f"    cmd: exec python -m stages.{package} {stage} mini simulated", f"    deps: {json.dumps([*deps, f'stages/{package}'])}",
                   f"    params: {json.dumps(keys)}", f"    {made}"]
     texts = {"dvc.yaml": "\n".join(spine) + "\n", "stages/fake.py": STAGES, ".gitignore": ".work/\n__pycache__/\n", ".dvcignore": "__pycache__\n",
+             "data/published/thesis_table_1_2.csv": "table,mean\nthesis 1.2,8.1\n", "data/mini/prepared/other/rows.parquet": "of no record",
              ".dvc/config": "[core]\n    analytics = false\n    check_update = false\n"}
     for package in ("acquisition", "preparation", "validation", "training", "evaluation"):
         texts[f"stages/{package}/__init__.py"] = f'"""{package}"""\n'
         texts[f"stages/{package}/__main__.py"] = 'import sys\nfrom stages import fake\nfake.train(*sys.argv[1:])\n'
     for experiment, cells in EXPERIMENTS.items():
         texts[f"reports/{experiment}/dvc.yaml"] = experiment_yaml(experiment, cells)
+        texts[f"reports/{experiment}/companions.csv"] = "arm,table\nknn,thesis 1.2\n"
     return texts
 
 
@@ -181,8 +189,9 @@ def experiment_yaml(experiment: str, cells: tuple[str, ...]) -> str:
               ["profiles.mini.training", "training"], [f"{here}/runs/simulated/{cell}"], [f"{here}/records/simulated.{cell}.train.json"])
     stage("evaluate", f"evaluation {experiment} mini simulated", [f"{here}/runs/simulated", "data/mini/prepared/simulated", "stages/evaluation"],
           ["profiles.mini.evaluation"], [f"{here}/evaluated/simulated"], [f"{here}/records/simulated.evaluate.json"])
-    stage("tabulate", f"reporting tabulate {experiment} mini", [f"{here}/evaluated", "stages/reporting"], [], [],
-          [f"{here}/metrics.json", f"{here}/table.md", f"{here}/records/tabulate.json"])
+    stage("tabulate", f"reporting tabulate {experiment} mini",
+          [f"{here}/evaluated", "data/mini/prepared", f"reports/{experiment}/companions.csv", "data/published", "stages/reporting"], [], [],
+          [*(f"{here}/{name}" for name in ("metrics.json", "table.md", "claims.json", "figures")), f"{here}/records/tabulate.json"])
     return "\n".join(lines) + "\n"
 
 

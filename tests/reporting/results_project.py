@@ -87,7 +87,8 @@ def printed(folder: str = "data/published") -> None:
         'thesis 3.2,x,wind,msa,shared,20k,val,rmse,kn,min,7.98,0.03,3,"printed 7:98, a misprint of 7.98"\n'
         "thesis 3.2,x,wind,msa,shared,5k,val,rmse,kn,min,8.07,0.11,3,\n"
         "thesis 3.2,x,poisson,msa,shared,20k,val,rmse,none,min,0.08,0.003,3,\n"
-        "thesis 3.2,x,wind,msa,shared,20k,val,mse,kn,min,63.7,,3,\n")
+        "thesis 3.2,x,wind,msa,shared,20k,val,mse,kn,min,63.7,,3,\n"
+        "thesis 3.2,x,wind,msa,shared,20k,val,rmse,m/s,min,4.11,,3,\n")
     Path(folder, "b.csv").write_text(
         "table,experiment,dataset,model,variant,size,split,metric,unit,direction,mean,std,n_runs,note\n" +
         "".join(f"thesis 1.2,x,wind_day{day},gka_tnn,,,test,rmse,kn,min,{value},,,day {day}\n" for day, value in ((1, 8.71), (2, 9.19), (3, 7.55))) +

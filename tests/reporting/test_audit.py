@@ -45,6 +45,8 @@ def test_the_published_value_is_the_one_printed(project):
 
 def test_what_lies_outside_the_cone_does_not_matter(project):
     flip(project / REPORTS / "evaluated/simulated/predictions-knn.parquet")
+    flip(project / REPORTS / "evaluated/simulated/field-knn.parquet")
+    flip(project / DATA / "prepared/other/rows.parquet")  # another data set's, which the figures are drawn from
     flip(project / DATA / "raw/simulated/truth.parquet")
     flip(project / REPORTS / "runs/simulated/msa-shared-5k-s1/weights.safetensors")
     edit(project / "params.yaml", "\nrun: *mini", "\nrun: *other")
@@ -59,6 +61,25 @@ def test_an_unknown_number_is_the_askers_mistake(project, wrong, hint):
     with pytest.raises(InputError, match=hint) as caught:
         audit(wrong, root=project)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("name, below", [("by_altitude/low", "a group of: nse"), ("by_altitude", "a group of: low"), ("metrics", "a group of: nse, rmse_component_kn"),
+                                         ("metrics/nse/unit", "'1'")])
+@pytest.mark.parametrize("depth", ["record", "eval"])
+def test_a_group_of_numbers_is_the_askers_mistake_and_told_what_it_holds(project, name, below, depth):
+    with pytest.raises(InputError, match="holds no number") as caught:
+        audit(NUMBER.replace("rmse_component_kn", name), depth, project)
+    assert caught.value.exit_code == 2 and below in str(caught.value)
+
+
+def test_an_evaluation_without_the_number_fails(project):
+    edit(project / EVALUATED, '"rmse_component_kn"', '"rmse"')
+    found = audit(NUMBER.replace("-s0/", "-s1/"), root=project)
+    assert found.verdict == "FAIL"
+    content = (project / EVALUATED).read_text()
+    (project / EVALUATED).write_text(content.replace('"rmse_component_kn"', '"rmse"'))
+    found = audit(NUMBER, root=project)
+    assert found.verdict == "FAIL" and "does not hold this number" in about(found, EVALUATED)
 
 
 def test_an_unknown_depth_is_the_askers_mistake(project):
@@ -91,6 +112,45 @@ def test_a_metric_edited_with_a_matching_evaluation_fails(project):
     assert found.verdict == "FAIL" and about(found, TABLE) and about(found, EVALUATED)
 
 
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("name", ["table.md", "claims.json", "figures/by_lead.svg", "figures/map.png"])
+def test_what_stands_beside_the_number_cannot_be_edited(project, name, committed):
+    file = project / REPORTS / name
+    file.write_bytes(file.read_bytes().replace(b"a", b"A").replace(b"true", b"1.00"))  # the size is as it was
+    if committed:
+        audit_project.commit(project)
+    found = audit(NUMBER, root=project)
+    assert found.verdict == "FAIL" and "edited by hand" in about(found, f"{REPORTS}/{name}")
+    assert ("differs from the commit" in about(found, f"{REPORTS}/{name}")) is not committed
+    assert set(found.resting) == OF_EXPERIMENT
+    assert any(step.status == "FAIL" and step.path == f"{REPORTS}/{name}" for step in found.steps)
+    file.unlink()
+    assert "missing" in about(audit(NUMBER, root=project), f"{REPORTS}/{name}")
+
+
+@pytest.mark.parametrize("path, resting", [("reports/wind_nowcast/companions.csv", OF_EXPERIMENT), ("data/published/thesis_table_1_2.csv", ALL)])
+def test_an_edited_source_fails_though_nothing_produced_it(project, path, resting):
+    flip(project / path)
+    audit_project.commit(project)
+    found = audit(NUMBER, root=project)
+    assert found.verdict == "FAIL" and "SHA-256" in about(found, path)
+    assert set(found.resting) == resting
+    assert any(step.status == "FAIL" and step.path.startswith("sources") for step in found.steps)
+    (project / path).unlink()
+    assert "`git checkout` it" in about(audit(NUMBER, root=project), path)
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_figures_are_in_git_and_need_no_copy_in_the_cache(project, cached):
+    figures = {(project / REPORTS / "figures" / name).read_bytes() for name in ("by_lead.svg", "map.png")}
+    for file in (project / ".dvc/cache/files/md5").glob("??/*"):
+        if file.read_bytes() in figures or (not cached and b"by_lead.svg" in file.read_bytes()):
+            file.unlink()
+    assert audit(NUMBER, "hash", project).verdict == "PASS"
+    flip(project / REPORTS / "figures/map.png")
+    assert audit(NUMBER, "hash", project).verdict == "FAIL"
+
+
 # --- bytes flipped, time stamps kept
 
 
@@ -100,6 +160,7 @@ def test_a_metric_edited_with_a_matching_evaluation_fails(project):
     (f"{DATA}/prepared/simulated/rows.parquet", "stages.preparation prepare", ALL), (f"{RUN}/weights.safetensors", "--arm shared --size 5k --seed 0", OF_CELL),
     (f"{RUN}/history.json", "--arm shared --size 5k --seed 0", OF_CELL), (EVALUATED, "stages.evaluation", OF_EXPERIMENT),
     (f"{REPORTS}/evaluated/simulated/predictions-msa-shared-5k-s0.parquet", "stages.evaluation", OF_CELL), (TABLE, "tabulate", None),
+    (f"{REPORTS}/evaluated/simulated/field-msa-shared-5k-s0.parquet", "stages.evaluation", OF_CELL), (f"{REPORTS}/figures/map.png", "tabulate", OF_EXPERIMENT),
     (f"{DATA}/records/simulated.decode.json", "stages.preparation decode", None)])
 def test_a_flipped_byte_is_named_with_its_producer_and_all_that_rests_on_it(project, path, producer, resting):
     flip(project / path)

@@ -15,7 +15,7 @@ from audit_project import EVALUATED, NUMBER, REPORTS, RUN, TABLE, about, edit, f
 
 import stages.evaluation
 from stages import records
-from stages.reporting.audit import audit, render
+from stages.reporting.audit import audit, render, rerun
 
 
 @pytest.fixture
@@ -49,6 +49,35 @@ def test_eval_allows_what_our_own_repeats_differ_by_and_no_more(project, evaluat
     true = evaluation.cell
     evaluation.cell = lambda *a: {"metrics": {"rmse_component_kn": {"value": true(*a)["metrics"]["rmse_component_kn"]["value"] + 0.1}}}
     assert audit(NUMBER, "eval", project).verdict == "FAIL"
+
+
+FORGERIES = [("low", -9.0, 0.0), ("high", 9.0, 1e-4), ("unit", "m/s", 0.0), ("n", 10**6, 1e-4), ("low", None, 0.0), ("std", 1e-4, 0.0)]
+
+
+@pytest.mark.parametrize("key, forged, noise", FORGERIES)
+def test_what_is_said_of_a_number_forged_everywhere_falls_to_eval(project, evaluation, key, forged, noise):
+    for file, cell in ((EVALUATED, "msa-shared-5k-s0"), (TABLE, "simulated/msa-shared-5k-s0")):
+        table = json.loads((project / file).read_text())
+        entry = table["cells"][cell]["metrics"]["rmse_component_kn"]
+        entry[key] = forged
+        table["cells"][cell]["metrics"]["rmse_component_kn"] = {name: content for name, content in entry.items() if content is not None}
+        (project / file).write_text(json.dumps(table))
+    forge(project)
+    assert audit(NUMBER, "hash", project).verdict == "PASS"
+    evaluation.noise = noise
+    found = audit(NUMBER, "eval", project)
+    assert found.verdict == "FAIL" and f"{key} " in about(found, TABLE) and f"published is {forged!r}" in about(found, TABLE)
+
+
+def test_eval_allows_the_spread_and_interval_of_an_arm_what_its_mean_may_move(project, evaluation, monkeypatch):
+    arm, evaluated = NUMBER.replace("-s0/", "/"), rerun.recomputed
+    value = json.loads((project / TABLE).read_text())["arms"]["simulated/msa-shared-5k"]["metrics"]["rmse_component_kn"]
+    for key in ("std", "low", "high"):
+        for by, verdict in ((5e-7 * value["mean"], "PASS"), (2e-6 * value["mean"], "FAIL")):
+            entry = {key: value[key] + by}
+            monkeypatch.setattr(rerun, "recomputed", lambda *a, entry=entry, **k: evaluated(*a, **k) | entry)
+            found = audit(arm, "eval", project)
+            assert found.verdict == verdict and f"{key} {entry[key]!r}, published is {value[key]!r}" in render(found)
 
 
 def test_eval_under_other_libraries_blames_nobody(project, evaluation, monkeypatch):

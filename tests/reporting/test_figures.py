@@ -52,7 +52,7 @@ def test_figures_hold_no_clock_and_no_name_of_software(drawn):
             size, kind = struct.unpack(">I4s", content[at:at + 8])
             kinds.append(kind)
             at += 12 + size
-        assert set(kinds) <= {b"IHDR", b"pHYs", b"IDAT", b"IEND", b"sBIT", b"gAMA"}, name
+        assert b"IDAT" in kinds and not {b"tEXt", b"zTXt", b"iTXt", b"tIME", b"eXIf"} & set(kinds), name
 
 
 def test_a_second_drawing_gives_the_same_bytes(drawn):

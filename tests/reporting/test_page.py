@@ -14,6 +14,7 @@ from stages.reporting import figures, page, tabulate
 
 VOID = {"meta", "img", "br", "hr", "link", "input", "source", "wbr", "col", "base", "area", "embed", "track", "param"}
 HOSTILE = "a<b>&\"c'"
+AGAINST, PRINTED = "vs hour_average", "printed RMSE [kn]"
 
 
 class Page(HTMLParser):
@@ -84,8 +85,15 @@ def seen(tmp_path_factory):
         yield make(tmp_path_factory.mktemp("page"), patch)
 
 
-def results(seen: Page, dataset: str) -> list[list[str]]:
-    return seen.tables[f"results on {dataset}"]
+def rows_of(seen: Page, table: str) -> list[dict[str, str]]:
+    """The rows of a table, cells by the title of their column."""
+    titles, *rows = seen.tables[table]
+    assert len(set(titles)) == len(titles)
+    return [dict(zip(titles, row, strict=True)) for row in rows]
+
+
+def results(seen: Page, dataset: str) -> list[dict[str, str]]:
+    return rows_of(seen, f"results on {dataset}")
 
 
 # --- one file, well-formed, for everyone
@@ -139,14 +147,13 @@ def test_every_figure_is_inside_the_page_with_words_for_those_who_do_not_see_it(
 
 def test_there_is_a_row_an_arm_and_each_has_all_three_companions(seen):
     arms = files.read_json(HOME / "metrics.json")["arms"]
-    rows = [(dataset, row) for dataset in CELLS for row in results(seen, dataset)[1:]]
-    assert sorted(f"{dataset}/{row[0]}" for dataset, row in rows) == sorted(arms)
-    against = [re.fullmatch(r"[+-]\d+ %", row[-2]) for _, row in rows]
-    printed = [re.fullmatch(r"–|\d+\.\d\d.* \(.+\)", row[-1]) for _, row in rows]
+    rows = [(dataset, row) for dataset in CELLS for row in results(seen, dataset)]
+    assert sorted(f"{dataset}/{row['model']}" for dataset, row in rows) == sorted(arms)
+    against = [re.fullmatch(r"[+-]\d+ %", row[AGAINST]) for _, row in rows]
+    printed = [re.fullmatch(r"–|\d+\.\d\d.* \(.+\)", row[PRINTED]) for _, row in rows]
     floors = [re.search(rf"Noise floor[^.]*: {FLOOR[dataset]:.2f} kn per component", section(dataset)) for dataset, _ in rows if dataset in FLOOR]
     assert all(against) and all(printed) and all(floors)
     assert len(against) + len(printed) + len(floors) == 2 * len(arms) + sum(name.startswith("simulated/") for name in arms) == 24
-    assert all(len(row) == len(tabulate.COLUMNS) + 4 for _, row in rows)
 
 
 def section(dataset: str) -> str:
@@ -156,10 +163,10 @@ def section(dataset: str) -> str:
 
 
 def test_companions_by_hand(seen):
-    rows = {row[0]: row for row in results(seen, "simulated")[1:]}
-    assert {arm: row[-2] for arm, row in rows.items()} == {"day_average": "+20 %", "hour_average": "+0 %", "knn": "-50 %", "kernel": "-55 %",
+    rows = {row["model"]: row for row in results(seen, "simulated")}
+    assert {arm: row[AGAINST] for arm, row in rows.items()} == {"day_average": "+20 %", "hour_average": "+0 %", "knn": "-50 %", "kernel": "-55 %",
                                                            "msa-shared-20k": "-62 %", "msa-gaussian-20k": "-64 %"}
-    assert {arm: row[-1] for arm, row in rows.items()} == {
+    assert {arm: row[PRINTED] for arm, row in rows.items()} == {
         "day_average": "–", "hour_average": "–", "knn": "–", "kernel": "7.55–9.19 (thesis 1.2, 3 days)", "msa-shared-20k": "7.98 ± 0.03 (thesis 3.2)",
         "msa-gaussian-20k": "–"}
     assert "Noise floor" not in section("hour_winds")
@@ -168,15 +175,13 @@ def test_companions_by_hand(seen):
 def test_numbers_are_those_of_metrics_json(seen):
     arms = files.read_json(HOME / "metrics.json")["arms"]
     for dataset in CELLS:
-        titles, *rows = results(seen, dataset)
-        assert titles[2:-2] == [title for _, title in tabulate.COLUMNS]
-        for row in rows:
-            arm = arms[f"{dataset}/{row[0]}"]
-            assert row[1] == str(arm["seeds"])
-            for (key, _), shown in zip(tabulate.COLUMNS, row[2:-2], strict=True):
+        for row in results(seen, dataset):
+            arm = arms[f"{dataset}/{row['model']}"]
+            assert set(row) == {"model", "seeds", AGAINST, PRINTED, *(title for _, title in tabulate.COLUMNS)} and row["seeds"] == str(arm["seeds"])
+            for key, title in tabulate.COLUMNS:
                 summary = arm["metrics"].get(key)
-                assert shown.split(" ")[0] == ("–" if summary is None else f"{summary['mean']:.2f}"), (row[0], key)
-    assert next(row for row in results(seen, "simulated") if row[0] == "msa-shared-20k")[2] == "7.60 ± 0.66 [6.70, 8.50]"
+                assert row[title].split(" ")[0] == ("–" if summary is None else f"{summary['mean']:.2f}"), (row["model"], key)
+    assert next(row for row in results(seen, "simulated") if row["model"] == "msa-shared-20k")["RMSE per component [kn]"] == "7.60 ± 0.66 [6.70, 8.50]"
 
 
 def test_the_points_told_are_all_held_out_points_and_not_those_that_one_metric_knows(seen):
@@ -198,14 +203,14 @@ def test_without_the_hour_average_there_is_nothing_to_compare_with_and_the_page_
 
 def test_every_claim_is_there_with_its_verdict_and_why(seen):
     claims = files.read_json(HOME / "claims.json")
-    rows = seen.tables[f"claims in {PROFILE}"][1:]
-    assert rows == [[claim[key] for key in ("id", "text", "source", "verdict", "why")] for claim in claims]
+    titles = {"id": "id", "data set": "dataset", "claim": "text", "source": "source", "verdict": "verdict", "why": "why"}
+    assert rows_of(seen, f"claims in {PROFILE}") == [{title: claim[key] for title, key in titles.items()} for claim in claims]
 
 
 def test_every_expectation_is_there_and_warnings_are_open(seen):
     for dataset in CELLS:
-        rows = seen.tables[f"expectations of {dataset}"][1:]
-        assert [(row[0], row[3], row[4]) for row in rows] == [("levels_in_range", "met", "41000"), ("few_nulls", "not met", "41000")]
+        rows = rows_of(seen, f"expectations of {dataset}")
+        assert [(row["expectation"], row["result"], row["observed"]) for row in rows] == [("levels_in_range", "met", "41000"), ("few_nulls", "not met", "41000")]
         assert f"{PROFILE} · {dataset}: passed, 1 warning(s)" in seen.text
     assert sum(tag == "details" and name == "open" for tag, name, _ in seen.attributes) == len(CELLS)
 
@@ -224,7 +229,7 @@ def test_the_readme_beside_the_page_has_every_arm_and_every_claim(seen):
     text = Path("reports/README.md").read_text()
     arms, claims = files.read_json(HOME / "metrics.json")["arms"], files.read_json(HOME / "claims.json")
     assert len(re.findall(r"(?m)^\| (?:\w+_average|knn|kernel|msa-\S+) \|", text)) == len(arms)
-    assert all(f"| {c['id']} {c['text']} ({c['source']}) | **{c['verdict']}** | {c['why']} |" in text for c in claims)
+    assert all(f"| {c['id']} {c['text']} ({c['source']}) | {c['dataset']} | **{c['verdict']}** | {c['why']} |" in text for c in claims)
     assert re.findall(r"(?m)^(#+) (.+)$", text) == [("#", "Results"), ("##", f"{EXPERIMENT}, profile {PROFILE}"), ("###", "hour_winds"), ("###", "simulated"),
                                                     ("###", "Claims of the documents")]
 
@@ -241,8 +246,8 @@ def test_names_and_sentences_are_text_never_markup(tmp_path, monkeypatch):
     seen = read()
     assert seen.problems == [] and "script" not in seen.tags and "b" not in seen.tags
     assert all("x.example" not in (value or "") for _, _, value in seen.attributes)
-    assert [row[0] for row in results(seen, HOSTILE)[1:]] == ["hour_average", HOSTILE]
-    assert seen.tables[f"claims in {PROFILE}"][1][1] == "<script>alert(1)</script>"
+    assert [row["model"] for row in results(seen, HOSTILE)] == ["hour_average", HOSTILE]
+    assert rows_of(seen, f"claims in {PROFILE}")[0]["claim"] == "<script>alert(1)</script>"
     assert f"lineage of {HOSTILE}" in [value for _, name, value in seen.attributes if name == "aria-label"]
 
 

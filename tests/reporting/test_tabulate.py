@@ -13,6 +13,8 @@ from stages import files, records
 from stages.errors import DataError
 from stages.reporting import figures, tabulate
 
+PRINTED = "printed RMSE [kn]"
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
@@ -66,6 +68,12 @@ def test_a_number_shows_spread_and_interval_where_there_are_any(summary, interva
     assert tabulate.number(summary, interval) == text
 
 
+@pytest.mark.parametrize("mean, base, text", [(10.0, 20.0, "-50 %"), (24.0, 20.0, "+20 %"), (20.0, 20.0, "+0 %"), (19.99, 20.0, "+0 %"), (7.6, 20.0, "-62 %"),
+                                              (3.0, None, "–")])
+def test_the_distance_to_the_baseline_is_in_whole_percent(mean, base, text):
+    assert tabulate.against(mean, base) == text
+
+
 def test_arms_go_from_worst_to_best_within_their_data_set(project):
     arms = files.read_json(HOME / "metrics.json")["arms"]
     assert [name.split("/")[1] for name in tabulate.ordered(arms, "simulated")] == [
@@ -117,14 +125,17 @@ def test_every_number_of_the_table_is_the_one_in_metrics_json(project):
             arm = arms[f"{dataset}/{row[0]}"]
             seen.append(f"{dataset}/{row[0]}")
             assert row[1] == str(arm["seeds"])
-            for title, cell in zip(titles[2:-1], row[2:-1], strict=True):
+            assert set(titles) - set(metric) == {"model", "seeds", PRINTED} and set(metric) < set(titles)
+            for title, cell in zip(titles, row, strict=True):
+                if title not in metric:
+                    continue
                 summary = arm["metrics"].get(metric[title])
                 shown = re.fullmatch(r"(-?\d+\.\d\d)(?: ± (\d+\.\d\d))?(?: \[(-?\d+\.\d\d), (-?\d+\.\d\d)\])?", cell)
                 if summary is None:
                     assert cell == "–"
                     continue
                 parts = ("mean", "std", "low", "high") if metric[title] == "rmse_component_kn" else ("mean", "std")
-                assert [part for part in shown.groups()[:len(parts)]] == [f"{summary[p]:.2f}" if p in summary else None for p in parts]
+                assert list(shown.groups()[:len(parts)]) == [f"{summary[p]:.2f}" if p in summary else None for p in parts]
     assert sorted(seen) == sorted(arms)
 
 
@@ -133,7 +144,7 @@ def test_the_table_names_points_floor_and_printed_values(project):
     simulated, hour = re.split(r"(?m)^## ", text)[2], re.split(r"(?m)^## ", text)[1]
     assert simulated.startswith("simulated\n\n3,210 held-out points. Noise floor of the sensors: 2.50 kn per component.\n")
     assert hour.startswith("hour_winds\n\n3,210 held-out points.\n") and "Noise floor" not in hour
-    printed = {row[0]: row[-1] for _, rows in tables(text).values() for row in rows}
+    printed = {row[0]: row[titles.index(PRINTED)] for titles, rows in tables(text).values() for row in rows}
     assert printed == {"day_average": "–", "hour_average": "–", "knn": "–", "kernel": "7.55–9.19 (thesis 1.2, 3 days)",
                        "msa-shared-20k": "7.98 ± 0.03 (thesis 3.2)", "msa-gaussian-20k": "–"}
 
@@ -143,10 +154,12 @@ def test_the_table_names_points_floor_and_printed_values(project):
 
 def test_the_record_names_what_was_read_and_what_was_written(project):
     record = files.read_json(records.location("tabulate", PROFILE, experiment=EXPERIMENT))
-    assert set(record["outputs"]) == {f"{HOME}/{name}" for name in ("metrics.json", "table.md", "claims.json")}
+    drawn = {file.as_posix() for file in (HOME / "figures").iterdir()}
+    assert set(record["outputs"]) == {f"{HOME}/{name}" for name in ("metrics.json", "table.md", "claims.json")} | drawn and len(drawn) == 10
     for path, described in (record["outputs"] | record["inputs"]).items():
         assert described == {"sha256": files.sha256(path), "bytes": Path(path).stat().st_size}
-    assert {f"{HOME}/evaluated/{dataset}/{name}" for dataset in CELLS for name in ("metrics.json", "slices.parquet", "predictions-knn.parquet")} <= set(record["inputs"])
+    read = {f"{HOME}/evaluated/{dataset}/{name}" for dataset in CELLS for name in ("metrics.json", "slices.parquet", "predictions-knn.parquet")}
+    assert read | {f"reports/{EXPERIMENT}/companions.csv", "data/published/a.csv", "data/mini/prepared/simulated/rows.parquet"} <= set(record["inputs"])
     assert set(record["code"]["files"]) == set(tabulate.CODE)
 
 

@@ -71,7 +71,7 @@ def test_commands_replace_the_shell_and_hold_names_only(declared):
 def test_every_data_stage_keeps_its_record_in_git(declared):
     for stage in every(declared):
         kept = [path for path, cached in stage["outs"].items() if "/records/" in path]
-        assert len(kept) == (0 if stage["name"] == "report" else 1), stage["name"]
+        assert len(kept) == (0 if re.match("report|summary", stage["name"]) else 1), stage["name"]
         assert not any(stage["outs"][path] for path in kept)
         assert not any(other.startswith(out + "/") for out in stage["outs"] for other in stage["outs"])
 
@@ -82,6 +82,26 @@ def test_every_declared_code_file_exists_and_compiled_files_do_not_count(declare
     ignored = subprocess.run([sys.executable, "-m", "dvc", "check-ignore", "-q", "stages/models/__pycache__/x.pyc"], cwd=ROOT, check=False,
                              env={**os.environ, "DVC_NO_ANALYTICS": "1"})
     assert ignored.returncode == 0, "a compiled file would make every stage stale: add __pycache__/ to .dvcignore"
+
+
+def test_a_plain_repro_reaches_every_stage_of_every_profile(declared):
+    """`dvc repro` without a target covers the top file's stages and what they wait for: no experiment may be left out."""
+    for stages in declared.values():
+        maker = {out: stage["name"] for stage in stages for out in stage["outs"]}
+        waits = {s["name"]: {name for dep in s["deps"] for out, name in maker.items() if f"{out}/".startswith(f"{dep}/") or f"{dep}/".startswith(f"{out}/")}
+                 for s in stages}
+        reached = {stage["name"] for stage in stages if stage["file"] == "dvc.yaml"}
+        while more := set().union(*(waits[name] for name in reached)) - reached:
+            reached |= more
+        assert reached == set(waits)
+
+
+def test_what_the_page_rests_on_is_made_or_in_git(declared):
+    tracked = set(subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+    made = {out for stage in declared["mini"] for out in stage["outs"]}
+    report, = (stage for stage in declared["mini"] if stage["name"] == "report")
+    missing = [dep for dep in report["deps"] if dep not in made and not any(f"{path}/".startswith(f"{dep}/") for path in made | tracked)]
+    assert missing == []
 
 
 def code_of(stage: dict) -> set[str]:
@@ -111,7 +131,7 @@ def test_a_stage_declares_all_the_code_it_reaches(declared):
     """What a declared file imports is declared too, else an edit there would leave old results standing."""
     forgotten = {}
     for stage in declared["mini"]:
-        if stage["name"] == "report":  # the page shows numbers and makes none
+        if re.match("report|summary", stage["name"]):  # they show numbers and make none
             continue
         code = code_of(stage)
         reached = {path for file in code if file.endswith(".py") for path in imports(file)}

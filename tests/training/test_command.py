@@ -91,7 +91,7 @@ def test_a_cell_is_written_recorded_and_repeats_byte_for_byte(project, call):
     assert not list((project / ".work/training").iterdir())
 
 
-@pytest.mark.parametrize("name", ["day_average", "hour_average", "knn", "kernel"])
+@pytest.mark.parametrize("name", ["day_average", "hour_average", "persistence", "knn", "trend", "kernel"])
 def test_every_other_model_has_its_cell(project, call, name):
     code, text = call("wind_nowcast", "mini", "simulated", name)
     assert code == 0, text

@@ -16,10 +16,13 @@ from stages.models.fields.hour_average import HourAverage
 from stages.models.fields.kernel import Kernel
 from stages.models.fields.knn import KNN
 from stages.models.fields.msa import HEADS, MSA
+from stages.models.fields.persistence import Persistence
+from stages.models.fields.trend import Trend
 from stages.models.layers.encoders import ENCODERS
 
-FIELDS = {"day_average": DayAverage, "hour_average": HourAverage, "knn": KNN, "kernel": Kernel, "msa": MSA}
-AVERAGES = ("day_average", "hour_average", "knn", "kernel")  # predict in the units of what they average
+FIELDS = {"day_average": DayAverage, "hour_average": HourAverage, "persistence": Persistence, "knn": KNN, "trend": Trend, "kernel": Kernel,
+          "msa": MSA}
+SAME = ("day_average", "hour_average", "persistence", "knn", "trend", "kernel")  # predict the values that they read, not others
 LIMITS = {"width": 4096, "heads": 4096, "layers": 256, "x_dim": 64, "i_dim": 64, "o_dim": 64}
 WORDS = {"encoder": tuple(ENCODERS), "head": HEADS}
 
@@ -42,8 +45,8 @@ def build(name: str, arm: Mapping[str, Any] | None = None, size: Mapping[str, An
             problems.append(f"neighbours must be whole numbers of at least 1, not {value!r}")
     if not problems and arguments.get("width", 12) % arguments.get("heads", 2):
         problems.append(f"width {arguments.get('width', 12)} is not a multiple of heads {arguments.get('heads', 2)}")
-    if name in AVERAGES and i_dim != o_dim:
-        problems.append(f"an average of {i_dim} values cannot predict {o_dim}")
+    if name in SAME and i_dim != o_dim:
+        problems.append(f"a model of the {i_dim} values that it reads cannot predict {o_dim}")
     if problems:
         raise InputError("the arguments do not fit the model", where=f"models.{name}", found="; ".join(problems),
                          expected=f"of {', '.join(sorted(known)) or 'none'}", remedy="mend its arms and sizes in params.yaml")

@@ -2,7 +2,8 @@
 
 A stage's record (in git, `records/` of its profile) names the files it read and wrote with their SHA-256. Its own name says
 which place it speaks for, so the producer of an input is found by place, never by what a record claims. Of a stage that
-serves many cells (evaluation, tabulation) a metric's chain follows only the inputs of its own cells.
+serves many cells (evaluation, tabulation) a metric's chain follows only the inputs of its own cells; what the tabulation wrote
+(table, claims, figures) belongs to every number in it. A source (printed tables, companions.csv) is kept in git and has no record.
 """
 
 import posixpath
@@ -26,6 +27,7 @@ PLACES = {
     "tabulate": tuple(f"reports/{{experiment}}/{{profile}}/{name}" for name in ("metrics.json", "table.md", "claims.json", "figures")),
 }
 RECORDS = ("data/*/records/*.json", "reports/*/*/records/*.json")
+SOURCES = re.compile(r"data/published/.+|reports/[^/]+/companions\.csv")  # written by hand, in git: nothing produced them
 SEED = re.compile(r"-s(\d+)$")
 
 
@@ -153,16 +155,16 @@ class Chain:
     inputs: dict[str, list[tuple[Node, dict]]] = field(default_factory=dict)  # file -> who read it, and as what
     files: dict[str, Node | None] = field(default_factory=dict)
 
-    def wanted(self, path: str) -> bool:
-        """Whether a file concerns this metric's own data set and cells."""
+    def wanted(self, path: str, stage: str) -> bool:
+        """Whether a file that `stage` read or wrote concerns this metric's own data set and cells."""
         runs, evaluated = (f"{self.metric.folder}/{part}/{self.metric.dataset}/" for part in ("runs", "evaluated"))
         if path.startswith(f"{self.metric.folder}/runs/"):
             return path.startswith(tuple(f"{runs}{cell}/" for cell in self.cells))
         if path.startswith(f"{self.metric.folder}/evaluated/"):
-            name = path.removeprefix(evaluated)
-            return path.startswith(evaluated) and (not name.startswith("predictions-")
-                                                   or name in {f"predictions-{cell}.parquet" for cell in self.cells})
-        return True
+            kind, _, cell = path.removeprefix(evaluated).removesuffix(".parquet").partition("-")
+            return path.startswith(evaluated) and (kind not in ("predictions", "field") or cell in self.cells)
+        prepared = f"data/{self.metric.profile}/prepared/"  # the figures are drawn from all data sets, a number comes from its own
+        return stage != "tabulate" or not path.startswith(prepared) or path.startswith(f"{prepared}{self.metric.dataset}/")
 
 
 def published(ledger: Ledger, metric: Metric) -> tuple[dict, tuple[str, ...]]:
@@ -191,15 +193,25 @@ def members(cells: dict, metric: Metric) -> tuple[str, ...]:
 
 
 def pick(entry: dict, metric: Metric) -> dict:
-    """The number of that name inside a cell's entry: a bare name lies under `metrics`, a longer one is a path."""
+    """The number of that name inside a cell's entry: a bare name lies under `metrics`, a longer one is a path.
+
+    InputError where there is nothing of that name, or a group of numbers.
+    """
     place = entry
-    for part in (("metrics", *metric.name) if len(metric.name) == 1 else metric.name):
+    bare = len(metric.name) == 1 and not isinstance(entry.get(metric.name[0]), dict)
+    for part in (("metrics", *metric.name) if bare else metric.name):
         if not isinstance(place, dict) or part not in place:
             known = place if isinstance(place, dict) else {}
             raise InputError("there is no such metric", where=f"{metric.table}: {metric.key}",
                              found=part + nearest(part, known))
         place = place[part]
-    return place if isinstance(place, dict) else {"value": place}
+    number = place if isinstance(place, dict) else {"value": place}
+    told = number.get("value", number.get("mean"))
+    if isinstance(told, bool) or not isinstance(told, (int, float)):
+        below = f"a group of: {', '.join(sorted(place))}" if isinstance(place, dict) else f"{place!r}"
+        raise InputError("that address holds no number", where=f"{metric.table}: {metric.key}/{'/'.join(metric.name)}", found=below,
+                         expected="the address of one metric", remedy="add the name of one of the group" if isinstance(place, dict) else "")
+    return number
 
 
 def walk(ledger: Ledger, metric: Metric, cells: tuple[str, ...]) -> Chain:
@@ -214,7 +226,7 @@ def walk(ledger: Ledger, metric: Metric, cells: tuple[str, ...]) -> Chain:
             continue
         seen[node.path] = node
         for path, described in node.record.get("inputs", {}).items():
-            if chain.wanted(path):
+            if chain.wanted(path, node.stage):
                 chain.inputs.setdefault(path, []).append((node, described))
                 chain.files[path] = owner = ledger.owner(path)
                 if owner:
@@ -223,6 +235,7 @@ def walk(ledger: Ledger, metric: Metric, cells: tuple[str, ...]) -> Chain:
     chain.nodes = sorted(seen.values(), key=lambda node: (-order.index(node.stage), node.path))
     for node in chain.nodes:
         chain.files[node.path] = node
-        if node.stage in ("train", "evaluate"):  # what they made besides what was read on: history, predictions
-            chain.files |= {path: node for path in node.record.get("outputs", {}) if node.owns(path) and chain.wanted(path)}
+        if node.stage in ("train", "evaluate", "tabulate"):  # what they made besides what was read on: history, predictions, table
+            made = (path for path in node.record.get("outputs", {}) if node.owns(path) and chain.wanted(path, node.stage))
+            chain.files |= dict.fromkeys(made, node)
     return chain

@@ -6,21 +6,24 @@ validation results, tables); disk.py reads the rest.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from stages import records
-from stages.errors import DataError
+from stages.errors import DataError, InputError
 from stages.files import read_json
 from stages.reporting import tabulate
 from stages.reporting.audit import history
-from stages.reporting.audit.chain import SEED, Chain, Ledger, Metric, pick
+from stages.reporting.audit.chain import SEED, SOURCES, Chain, Ledger, Metric, pick
 from stages.reporting.audit.finding import Problem
 from stages.reporting.audit.hashes import Bytes, Locks, read_data, read_lock, read_text
 
 REPRO, PULL = "run `dvc repro`", "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)"
+CHECKOUT = "`git checkout` it"
+INSIDE = re.compile(r"(data|reports|stages)/")  # where results and code lie
 
 
 @dataclass
@@ -44,6 +47,11 @@ class Case:
         made = owner.record.get("outputs", {}).get(path) if owner else None
         readers = self.chain.inputs.get(path, ())
         return made or (readers[0][1] if readers else None)
+
+    def kept(self, path: str) -> bool:
+        """Whether a file is one of the small ones in git: a result, or a source."""
+        owner = self.chain.files.get(path)
+        return path in owner.homes or owner.stage == "tabulate" if owner else bool(SOURCES.fullmatch(path))
 
     def fails(self, path: str, text: str, broken: bool = False) -> Problem:
         """FAIL for a file, with the command that makes it."""
@@ -70,7 +78,7 @@ def value(case: Case) -> Iterator[Problem]:
         mine = {f"{case.metric.dataset}/{cell}": cells[cell] for cell in case.chain.cells}
         entry = mine.get(case.metric.key) or tabulate.over_seeds(mine)[case.metric.key]
         evaluated = pick(entry, case.metric)
-    except (DataError, KeyError, TypeError, AttributeError) as error:
+    except (DataError, InputError, KeyError, TypeError, AttributeError) as error:
         yield case.fails(file, f"the evaluation does not hold this number ({' '.join(str(error).split())})")
         return
     if evaluated != case.value:
@@ -88,6 +96,8 @@ def links(case: Case) -> Iterator[Problem]:
         yield Problem("INCONCLUSIVE", case.metric.table, f"no record says how it was made; {REPRO}")
     for path, readers in case.chain.inputs.items():
         owner = case.chain.files[path]
+        if owner is None and SOURCES.fullmatch(path):
+            continue
         if owner is None:
             yield Problem("INCONCLUSIVE", path, f"no record says how it was made; {REPRO}")
         elif not owner.error:
@@ -113,13 +123,14 @@ def names(case: Case) -> Iterator[Problem]:
 
 def presence(case: Case) -> Iterator[Problem]:
     """Every file of the chain is here with the recorded size; the small ones kept in git have the recorded bytes."""
-    for path, owner in case.chain.files.items():
+    for path in case.chain.files:
         file, described = case.root / path, case.described(path)
         if not file.is_file():
-            yield Problem("INCONCLUSIVE", path, f"the file is missing; {PULL}", case.producer(path))
+            remedy = CHECKOUT if SOURCES.fullmatch(path) else PULL
+            yield Problem("INCONCLUSIVE", path, f"the file is missing; {remedy}", case.producer(path))
         elif described and file.stat().st_size != described["bytes"]:
             yield case.fails(path, f"it has {file.stat().st_size} bytes, recorded are {described['bytes']}", broken=True)
-        elif described and owner and path in owner.homes and case.bytes.sha256(path) != described["sha256"]:
+        elif described and case.kept(path) and case.bytes.sha256(path) != described["sha256"]:
             found = case.bytes.sha256(path) or "unreadable"
             yield case.fails(path, f"its SHA-256 is {found[:12]}, recorded is {described['sha256'][:12]}: edited by hand?", broken=True)
 
@@ -223,8 +234,9 @@ def locked(case: Case) -> Iterator[Problem]:
             continue
         for path, md5 in entry.deps.items():
             source = case.locks.producer(path)
-            if source and source.outs.get(path, md5) != md5 and case.chain.wanted(path):
-                yield case.fails(path, f"stale: {entry.name} read {md5[:12]}, {source.name} has since made {source.outs[path][:12]}; {REPRO}")
+            if source and source.outs.get(path, md5) != md5 and case.chain.wanted(path, node.stage):
+                yield case.fails(path, f"stale: {entry.name} read {md5[:12]}, {source.name} has since made "
+                                 f"{source.outs[path][:12]}; {REPRO}")
         for path in (node.path, *node.homes):
             found = case.bytes.md5(path) if path in case.chain.files else None
             if found and found != entry.outs.get(path, found):
@@ -234,9 +246,9 @@ def locked(case: Case) -> Iterator[Problem]:
 def committed(case: Case) -> Iterator[Problem]:
     """The cone's files are those of the commit: records, results, code and the locks' entries."""
     chain = case.chain
-    small = {case.metric.table} | {path for node in chain.nodes for path in (node.path, *node.homes) if path in chain.files}
+    small = {case.metric.table} | {node.path for node in chain.nodes} | {path for path in chain.files if case.kept(path)}
     small |= {path for node in chain.nodes for path in node.record.get("code", {}).get("files", {})}
-    case.commit = history.look(case.root, case.metric.table, sorted(path for path in small if path.startswith(("data/", "reports/", "stages/"))))
+    case.commit = history.look(case.root, case.metric.table, sorted(filter(INSIDE.match, small)))
     if case.commit is None:
         yield Problem("INCONCLUSIVE", ".", "git names no commit here: the number cannot be tied to one")
         return

@@ -2,8 +2,9 @@
 
 On the machine and libraries that made it a number comes out to the last bit. Elsewhere float32 sums are rounded in another
 order; how much that moves a number is measured by repeating the evaluation with another thread count, ten times which (and at
-least ROUNDING of the number) is the tolerance. Retrained weights must be the recorded bits, or lie nearer to them than a tenth
-of the distance between the arm's seeds: rounding grows in training, but does not make another run of it.
+least ROUNDING of the number) is the tolerance, of its interval and spread too; unit and count must be the same. Retrained
+weights must be the recorded bits, or lie nearer to them than a tenth of the distance between the arm's seeds: rounding grows in
+training, but does not make another run of it.
 """
 
 import os
@@ -23,6 +24,7 @@ from stages.reporting.audit.chain import SEED, pick
 from stages.reporting.audit.checks import Case
 from stages.reporting.audit.finding import Finding, Problem
 
+NUMBERS = ("value", "mean", "low", "high", "std")  # all else is compared exactly
 ROUNDING = 1e-6  # relative; float32 resolves 6e-8, and a metric averages thousands of such errors
 NEAR = 0.1  # of the distance between two seeds' weights
 
@@ -47,13 +49,31 @@ def compared(case: Case, found: Finding, runs: dict[str, Path], what: str) -> It
     except TradewindError as error:
         yield Problem(blame(found), case.metric.table, f"{what} failed: {' '.join(str(error).split())}")
         return
-    first, second, told = (float(value.get("value", value.get("mean"))) for value in (again, other, case.value))
-    tolerance = max(ROUNDING * abs(told), 10 * abs(first - second))
-    text = f"{what} gives {first!r}, published is {told!r}; difference {abs(first - told):.3g}, tolerance {tolerance:.3g}"
-    if abs(first - told) <= tolerance:
-        found.notes.append(text)
+    same, text = differences(again, other, case.value)
+    if same:
+        found.notes.append(f"{what} gives {text}")
     else:
-        yield Problem(blame(found), case.metric.table, text, case.producer(case.metric.table))
+        yield Problem(blame(found), case.metric.table, f"{what} gives {text}", case.producer(case.metric.table))
+
+
+def differences(again: dict, other: dict, told: dict) -> tuple[bool, str]:
+    """Whether the published entry is the recomputed one as nearly as its repeat is, and what differs, in words."""
+    main = "value" if "value" in again else "mean"
+    floor = max(ROUNDING * abs(again[main]), 10 * abs(again[main] - other[main]))
+    same, texts = True, []
+    for key in sorted(again.keys() | told.keys(), key=lambda name: (name != main, name)):
+        first, published = again.get(key), told.get(key)
+        if first == published:
+            continue
+        text = ("" if key == main else f"{key} ") + f"{first!r}, published is {published!r}"
+        if key in NUMBERS and all(isinstance(x, (int, float)) for x in (first, other.get(key), published)):
+            tolerance, off = max(floor, 10 * abs(first - other[key])), abs(first - published)
+            same &= off <= tolerance
+            text += f"; difference {off:.3g}, tolerance {tolerance:.3g}"
+        else:
+            same = False
+        texts.append(text)
+    return same, "; ".join(texts)
 
 
 def recomputed(case: Case, runs: dict[str, Path], more_threads: int = 0) -> dict:

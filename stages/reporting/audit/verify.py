@@ -12,7 +12,7 @@ from stages.errors import DataError, InputError
 from stages.files import read_json
 from stages.params import nearest
 from stages.reporting.audit import checks, disk, rerun
-from stages.reporting.audit.chain import Ledger, Metric, published, walk
+from stages.reporting.audit.chain import SOURCES, Ledger, Metric, published, walk
 from stages.reporting.audit.checks import Case
 from stages.reporting.audit.finding import Finding, Problem, Step, worst
 from stages.reporting.audit.hashes import Bytes, Locks
@@ -78,8 +78,11 @@ def steps(case: Case, found: Finding) -> list[Step]:
         own = sorted(path for path in case.chain.files if node.owns(path))
         bad = status(found, {node.path, *own, *node.homes}, node.producer)
         lines.append(Step(node.stage, node.homes[0], bad, f"record {node.path}" + seeded(node.record)))
-        if node.stage != "tabulate":
-            lines += [Step("", path, status(found, {path}), file_detail(case, path, licences(case, node.homes[0]))) for path in own]
+        listed = licences(case, node.homes[0])
+        lines += [Step("", path, status(found, {path}), file_detail(case, path, listed)) for path in own if path != case.metric.table]
+    sources = {path for path in case.chain.inputs if SOURCES.fullmatch(path)}
+    if sources:
+        lines.append(Step("", "sources (git)", status(found, sources), f"{len(sources)} files written by hand: printed numbers"))
     commit = case.commit
     tree = "dirty" if commit and commit.dirty else "clean in this cone"
     detail = f"{commit.head[:12]}, {tree}, table last touched by {commit.touched or '-'}" if commit else "none"
