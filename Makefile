@@ -1,10 +1,11 @@
 # Two commands do everything: `make repro` (results) and `make test` (tests). Both set the environment up first.
-# VENV=folder puts the environment elsewhere; PROFILE=sample runs another profile; JOBS=2 runs stages in parallel under Prefect.
+# VENV=folder puts the environment elsewhere; PROFILE=sample runs another profile; JOBS=n stages run at once under Prefect
+# (then one plain serial `dvc repro` as proof), JOBS=1 is that plain `dvc repro` alone: the same results, later.
 
 VENV    ?= .venv
 PYTHON  ?= $(shell command -v python3.11 || echo python3)
 PROFILE ?=
-JOBS    ?=
+JOBS    ?= 2
 BIN      = $(VENV)/bin
 READY    = $(VENV)/.tradewind-ready
 
@@ -19,7 +20,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 .PHONY: help setup repro test bench-decode bench-prepare bench bench-model clean
 
 help:
-	@echo "make repro [PROFILE=mini|sample|full] [JOBS=n]   regenerate every result of a profile"
+	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
 	@echo "make test                                         run the tests"
 	@echo "make bench                                        speed and memory, as ratios in one run"
 	@echo "make setup                                        only create the environment"
@@ -32,7 +33,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 repro: $(READY)
-	@if [ -n "$(JOBS)" ]; then \
+	@if [ "$(JOBS)" != 1 ]; then \
 	  $(BIN)/python -m flows.repro --jobs $(JOBS) $(if $(PROFILE),--profile $(PROFILE)); \
 	else \
 	  $(BIN)/python -m flows.profiles $(PROFILE) -- $(abspath $(BIN))/dvc --wait-for-lock repro; \
