@@ -18,7 +18,6 @@ from typing import Any
 
 from stages.files import WORK, sha256
 
-NAME = "record.json"
 LIBRARIES = ("torch", "numpy", "polars", "pyarrow", "scipy", "great-expectations", "safetensors", "ppigrf")
 
 
@@ -28,11 +27,11 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def files_in(paths: Iterable[str | Path]) -> list[Path]:
-    """All regular files under the given files and folders, sorted, without records, caches and DVC's .gitignore."""
+    """All regular files under the given files and folders, sorted, without caches and DVC's .gitignore."""
     found: set[Path] = set()
     for path in map(Path, paths):
         found.update(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else found.add(path)
-    return sorted(p for p in found if p.name not in (NAME, ".gitignore") and "__pycache__" not in p.parts)
+    return sorted(p for p in found if p.name != ".gitignore" and "__pycache__" not in p.parts)
 
 
 def code_digest(paths: Iterable[str | Path]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def record(**more):
 def test_inputs_outputs_and_code_are_named_as_they_will_lie_with_their_sha256(project):
     made = record()
     sha = lambda text: hashlib.sha256(text.encode()).hexdigest()  # noqa: E731
-    assert made["inputs"] == {"data/in.csv": {"sha256": sha("1,2\n"), "bytes": 4}}
+    assert made["inputs"] == {"data/in.csv": {"sha256": sha("1,2\n"), "bytes": 4}, "data/record.json": {"sha256": sha("{}"), "bytes": 2}}
     assert made["outputs"] == {"runs/x/sub/history.json": {"sha256": sha("{}"), "bytes": 2}, "runs/x/weights": {"sha256": sha("w" * 10), "bytes": 10}}
     assert made["code"]["files"] == {"stages/a.py": sha("a = 1\n"), "stages/p/b.py": sha("b = 2\n")}
     assert (made["stage"], made["cell"], made["seed"], made["params"]) == ("train", "mini/x", 1, {"steps": 3})
