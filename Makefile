@@ -17,7 +17,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup repro test bench-decode bench-prepare bench bench-model clean
+.PHONY: help setup repro test bench bench-decode bench-prepare bench-model bench-neighbours clean
 
 help:
 	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
@@ -42,7 +42,7 @@ repro: $(READY)
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-bench: bench-decode bench-prepare bench-model
+bench: bench-decode bench-prepare bench-model bench-neighbours
 
 bench-decode: $(READY)
 	$(BIN)/python -m stages.preparation.bench_decode
@@ -52,6 +52,10 @@ bench-prepare: $(READY)
 
 bench-model: $(READY)
 	$(BIN)/python -m stages.evaluation.bench_msa
+
+# Writes reports/neighbours/<profile>/benchmarks.json, which the report shows; about ten minutes on an idle machine.
+bench-neighbours: $(READY)
+	$(BIN)/python -m stages.evaluation.search.bench $(if $(PROFILE),--profile $(PROFILE))
 
 clean:
 	rm -rf $(VENV) .work build *.egg-info

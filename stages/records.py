@@ -41,6 +41,11 @@ def code_digest(paths: Iterable[str | Path]) -> dict[str, Any]:
     return {"digest": digest, "files": files}
 
 
+def key(*parts: Any) -> str:
+    """Hash of everything that decides a run's bits: the name of its place in `.work`."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
 def environment(device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
     """Library versions, machine kind, device and threads: what an audit needs to call a difference inconclusive."""
     versions = {}

@@ -1,7 +1,7 @@
 """The acquisition stage: one data set's bytes, as they come, into `data/<profile>/raw/<dataset>/`.
 
-Three kinds: `simulate` (seeded, no network), `files` (each pinned by URL and digest) and `archive` (pinned, unpacked by our
-own extractor). A pinned file is looked for in the mirror, then among verified downloads of earlier runs
+Kinds: `simulate` and `gaussian` (seeded, no network), `files` (each pinned by URL and digest) and `archive` (pinned, unpacked by
+our own extractor). A pinned file is looked for in the mirror, then among verified downloads of earlier runs
 (`.work/downloads/<digest>/`), then fetched. Beside the bytes stand manifest.json (name, URL, sha256, bytes, licence,
 source of each file); the record goes to its place in git. Neither says which way a file came: the bytes are the same. Sizes in bytes.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stages import files, records
-from stages.acquisition import archive, download
+from stages.acquisition import archive, download, gaussian_wind
 from stages.acquisition.mirror import Mirror, copy
 from stages.acquisition.sources import HOSTS, pinned
 from stages.errors import DataError, DownloadError
@@ -21,6 +21,7 @@ CODE = ("stages/acquisition", "stages/seeds.py")
 OWN = ("manifest.json",)
 FRAME_BYTES = 48  # a line of a simulated frame, its share of the truth included
 FRAMES_PER_UPDATE = 8
+WIND_BYTES = 80  # a line of a drawn wind
 SPARE = 64 << 20
 
 
@@ -35,7 +36,7 @@ def acquire(profile: str, name: str, dataset: Dataset, *, mirror: Mirror | None 
     with files.guard(f"acquisition-{profile}-{name}"), records.timed("acquisition", f"{profile}/{name}"):
         room(final, dataset)
         with files.atomic_folder(final) as folder:
-            if dataset.kind == "simulate":
+            if dataset.plan:
                 entries, packed = simulated(dataset, folder), {}
             else:
                 get = _Getter(mirror, limits, hosts, loopback)
@@ -44,15 +45,18 @@ def acquire(profile: str, name: str, dataset: Dataset, *, mirror: Mirror | None 
             files.write_json(folder / "manifest.json", manifest | ({"archives": packed} if packed else {}))
             record = records.make("acquire", f"{profile}/{name}", inputs=[], outputs=records.outputs_of(folder, final),
                                   params={"dataset": dataset.model_dump(mode="json")}, code=CODE,
-                                  seed=dataset.simulate.seed if dataset.kind == "simulate" else None)
+                                  seed=dataset.plan.seed if dataset.plan else None)
         files.write_json(data.joinpath(*records.location("acquire", profile, name).parts[1:]), record)
     return final
 
 
 def simulated(dataset: Dataset, folder: Path) -> dict[str, Any]:
-    """Let the simulator fill the folder; its files are ours and carry the project's licence."""
-    from stages.acquisition.simulated import simulate  # heavy, and only this kind needs it
-    simulate(dataset.simulate, folder)
+    """Let the simulator of its kind fill the folder; the files are ours and carry the project's licence."""
+    if dataset.kind == "gaussian":
+        gaussian_wind.make(dataset.gaussian, folder)
+    else:
+        from stages.acquisition.simulated import simulate  # heavy, and only this kind needs it
+        simulate(dataset.simulate, folder)
     return {path.relative_to(folder).as_posix(): entry(path, None, "MIT", "simulated") for path in records.files_in([folder])}
 
 
@@ -111,6 +115,8 @@ def room(final: Path, dataset: Dataset) -> None:
     if dataset.kind == "simulate":
         plan = dataset.simulate
         needed = plan.hours * 3600 / plan.update_s * plan.aircraft * FRAMES_PER_UPDATE * FRAME_BYTES
+    elif dataset.kind == "gaussian":
+        needed = dataset.gaussian.reports * WIND_BYTES
     else:
         needed = 2 * sum(source.bytes or source.bytes_max for source in dataset.files.values())
     place = final

@@ -13,7 +13,7 @@ from stages.batches import device
 from stages.errors import DataError, InputError, TradewindError
 from stages.evaluation.evaluate import CODE, Settings, evaluate, refuse_strays
 
-EXPERIMENTS = ("wind_nowcast",)
+EXPERIMENTS = ("wind_nowcast", "wind_baselines")
 
 
 def parsed(argv: list[str] | None) -> argparse.Namespace:
@@ -37,13 +37,14 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
     runs, final, prepared = home / "runs" / dataset, home / "evaluated" / dataset, Path("data", options.profile, "prepared", dataset)
     where = str(device())
     wanted, training = profile.evaluation, parameters.training
-    settings = Settings(wanted.leads_min, wanted.bootstrap, training.seed, training.threads, where)
+    settings = Settings(wanted.leads_min, wanted.bootstrap, training.seed, parameters.contexts, training.threads, where)
     cell = f"{options.profile}/{dataset}"
     with files.guard(f"evaluate/{cell}"), records.timed("evaluate", cell):
         refuse_strays(runs, parameters, profile)
         evaluate(runs, prepared, final, settings)
         record = records.make("evaluate", cell, inputs=[runs, prepared], outputs={p.as_posix(): p for p in records.files_in([final])},
-                              params={"evaluation": wanted.model_dump(mode="json"), "seed": training.seed, "threads": training.threads},
+                              params={"evaluation": wanted.model_dump(mode="json"), "seed": training.seed, "threads": training.threads,
+                                      "contexts": parameters.contexts.model_dump(mode="json")},
                               code=CODE, seed=training.seed, device=where, threads=training.threads)
         files.write_json(records.location("evaluate", options.profile, dataset, experiment=options.experiment), record)
 

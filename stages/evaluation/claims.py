@@ -160,8 +160,8 @@ def plainest(measured: Measured, model: str) -> str:
 
 def w1(measured: Measured) -> dict:
     """Kernel averaging against k-NN and averages."""
-    learned = plainest(measured, "gka")
-    order = [(learned, "kernel"), ("kernel", "knn"), *((a, b) for a in ("kernel", "knn") for b in ("hour_average", "day_average"))]
+    learned, one, nearest = (plainest(measured, model) for model in ("gka_mlp_tnn", "gka_tnn", "knn_tnn"))
+    order = [(learned, one), (one, nearest), (one, "persistence"), *((a, b) for a in (one, nearest) for b in ("hour_average", "day_average"))]
     text = ("Averaging with scales learned for each place errs less than with one scale, that less than the nearest neighbours, "
             "and all of them less than the means of the hour and the day.")
     return conclude(measured, "W-1", text, "thesis, table 1.2", [below(measured, a, b) for a, b in order])
@@ -241,11 +241,11 @@ def i12(measured: Measured) -> dict:
     return conclude(measured, "I-12", text, "thesis, table C.7", parts, note)
 
 
-CLAIMS = (w1, i1, i5, i10, i12)
+CLAIMS = {"wind_baselines": (w1,), "wind_nowcast": (i1, i5, i10, i12)}
 
 
-def check(home: Path) -> list[dict]:
-    """Every claim on every data set evaluated under `home` (reports/EXPERIMENT/PROFILE), in order of claim and data set."""
+def check(home: Path, experiment: str) -> list[dict]:
+    """Every claim of an experiment on every data set evaluated under `home` (its folder of one profile), in order of claim and data set."""
     folders = sorted(file.parent for file in (home / "evaluated").glob("[!.]*/metrics.json"))
     found = [Measured(folder) for folder in folders]
-    return [claim(measured) for claim in CLAIMS for measured in found]
+    return [claim(measured) for claim in CLAIMS[experiment] for measured in found]

@@ -10,6 +10,7 @@ level, to look at. Shapes: N target points, S slices.
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +19,17 @@ import torch
 from tqdm import tqdm
 
 from stages import files, records, seeds
-from stages.batches import single
+from stages.contexts.given import Contexts
+from stages.contexts.nearby import KINDS
 from stages.errors import DataError, DivergedError, InputError
 from stages.evaluation import breakdown, field, metrics
 from stages.models import store
+from stages.params import Contexts as ContextSettings
 from stages.params import Params, Profile
 from stages.preparation.pairs import Pairs
 
-CODE = ("stages/batches.py", "stages/seeds.py", "stages/preparation/pairs.py", "stages/preparation/slices.py", "stages/models",
-        "stages/neighbours/linear.py",
+CODE = ("stages/batches.py", "stages/contexts", "stages/seeds.py", "stages/preparation/pairs.py", "stages/preparation/slices.py",
+        "stages/models", "stages/neighbours",
         *(f"stages/evaluation/{name}.py" for name in ("__main__", "bootstrap", "breakdown", "evaluate", "field", "metrics", "scores")))
 NO_SIZE = "none"  # of a model without sizes, in its checkpoint
 COLUMNS = ("t_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s", "u_true_m_s", "v_true_m_s", "slice", "flight", "file", "record")
@@ -34,27 +37,34 @@ COLUMNS = ("t_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s", "u_true_m_s"
 
 @dataclass(frozen=True)
 class Settings:
-    """Leads of the horizon curve (minutes), bootstrap resamples and its seed, torch threads, device."""
+    """Leads of the horizon curve (minutes), bootstrap resamples and its seed, how neighbours are found, torch threads, device."""
 
     leads_min: tuple[float, ...]
     resamples: int
     seed: int
+    contexts: ContextSettings
     threads: int = 1
     device: str = "cpu"
 
 
 @dataclass(frozen=True)
 class Held:
-    """What all cells of a data set share: the pairs, the test rows and where they lie."""
+    """What all cells of a data set share: their contexts, the test rows and where they lie."""
 
-    pairs: Pairs
+    contexts: Contexts
     rows: pl.DataFrame  # test rows, with their number `row` in rows.parquet
     track: np.ndarray  # (rows, 2)
     bands: np.ndarray  # (rows,) str
+    days: np.ndarray  # (rows,) str, UTC
     distance: np.ndarray  # (rows,) str
     reached: dict[float, list[int]]  # lead_s -> test slices whose slice context at that lead holds a point
     offered: int  # rows in the test intervals, including those whose slice has no context
     not_causal: dict[str, str]  # leads left out of the curve -> why
+
+    @property
+    def pairs(self) -> Pairs:
+        """The prepared data."""
+        return self.contexts.pairs
 
     def places(self, numbers: np.ndarray) -> np.ndarray:
         """Positions in `rows` of row numbers."""
@@ -90,9 +100,10 @@ def causal_lead_s(meta: dict) -> float:
     return float(((test - ends) * meta["slice_s"]).min())
 
 
-def hold(prepared: Path, leads_min: tuple[float, ...]) -> Held:
+def hold(prepared: Path, leads_min: tuple[float, ...], nearby: ContextSettings) -> Held:
     """Open the prepared data and find what does not depend on a model."""
-    pairs = Pairs.open(prepared)
+    contexts = Contexts.open(prepared, nearby)
+    pairs = contexts.pairs
     targets = pairs.targets("test")
     if not targets:
         raise DataError("the test split holds no pair of context and target", where=str(prepared),
@@ -117,38 +128,49 @@ def hold(prepared: Path, leads_min: tuple[float, ...]) -> Held:
         km[np.searchsorted(numbers, pair.target_rows)] = breakdown.nearest_km(pair.target_x * std + mean, pair.context_x * std + mean)
     column = {name: rows[name].to_numpy() for name in ("slice", "flight", "t_s", "lat_deg", "lon_deg", "alt_ft")}
     track = breakdown.tracks(*(column[name] for name in ("slice", "flight", "t_s", "lat_deg", "lon_deg")))
-    return Held(pairs, rows, track, breakdown.altitude_bands(column["alt_ft"]), breakdown.distance_bins(km), reached, len(every),
+    days = (column["t_s"] * 1e6).astype("datetime64[us]").astype("datetime64[D]").astype(str)
+    return Held(contexts, rows, track, breakdown.altitude_bands(column["alt_ft"]), days, breakdown.distance_bins(km), reached, len(every),
                 not_causal)
 
 
 @torch.no_grad()
-def forecast(model: torch.nn.Module, pairs: Pairs, slices: list[int], lead_s: float, device: str = "cpu", hulls: bool = False,
+def forecast(model: torch.nn.Module, contexts: Contexts, slices: list[int], lead_s: float, device: str = "cpu", hulls: bool = False,
              permute: int | None = None) -> Forecast:
     """Ask `model` for the targets of `slices` from contexts `lead_s` old. DivergedError for an answer that is not finite.
 
     With a seed `permute`, the context's values change places among the context's own points, by a stream of each slice.
     """
+    pairs = contexts.pairs
     y_mean, y_std = (np.asarray(pairs.meta["scaler"][name], np.float64) for name in ("y_mean", "y_std"))
     parts: list[tuple] = []
     hull, hull_of = None, None
     for j in slices:
-        pair = pairs.pair(j, model.context, lead_s)
-        given = pair.context_y if permute is None else seeds.stream(permute, "permute", j).permutation(pair.context_y)
-        answer = model(single(*map(torch.from_numpy, (pair.context_x, given, pair.target_x))).to(device))
-        mean = answer.mean[0].double().cpu().numpy()
-        scale = None if answer.scale is None else answer.scale[0].double().cpu().numpy() * y_std
+        given = contexts.given(j, model, lead_s)
+        asked = given if permute is None else given.shuffled(seeds.stream(permute, "permute", j))
+        answer = model(asked.batch.to(device))
+        mean = flat(answer.mean)
+        scale = None if answer.scale is None else flat(answer.scale) * y_std
         if not np.isfinite(mean).all():
             raise DivergedError("a forecast is not a finite number", where=f"slice {j}, lead {lead_s:g} s",
                                 found=f"{(~np.isfinite(mean)).sum()} values")
         mean = mean * y_std + y_mean
         outside = measured = None
         if hulls:
-            extent = (pair.context_rows[0], pair.context_rows[-1], len(pair.context_rows))
+            known = given.context_rows[0]
+            if len(given.context_rows) > 1:  # of all targets of the slice together
+                known = np.unique(given.context_rows[given.context_rows >= 0])
+            extent = (*known[[0, -1]], len(known)) if len(known) else ()
             if extent != hull_of:
-                hull, hull_of = breakdown.Hull(pair.context_y * y_std + y_mean), extent
-            outside, measured = hull.outside(mean), hull.outside(pair.target_y * y_std + y_mean)
-        parts.append((pair.target_rows, mean, scale, outside, measured))
+                values = pairs.winds(known).astype(np.float64) * y_std + y_mean
+                hull, hull_of = breakdown.Hull(values if len(values) else y_mean[None]), extent
+            outside, measured = hull.outside(mean), hull.outside(flat(given.batch.target_y) * y_std + y_mean)
+        parts.append((given.target_rows, mean, scale, outside, measured))
     return Forecast(*(None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def flat(values: torch.Tensor) -> np.ndarray:
+    """Values of all targets (N, O), float64, whether they came as one set or as one set each."""
+    return values.reshape(-1, values.shape[-1]).double().cpu().numpy()
 
 
 def points_of(held: Held, given: Forecast, permuted: np.ndarray | None = None) -> metrics.Points:
@@ -185,22 +207,22 @@ def measure(model: torch.nn.Module, held: Held, settings: Settings) -> tuple[dic
     """Everything about one model: its entry of metrics.json, its predictions, its squared errors by slice."""
     main = held.pairs.meta["lead_s"]
     model = model.to(settings.device).eval()
-    given = forecast(model, held.pairs, held.reached[main], main, settings.device, hulls=True)
-    permuted = forecast(model, held.pairs, held.reached[main], main, settings.device, permute=settings.seed)
+    given = forecast(model, held.contexts, held.reached[main], main, settings.device, hulls=True)
+    permuted = forecast(model, held.contexts, held.reached[main], main, settings.device, permute=settings.seed)
     points = points_of(held, given, permuted.mean)
     numbers, sums = summed(points)
     values, undefined = metrics.summarise(sums, settings.resamples, seeds.stream(settings.seed, "bootstrap"))
     entry = {"metrics": values, "undefined": undefined, "slices": len(numbers)}
     errors = [("all", "all", *row) for row in slice_rows(numbers, sums)]
     place = held.places(given.row)
-    for name, labels in (("altitude", held.bands[place]), ("distance", held.distance[place])):
+    for name, labels in (("altitude", held.bands[place]), ("day", held.days[place]), ("distance", held.distance[place])):
         entry[f"by_{name}"], rows = grouped(points, labels, settings)
         errors += [(name, *row) for row in rows]
     entry["by_lead"] = {}
     for lead, slices in held.reached.items():
         if not slices:
             continue
-        there = points if lead == main else points_of(held, forecast(model, held.pairs, slices, lead, settings.device))
+        there = points if lead == main else points_of(held, forecast(model, held.contexts, slices, lead, settings.device))
         found, rows = grouped(there, np.full(len(there.slice), lead_name(lead)), settings)
         entry["by_lead"] |= found
         errors += [("lead", *row) for row in rows]
@@ -224,12 +246,18 @@ def look(model: torch.nn.Module, held: Held) -> pl.DataFrame:
     pairs = held.pairs
     main = pairs.meta["lead_s"]
     chosen = max(held.reached[main], key=lambda j: (len(pairs.pair(j, "slice", main).context_rows), -j))
-    y_mean, y_std, x_mean, x_std = (np.asarray(pairs.meta["scaler"][name], np.float64) for name in ("y_mean", "y_std", "x_mean", "x_std"))
     pair = pairs.pair(chosen, "slice", main)
-    context = pl.DataFrame(np.hstack([pair.context_x * x_std + x_mean, pair.context_y * y_std + y_mean]),
-                           schema=[*field.PLACE, "u_m_s", "v_m_s"])
+    if model.context in KINDS:
+        middle_s = pairs.issue_s(chosen, main) + main + pairs.meta["slice_s"] / 2
+        answer = field.local(model, held.contexts.nearby, pairs.meta["scaler"], middle_s, pairs.issue_s(chosen, main))
+    else:
+        y_mean, y_std, x_mean, x_std = (np.asarray(pairs.meta["scaler"][name], np.float64)
+                                        for name in ("y_mean", "y_std", "x_mean", "x_std"))
+        context = pl.DataFrame(np.hstack([pair.context_x * x_std + x_mean, pair.context_y * y_std + y_mean]),
+                               schema=[*field.PLACE, "u_m_s", "v_m_s"])
+        answer = partial(field.ask, model, context, scaler=pairs.meta["scaler"])
     targets = held.rows[held.places(pair.target_rows)]
-    return field.level(model, context, targets, pairs.meta).with_columns(slice=pl.lit(chosen, pl.Int32))
+    return field.level(answer, targets, pairs.meta).with_columns(slice=pl.lit(chosen, pl.Int32))
 
 
 def load(run: Path) -> torch.nn.Module:
@@ -240,7 +268,7 @@ def load(run: Path) -> torch.nn.Module:
 def cell(run: Path, prepared: Path, settings: Settings) -> dict:
     """One cell's entry of metrics.json, recomputed from its checkpoint (what `audit --verify eval` compares)."""
     torch.set_num_threads(settings.threads)
-    return measure(load(run), hold(prepared, settings.leads_min), settings)[0]
+    return measure(load(run), hold(prepared, settings.leads_min, settings.contexts), settings)[0]
 
 
 def cells_of(runs: Path) -> list[Path]:
@@ -282,13 +310,13 @@ def evaluate(runs: Path, prepared: Path, final: Path, settings: Settings) -> Non
         raise InputError("there is no trained cell to evaluate", where=str(runs),
                          remedy="run `dvc repro`, which trains before it evaluates")
     torch.set_num_threads(settings.threads)
-    held = hold(prepared, settings.leads_min)
+    held = hold(prepared, settings.leads_min, settings.contexts)
     entries, errors = {}, []
     with files.atomic_folder(final) as folder:
         for run in tqdm(cells, desc="evaluate", unit="cell", disable=None):
             entries[run.name], table, squared = measure(load(run), held, settings)
             table.write_parquet(folder / f"predictions-{run.name}.parquet", compression="zstd", statistics=False)
-            if (model := load(run)).context == "slice":
+            if (model := load(run)).context in ("slice", *KINDS):
                 look(model, held).write_parquet(folder / f"field-{run.name}.parquet", compression="zstd", statistics=False)
             errors.append(squared.insert_column(0, pl.lit(run.name).alias("cell")))
         pl.concat(errors).write_parquet(folder / "slices.parquet", compression="zstd", statistics=False)

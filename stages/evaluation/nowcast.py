@@ -18,9 +18,10 @@ import polars as pl
 import torch
 
 from stages import files
+from stages.contexts.nearby import KINDS, Measured, Nearby
 from stages.errors import DataError, InputError
 from stages.evaluation import breakdown, capture
-from stages.evaluation.field import PLACE, ask
+from stages.evaluation.field import PLACE, ask, local
 from stages.evaluation.metrics import KN
 from stages.models import store
 from stages.params import Params
@@ -81,13 +82,16 @@ def nowcast(context: str | Path, *, at: list[str] | None = None, points: str | P
     refuse_unreached(asked, known, windows, prepared, str(context))
     instead, told = (None, own(folder)) if getattr(net, "head", "") == "gaussian" else residual(folder)
     torch.set_num_threads(settings.training.threads)
+    nearby = around(known, prepared["scaler"], settings) if net.context in KINDS else None
     answers: dict[int, Wind] = {}
     order = sorted(range(len(asked)), key=lambda i: asked[i].ts_s)
     for j, group in groupby(order, key=lambda i: int(asked[i].ts_s // prepared["slice_s"])):
         chosen = list(group)
         winds, edges = windows[j]
         here = np.array([[getattr(asked[i], name) for name in PLACE] for i in chosen])
-        mean, scale = ask(net, winds, here, prepared["scaler"])
+        times = np.array([asked[i].ts_s for i in chosen])
+        mean, scale = (ask(net, winds, here, scaler=prepared["scaler"]) if nearby is None
+                       else local(net, nearby, prepared["scaler"], times, edges[1])(here))
         nearest = breakdown.nearest_km(here, winds.select(PLACE).to_numpy())
         for row, i in enumerate(chosen):
             spread = instead if scale is None else tuple(scale[row].tolist())
@@ -197,9 +201,20 @@ def inward(name: str, low: float, high: float) -> str:
 
 def window(known: pl.DataFrame, j: int, prepared: dict, context: str) -> tuple[pl.DataFrame, tuple[float, float]]:
     """The context of slice `j` (counted from 1970) and its edges in Unix seconds."""
-    begin, end = slices.context_window(0.0, j, prepared["slice_s"], prepared["lead_s"], context)
+    begin, end = slices.context_window(0.0, j, prepared["slice_s"], prepared["lead_s"], "slice" if context in KINDS else context)
+    if context in KINDS and len(known):  # whatever was measured before
+        begin = min(begin, known["ts_s"][0])
     low, high = np.searchsorted(known["ts_s"].to_numpy(), (begin, end))
     return known[int(low):int(high)], (begin, end)
+
+
+def around(known: pl.DataFrame, scaler: dict, settings: Params) -> Nearby:
+    """The capture's winds as local contexts."""
+    y_mean, y_std = (np.asarray(scaler[name], np.float64) for name in ("y_mean", "y_std"))
+    places = np.float32(known.select(PLACE).to_numpy()).astype(np.float64)  # as prepared rows are stored
+    winds = (np.float32(known.select("u_m_s", "v_m_s").to_numpy()).astype(np.float64) - y_mean) / y_std
+    measured = Measured(known["ts_s"].to_numpy(), places.__getitem__, winds.astype(np.float32).__getitem__, tuple(scaler["x_mean"]))
+    return Nearby(measured, settings.contexts)
 
 
 def refuse_unreached(asked: list[Point], known: pl.DataFrame, windows: dict, prepared: dict, where: str) -> None:

@@ -83,6 +83,24 @@ class Pairs:
         true = None if self._truth is None else _stack(self._truth, self._scale_y, target)
         return Pair(context_x, context_y, target_x, target_y, np.arange(*target), true, np.arange(*past))
 
+    def rows_of(self, slice: int) -> tuple[int, int]:
+        """First and one past the last row of a slice."""
+        start = self.meta["t0_s"] + self.meta["slice_s"] * slice
+        return self._between((start, start + self.meta["slice_s"]))
+
+    def issue_s(self, slice: int, lead_s: float | None = None) -> float:
+        """Unix seconds at which the forecast of a slice is issued: what was measured before, and nothing else, is known."""
+        return self.meta["t0_s"] + self.meta["slice_s"] * slice - (self.meta["lead_s"] if lead_s is None else lead_s)
+
+    def places(self, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Where rows (R...) were measured, (R... 3) float64: degrees north, degrees east, feet."""
+        return np.stack([column[rows].astype(np.float64) for column in self._x], axis=-1)
+
+    def winds(self, rows: np.ndarray | slice) -> np.ndarray:
+        """Winds of rows (R...), (R... 2) float32, standardised."""
+        parts = [(column[rows].astype(np.float64) - mean) / std for column, (mean, std) in zip(self._y, self._scale_y, strict=True)]
+        return np.stack(parts, axis=-1).astype(np.float32)
+
     def _between(self, edges: tuple[float, float]) -> tuple[int, int]:
         low, high = np.searchsorted(self.t_s, edges)
         return int(low), int(high)

@@ -1,7 +1,7 @@
 """Readers of tables that enter above the frame level: published states and published winds, one entry a format.
 
-A format is known by its columns: the meteo-particle wind.csv and aggregated.csv (data README, notes W1 and W2; wind blows
-towards, m/s) and the weekly files of the SkySoft set (thesis section 1.3; origin angle).
+A format is known by its columns: our own winds with their truth, the meteo-particle wind.csv and aggregated.csv (data README, notes
+W1 and W2; wind blows towards, m/s) and the weekly files of the SkySoft set (thesis section 1.3; origin angle).
 Every cell is read as text and cast, so that an all-digit ICAO address stays one and a damaged cell is a counted drop, not a
 crash. `record` is the 0-based number of the data row in its file (the header is not a record).
 """
@@ -36,6 +36,10 @@ class Format:
     any_null: bool = False  # a null in any column, used or not, drops the row
 
 
+def _own_winds(rows: pl.LazyFrame, number: int) -> pl.LazyFrame:
+    return rows
+
+
 def _meteo_winds(rows: pl.LazyFrame, number: int) -> pl.LazyFrame:
     return rows.with_columns(icao=pl.col("icao").str.to_uppercase(), ts_s="ts", lat_deg="lat", lon_deg="lon", alt_ft="alt",
                              u_m_s="vwx", v_m_s="vwy")
@@ -62,11 +66,13 @@ def _skysoft_drops() -> pl.Expr:
             .when((time < 0) | (time >= DAY_S)).then(pl.lit("time_outside_day")))
 
 
+_OWN = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s", "u_true_m_s", "v_true_m_s")
 _WIND = ("ts", "lat", "lon", "alt", "vwx", "vwy")
 _STATE = ("ts", "lat", "lon", "alt", "gs_adsb", "trk_adsb", "hdg", "ias", "mach", "trk", "gs", "tas")
 _WEEK = ("LAT", "LONG", "TRACK_ALTITUDE", "UNIX_TIME", "DAY", "WIND_SPEED", "WIND_ORIGIN_ANGLE_DEG")
 
 WINDS = {
+    "own": Format(("icao", *_OWN), _OWN, _own_winds),
     "meteo_particle": Format(("icao", *_WIND), _WIND, _meteo_winds),
     "skysoft": Format(("FLIGHT_ID", *_WEEK), _WEEK, _skysoft, _skysoft_drops, any_null=True),
 }
@@ -97,7 +103,7 @@ def read(path: Path, number: int, formats: dict[str, Format]) -> pl.LazyFrame:
     `number` is the file's place among its data set's files, sorted by name.
     """
     form = find_format(path, formats)
-    text = [name for name in form.columns if name not in set(_WIND) | set(_STATE) | set(_WEEK)]
+    text = [name for name in form.columns if name not in {*_OWN, *_WIND, *_STATE, *_WEEK}]
     rows = pl.scan_csv(path, infer_schema=False, encoding="utf8-lossy", row_index_name="record")
     numbers = [name for name in form.columns if name not in text]
     parsed = {name: pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in numbers}

@@ -1,4 +1,4 @@
-"""`python -m stages.reporting tabulate EXPERIMENT PROFILE`, `... summary PROFILE`, `... report`; by hand after new results, `... readme`."""
+"""`python -m stages.reporting tabulate EXPERIMENT PROFILE`, `... summary PROFILE`, `... report`; by hand, `... readme`."""
 
 import argparse
 import sys
@@ -21,10 +21,13 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         if arguments.verb == "tabulate":
-            from stages.reporting.tabulate import tabulate as run
+            from stages.reporting import searches, tabulate
             cell = f"{arguments.experiment}-{arguments.profile}"
             with records.timed("tabulate", cell), files.guard(f"tabulate-{cell}"):
-                run(arguments.experiment, arguments.profile)
+                if arguments.experiment == searches.EXPERIMENT:
+                    searches.tabulate(arguments.profile)
+                else:
+                    tabulate.tabulate(arguments.experiment, arguments.profile)
         elif arguments.verb == "summary":
             from stages.reporting.summary import summary as run
             with records.timed("summary", arguments.profile), files.guard(f"summary-{arguments.profile}"):

@@ -18,10 +18,14 @@ import polars as pl  # noqa: E402
 from PIL import Image  # noqa: E402
 
 from stages.files import atomic_folder, read_json  # noqa: E402
+from stages.reporting.tables import RMSE, curve, datasets_of, floor_of, label, ordered, trials_of  # noqa: E402
 
 KNOT = 1852 / 3600  # m/s
-COLOURS = {"day_average": "#9a9a9a", "hour_average": "#5f6b7a", "persistence": "#b08968", "knn": "#c9a227", "trend": "#1d6fa5", "kernel": "#2a9d8f",
-           "msa-shared": "#c1121f", "msa-traditional": "#f4845f", "msa-gaussian": "#5a189a"}
+COLOURS = {"day_average": "#9a9a9a", "hour_average": "#5f6b7a", "persistence": "#b08968", "knn": "#c9a227", "trend": "#1d6fa5",
+           "kernel": "#2a9d8f", "msa-shared": "#c1121f", "msa-traditional": "#f4845f", "msa-gaussian": "#5a189a",
+           "particle": "#7b5ea7", "knn_tnn": "#c9a227", "gka": "#74c69d", "gka_tnn": "#2a9d8f", "gka_mlp_tnn": "#c1121f",
+           "kalman": "#1d6fa5", "kriging": "#e07a1f", "optimum": "#000000"}
+DASHED = {"requery": (0, (4, 2)), "swept": (0, (1, 1))}  # of arms that share their model's colour with another one
 GROUPS = {"by_lead": "lead time [min]", "by_altitude": "altitude band", "by_distance": "distance to the nearest context point [km]"}
 # Positions of towns that help a reader to find himself (latitude, longitude, degrees).
 TOWNS = {
@@ -42,24 +46,26 @@ def colour(arm: str) -> str:
     return next((c for name, c in COLOURS.items() if arm == name or arm.startswith(name + "-")), "#333333")
 
 
-def save(figure, path: Path) -> None:
-    """Write a PNG of 256 colours (a third of the bytes) without the date and the software's name."""
+def save(figure, path: Path, shaded: bool = False, dpi: int = 110) -> None:
+    """Write a PNG without the date and the software's name, of 256 colours (a third of the bytes) or, `shaded`, of 64 steps a channel.
+
+    256 colours show as bands in a map and its colour bar; 64 steps of red, green and blue do not, and take two thirds of the bytes of 256.
+    """
     drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=110, bbox_inches="tight", metadata={"Software": None})
+    figure.savefig(drawn, dpi=dpi, bbox_inches="tight", metadata={"Software": None})
     plt.close(figure)
-    Image.open(drawn).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, format="PNG", optimize=True)
+    picture = Image.open(drawn).convert("RGB")
+    steps = [round(round(value * 63 / 255) * 255 / 63) for value in range(256)]
+    picture = picture.point(steps * 3) if shaded else picture.quantize(256, dither=Image.Dither.NONE)
+    picture.save(path, format="PNG", optimize=True)
 
 
-def curve(cells: dict[str, Any], arm: str, group: str, metric: str = "rmse_component_kn") -> dict[str, tuple[float, float, float]]:
-    """Mean over the arm's seeds of one metric in each bin of a breakdown: {bin: (value, low, high)}."""
-    from stages.reporting.tabulate import arm_of
-    members = [content[group] for name, content in cells.items() if arm_of(name) == arm and content.get(group)]
-    keys = [key for key in (members[0] if members else {}) if all(metric in m.get(key, {}) for m in members)]
-    mean = lambda key, part: float(np.mean([m[key][metric].get(part, m[key][metric]["value"]) for m in members]))  # noqa: E731
-    return {key: (mean(key, "value"), mean(key, "low"), mean(key, "high")) for key in keys}
+def dash(arm: str) -> Any:
+    """A line style for an arm of a model that has several."""
+    return next((style for name, style in DASHED.items() if f"-{name}" in arm), "-")
 
 
-def breakdown(cells: dict[str, Any], arms: list[str], group: str, label: str, floor: float | None, path: Path) -> bool:
+def breakdown(cells: dict[str, Any], arms: list[str], group: str, title: str, floor: float | None, path: Path) -> bool:
     """RMSE against lead, altitude or distance, every arm with its 90 % band. False when there is nothing to draw."""
     curves = {arm: curve(cells, arm, group) for arm in arms}
     keys = max((list(c) for c in curves.values()), key=len, default=[])
@@ -74,13 +80,13 @@ def breakdown(cells: dict[str, Any], arms: list[str], group: str, label: str, fl
             continue
         x, (value, low, high) = [p for p, _ in here], np.array([v for _, v in here]).T
         name = arm.split("/")[1]
-        axes.plot(x, value, "o-", ms=4, lw=1.8, color=colour(name), label=name)
+        axes.plot(x, value, "o", ls=dash(name), ms=4, lw=1.8, color=colour(name), label=label(name))
         axes.fill_between(x, low, high, color=colour(name), alpha=0.10, lw=0)
     if floor:
         axes.axhline(floor, color="black", lw=1, ls=":", label="noise floor of the sensors")
     if not numeric:
         axes.set_xticks(places, keys, rotation=25, ha="right")
-    axes.set(xlabel=label, ylabel="RMSE per component [kn]")
+    axes.set(xlabel=title, ylabel="RMSE per component [kn]")
     axes.set_ylim(bottom=0)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
     save(figure, path)
@@ -129,12 +135,12 @@ def nowcast_map(rows: pl.DataFrame, field: pl.DataFrame, here: pl.DataFrame, met
     axes[1].quiver(*arrow(here), color="black", scale=900, width=0.0040, alpha=0.5, label="measured")
     arrows = axes[1].quiver(*arrow(here, "_pred"), error, cmap="plasma_r", scale=900, width=0.0030,
                             clim=(0, max(20.0, np.quantile(error, 0.95))))
-    axes[1].quiverkey(arrows, 0.9, 0.04, 50, "50 kn", labelpos="N", coordinates="axes")
+    axes[1].quiverkey(arrows, 0.92, -0.075, 50, "50 kn", labelpos="W", coordinates="axes")  # below: above it may lie on a town
     axes[1].set_title(f"that minute, all levels: measured (black), forecast (colour), {len(here):,} points")
     figure.colorbar(arrows, ax=axes[1], label="error of the vector [kn]", shrink=0.8)
     for panel in axes:
         map_axes(panel, rows["lat_deg"].to_numpy(), rows["lon_deg"].to_numpy())
-    save(figure, path)
+    save(figure, path, shaded=True, dpi=76)
 
 
 def error_map(predictions: dict[str, pl.DataFrame], rows: pl.DataFrame, path: Path) -> None:
@@ -158,27 +164,51 @@ def error_map(predictions: dict[str, pl.DataFrame], rows: pl.DataFrame, path: Pa
         panel.set_title(name)
         map_axes(panel, lat, lon)
     figure.colorbar(mesh, ax=panels[0].tolist(), label="vector RMSE [kn]", shrink=0.8)
+    save(figure, path, shaded=True, dpi=90)
+
+
+def sweep_history(trials: dict[str, pl.DataFrame], path: Path) -> None:
+    """The least RMSE found so far against the number of trials, a line a model; dots are the trials themselves."""
+    figure, axes = plt.subplots(figsize=(7.2, 4.2))
+    for model, table in trials.items():
+        found = table.sort("number")[RMSE].to_numpy()
+        number = np.arange(1, len(found) + 1)
+        axes.plot(number, found, "o", ms=3, color=colour(model), alpha=0.35)
+        axes.step(number, np.minimum.accumulate(found), where="post", lw=1.8, color=colour(model), label=model)
+    best = min(table[RMSE].min() for table in trials.values())
+    axes.set(xlabel="trials", ylabel="RMSE on validation slices [kn]", ylim=(0.8 * best, 3 * best))
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
     save(figure, path)
+
+
+def mapped(names: list[str]) -> list[str]:
+    """Of models from worst to best, those whose errors are mapped: trend, kernel, the best MSA; else persistence, best GKA, best."""
+    learned = [name for name in names if name.startswith("msa")][-1:]
+    if learned:
+        return [name for name in ("trend", "kernel", *learned) if name in names]
+    kernels = [name for name in names if name.startswith("gka")][-1:]
+    chosen = [name for name in ("persistence", *kernels, names[-1]) if name in names]
+    return list(dict.fromkeys(chosen))
 
 
 def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]) -> None:
     """All figures of an experiment and profile into `home`/figures."""
-    from stages.reporting.tabulate import floor_of, ordered
     with atomic_folder(home / "figures") as folder:
-        for dataset in sorted({name.split("/")[0] for name in arms}):
-            names = ordered(arms, dataset)
-            floor = floor_of(arms, dataset)
-            for group, label in GROUPS.items():
-                breakdown(cells, names, group, label, floor, folder / f"{dataset}-{group}.png")
+        for dataset in datasets_of(arms):
+            names, floor = ordered(arms, dataset), floor_of(arms, dataset)
+            for group, title in GROUPS.items():
+                breakdown(cells, names, group, title, floor, folder / f"{dataset}-{group}.png")
+            if trials := trials_of(home / "sweeps" / dataset):
+                sweep_history(trials, folder / f"{dataset}-sweeps.png")
             rows = pl.read_parquet(prepared / dataset / "rows.parquet")
             meta = read_json(prepared / dataset / "prepared.json")
             evaluated = home / "evaluated" / dataset
             first = {name: next(c for c in cells if c == name or c.startswith(name + "-s")).split("/")[1] for name in names}  # seed
             found = {name.split("/")[1]: pl.read_parquet(evaluated / f"predictions-{cell}.parquet") for name, cell in first.items()}
             shown = [name for name in names if (evaluated / f"field-{first[name]}.parquet").exists()]
-            told = next((name for name in shown if "gaussian" in name), shown[-1])  # what `tradewind nowcast` uses, else the best
-            field, name = pl.read_parquet(evaluated / f"field-{first[told]}.parquet"), told.split("/")[1]
-            nowcast_map(rows, field, found[name].filter(pl.col("slice") == field["slice"][0]), meta, name, folder / f"{dataset}-nowcast.png")
-            learned = [name for name in found if name.startswith("msa")][-1:]
-            compared = [name for name in ("trend", "kernel", *learned) if name in found]
-            error_map({name: found[name] for name in compared}, rows, folder / f"{dataset}-errors.png")
+            if shown:
+                told = next((name for name in shown if "gaussian" in name), shown[-1])  # what `tradewind nowcast` uses, else the best
+                field, name = pl.read_parquet(evaluated / f"field-{first[told]}.parquet"), told.split("/")[1]
+                here = found[name].filter(pl.col("slice") == field["slice"][0])
+                nowcast_map(rows, field, here, meta, label(name), folder / f"{dataset}-nowcast.png")
+            error_map({label(name): found[name] for name in mapped(list(found))}, rows, folder / f"{dataset}-errors.png")

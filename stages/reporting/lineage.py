@@ -1,5 +1,6 @@
 """The lineage of a data set's numbers as one inline SVG: every stage, what it made, and the first digits of its SHA-256."""
 
+import glob
 from html import escape
 from pathlib import Path
 
@@ -9,17 +10,26 @@ from stages import records
 from stages.files import read_json
 
 WIDTH, HEIGHT, GAP = 190, 84, 34
+SHOWN = 0.76  # of that size: seven boxes fill the page, more are scrolled
 
 
 def steps(experiment: str, profile: str, dataset: str) -> list[tuple[str, str, list[str]]]:
-    """(stage, title, lines) from raw bytes to the table, read from the records in git."""
-    found = []
-    for stage, title in (("acquire", "raw"), ("decode", "decoded"), ("validate", "gate"), ("prepare", "prepared")):
-        found.append((stage, title, read_json(records.location(stage, profile, dataset))))
-    home = records.location("tabulate", profile, experiment=experiment).parent
-    cells = sorted(home.glob(f"{dataset}.*.train.json"))
-    rows = [(stage, title, _lines(record)) for stage, title, record in found]
-    rows.append(("train", "trained", [f"{len(cells)} cells", *(["code " + read_json(cells[0])["code"]["digest"][:10]] if cells else [])]))
+    """(stage, title, lines) from raw bytes to the table, read from the records in git.
+
+    A set that is made where it is searched has no raw bytes; a search has no training. DataError for a record that is missing.
+    """
+    rows, home = [], records.location("tabulate", profile, experiment=experiment).parent
+    of = lambda kind: sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))  # noqa: E731
+    swept, cells = of("sweep"), of("train")
+    if cells or records.location("prepare", profile, dataset).exists():
+        for stage, title in (("acquire", "raw"), ("decode", "decoded"), ("validate", "gate"), ("prepare", "prepared")):
+            rows.append((stage, title, _lines(read_json(records.location(stage, profile, dataset)))))
+    if swept:
+        contexts = records.location("contexts", profile, dataset)
+        rows += [("contexts", "neighbours", _lines(read_json(contexts)))] if contexts.exists() else []
+        rows.append(("sweep", "chosen", [f"{len(swept)} models", "code " + read_json(swept[0])["code"]["digest"][:10]]))
+    if cells:
+        rows.append(("train", "trained", [f"{len(cells)} cells", "code " + read_json(cells[0])["code"]["digest"][:10]]))
     for stage, title, path in (("evaluate", "evaluated", records.location("evaluate", profile, dataset, experiment=experiment)),
                                ("tabulate", "tables", records.location("tabulate", profile, experiment=experiment))):
         rows.append((stage, title, _lines(read_json(path))))
@@ -38,7 +48,8 @@ def lineage(experiment: str, profile: str, dataset: str) -> Markup:
     """An SVG of boxes and arrows, coloured by the page's own variables, with the text selectable."""
     boxes = steps(experiment, profile, dataset)
     width = len(boxes) * (WIDTH + GAP) - GAP
-    parts = [f'<svg viewBox="0 0 {width} {HEIGHT}" role="img" aria-label="lineage of {escape(dataset)}" class="lineage">']
+    size = f'viewBox="0 0 {width} {HEIGHT}" width="{round(SHOWN * width)}" height="{round(SHOWN * HEIGHT)}"'
+    parts = [f'<svg {size} role="img" aria-label="lineage of {escape(dataset)}" class="lineage">']
     for index, (stage, title, lines) in enumerate(boxes):
         x = index * (WIDTH + GAP)
         parts.append(f'<rect x="{x + 1}" y="1" width="{WIDTH - 2}" height="{HEIGHT - 2}" rx="8"/>')

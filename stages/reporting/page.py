@@ -1,6 +1,8 @@
 """reports/index.html and reports/README.md: every result beside what it must be compared with, and where it came from.
 
-The page is one file: styles and pictures inside, no script, no network. The same inputs give the same bytes.
+The page is one file: styles and pictures inside, no script, no network. The same inputs give the same bytes. It is read from what is in git
+(metrics.json, claims.json, benchmarks.json, sweeps, figures, records), so every profile that has been run stands in it. Not all figures of
+an experiment are embedded: the page stays below 2 MB, and the others lie in its folder `figures`.
 """
 
 import base64
@@ -10,49 +12,96 @@ from typing import Any
 import jinja2
 
 from stages.files import atomic_file, read_json
+from stages.reporting import search_tables, searches, tables
 from stages.reporting.lineage import lineage
-from stages.reporting.published import companions, shown
-from stages.reporting.tabulate import COLUMNS, against, floor_of, number, ordered
+from stages.reporting.published import companions, epochs
+from stages.reporting.tabulate import OPTIMUM
 
-EXPERIMENTS = ("wind_nowcast",)
+EXPERIMENTS = {
+    "wind_nowcast": "Who nowcasts the wind best, from what aircraft measured half an hour ago?",
+    "wind_baselines": "How far do the winds measured near a place carry, and who averages them best?",
+    searches.EXPERIMENT: "How many points must a search for the nearest neighbours look at, and how long does it take?",
+}
 PROFILES = ("mini", "sample", "full")
-FIGURES = (
-    ("nowcast", "One test minute: the winds known at issue time, and the forecast over what was measured. "
-                "Arrows point where the wind blows to; red lines are the model's own spread."),
-    ("errors", "Where the error of the wind vector lies, over all test minutes."),
-    ("by_lead", "Error against lead time: the same held-out targets, older and older contexts. Bands are 90 % bootstrap intervals."),
-    ("by_altitude", "Error by altitude band."),
-    ("by_distance", "Error by distance from the nearest measurement the model was given."),
-)
-BASELINE = "hour_average"
+FIGURES = {
+    "nowcast": "One test minute: the winds known at issue time, and the forecast over what was measured. "
+               "Arrows point where the wind blows to; red lines are the model's own spread.",
+    "errors": "Where the error of the wind vector lies, over all test minutes.",
+    "by_lead": "Error against lead time: the same held-out targets, older and older contexts. Bands are 90 % bootstrap intervals.",
+    "by_altitude": "Error by altitude band.",
+    "by_distance": "Error by distance from the nearest measurement the model was given.",
+    "sweeps": "The sweeps: least error on validation slices found so far against the number of trials; dots are the trials.",
+}
+EMBEDDED = {"wind_nowcast": ("nowcast", "errors", "by_lead", "by_altitude", "by_distance"),
+            "wind_baselines": ("errors", "by_lead", "sweeps")}
+WIDE = ("nowcast", "errors")
+SURFACE = "TNN by points a segment (K) and segments a fetch (F): the thesis' figure 1.4."
+SPEED = ("Time a query over the yardstick's, side by side in one run; the black line is the yardstick, a short bar the goal of the method "
+         "in its colour. Filled: isotropic scale; hollow: (1, 1, 4, 9).")
+BOUND = ("The counterexample: the run A–B, the query (star), and how near the printed bound (red) and the mended one (green) say that "
+         "the run can be.")
 
 
-def embedded(path: Path) -> str:
-    """A PNG as a data URI."""
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
+def embedded(path: Path, words: str) -> list[dict[str, str]]:
+    """A PNG as a data URI with its caption; [] where it was not drawn."""
+    return [{"title": words, "data": "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()}] if path.exists() else []
 
 
-def result_rows(arms: dict[str, Any], dataset: str, printed: dict) -> list[dict[str, Any]]:
-    """One row an arm, with its three companions: printed value, noise floor, trivial baseline."""
-    base = arms.get(f"{dataset}/{BASELINE}", {}).get("metrics", {}).get("rmse_component_kn", {}).get("mean")
-    names = ordered(arms, dataset)
-    rows = []
-    for name in names:
-        metrics, arm = arms[name]["metrics"], name.split("/")[1]
-        mean = metrics["rmse_component_kn"]["mean"]
-        rows.append({"arm": arm, "seeds": arms[name]["seeds"], "best": name == names[-1], "printed": shown(printed.get(arm, [])),
-                     "against": against(mean, base),
-                     "cells": [number(metrics.get(key), key == "rmse_component_kn") for key, _ in COLUMNS]})
-    return rows
+def durations(experiment: str, profile: str) -> tuple[dict[str, dict[str, str]], str]:
+    """The columns of epoch durations (s) of table 1.2, ours where `make bench-neighbours` timed one, and a sentence on where."""
+    file = Path("reports", searches.EXPERIMENT, profile, "benchmarks.json")
+    times, printed = read_json(file) if file.exists() else {}, epochs(experiment)
+    ours = {arm: f"{times['epoch']['seconds']:.0f}" for arm in printed if times.get("epoch") and arm.startswith("gka_mlp_tnn-cached")}
+    columns = {"epoch [s]": ours} if ours else {}
+    said = f"{search_tables.epoch(times)} Printed epochs: the document's machine, one day of a million points." if ours else \
+        "Printed epochs: one day of a million points, on the document's machine."
+    return columns | {"printed epoch [s]": {arm: f"{seconds:,.0f}" for arm, seconds in printed.items()}}, said
 
 
-def dataset_view(home: Path, arms: dict[str, Any], dataset: str, printed: dict) -> dict[str, Any]:
-    """Everything the page shows of one data set in one profile."""
-    rows = result_rows(arms, dataset, printed)
-    figures = [{"title": text, "name": name, "data": embedded(path)} for name, text in FIGURES
-               if (path := home / "figures" / f"{dataset}-{name}.png").exists()]
-    return {"name": dataset, "rows": rows, "floor": floor_of(arms, dataset), "figures": figures,
-            "n": arms[f"{dataset}/{rows[0]['arm']}"]["metrics"]["rmse_component_kn"]["n"]}
+def dataset_view(experiment: str, profile: str, content: dict[str, Any], dataset: str) -> dict[str, Any]:
+    """Everything the page shows of one data set of forecasts in one profile."""
+    home, arms, cells, printed = Path("reports", experiment, profile), content["arms"], content["cells"], companions(experiment)
+    columns, said = durations(experiment, profile)
+    more = [("By day, beside the document's three (thesis, table 1.2)", tables.by_day(arms, cells, dataset, printed, columns), said),
+            ("Kernel averaging by lead (thesis, figure 3.3)", tables.by_lead(arms, cells, dataset), ""),
+            ("What the sweeps chose", tables.sweeps(home / "sweeps" / dataset, dataset),
+             "On validation slices: not the numbers of the test above.")]
+    figures = {name: embedded(home / "figures" / f"{dataset}-{name}.png", FIGURES[name]) for name in EMBEDDED[experiment]}
+    best = tables.ordered(arms, dataset)[-1]
+    return {"name": dataset, "table": tables.results(arms, dataset, printed), "floor": tables.floor_of(arms, dataset),
+            "optimum": OPTIMUM.replace("`", "") if tables.error_of(arms, dataset, tables.OPTIMUM) else "",
+            "n": arms[best]["metrics"][tables.RMSE]["n"], "more": [one for one in more if one[1]],
+            "wide": [figure for name, found in figures.items() if name in WIDE for figure in found],
+            "narrow": [figure for name, found in figures.items() if name not in WIDE for figure in found],
+            "cells": sorted(name.partition("/")[2] for name in cells if name.startswith(dataset + "/")),
+            "lineage": lineage(experiment, profile, dataset)}
+
+
+def set_view(profile: str, found: search_tables.Found, about: dict[str, Any], name: str) -> dict[str, Any]:
+    """Everything the page shows of one point set that was searched."""
+    k, home = found.most(name), Path("reports", searches.EXPERIMENT, profile)
+    return {"name": name, "points": about["points"], "trajectories": about["trajectories"],
+            "tables": [(f"Tables 1.3 and 1.4: {k} neighbours, scale (1, 1, 4, 9)", search_tables.main(found, name)),
+                       ("Comparisons by k and scale, of what a query sees", search_tables.shares(found, name))],
+            "leaves": (f"Tables A.1–A.3: k-d trees, {k} neighbours", search_tables.leaves(found, name)),
+            "figures": embedded(home / "figures" / f"{name}-surface.png", SURFACE),
+            "lineage": lineage(searches.EXPERIMENT, profile, name)}
+
+
+def search_view(profile: str, content: dict[str, Any]) -> dict[str, Any]:
+    """What the page shows of the search experiment in one profile, beside its point sets."""
+    home, bound = Path("reports", searches.EXPERIMENT, profile), content.get("bound")
+    found = searches.read(home)
+    named = (("Time over the yardstick's", search_tables.speed(found)), ("At the document's size", search_tables.large(found)))
+    goals = found.times.get("goals", [])
+    return {"sets": [set_view(profile, found, content["sets"][name], name) for name in found.sets()],
+            "measured": search_tables.measured_on(found.times).replace("`", ""), "epoch": search_tables.epoch(found.times),
+            "times": [one for one in named if one[1]], "goals": search_tables.goals(found),
+            "met": f"{sum(goal['passed'] for goal in goals)} of {len(goals)} goals met",
+            "speed": embedded(home / "figures/speed.png", SPEED), "legend": searches.LEGEND,
+            "bound": {"text": dict(zip(("words", "formulas", "meaning"), searches.argument(bound), strict=True)),
+                      "table": searches.bound_table(bound), "run": next(iter(bound["counted"].values()))["run"],
+                      "figure": embedded(home / "figures/bound.png", BOUND)} if bound else None}
 
 
 def profile_view(experiment: str, profile: str) -> dict[str, Any] | None:
@@ -60,11 +109,12 @@ def profile_view(experiment: str, profile: str) -> dict[str, Any] | None:
     home = Path("reports") / experiment / profile
     if not (home / "metrics.json").exists():
         return None
-    arms = read_json(home / "metrics.json")["arms"]
-    printed = companions(experiment)
-    datasets = [dataset_view(home, arms, dataset, printed) for dataset in sorted({name.split("/")[0] for name in arms})]
-    return {"experiment": experiment, "profile": profile, "datasets": datasets, "claims": read_json(home / "claims.json"),
-            "lineage": {d["name"]: lineage(experiment, profile, d["name"]) for d in datasets}}
+    content = read_json(home / "metrics.json")
+    view = {"experiment": experiment, "profile": profile, "id": f"{experiment}-{profile}", "claims": read_json(home / "claims.json")}
+    if experiment == searches.EXPERIMENT:
+        return view | {"kind": "search"} | search_view(profile, content)
+    names = tables.datasets_of(content["arms"])
+    return view | {"kind": "wind", "datasets": [dataset_view(experiment, profile, content, name) for name in names]}
 
 
 def validations(profile: str) -> list[dict[str, Any]]:
@@ -77,7 +127,7 @@ def markdown(views: list[dict[str, Any]]) -> str:
     lines = ["# Results", "", "Made by the `report` stage. The same tables with figures, validation and lineage: `index.html`.", ""]
     for view in views:
         table = (Path("reports") / view["experiment"] / view["profile"] / "table.md").read_text(encoding="utf-8")
-        lines.append("#" + table.replace("\n## ", "\n### "))
+        lines.append("#" + table.replace("\n## ", "\n### ").replace("](figures/", f"]({view['experiment']}/{view['profile']}/figures/"))
         lines += ["### Claims of the documents", "", "| claim | data set | verdict | why |", "| --- | --- | --- | --- |"]
         lines += [f"| {c['id']} {c['text']} ({c['source']}) | {c['dataset']} | **{c['verdict']}** | {c['why']} |" for c in view["claims"]]
         lines.append("")
@@ -87,10 +137,12 @@ def markdown(views: list[dict[str, Any]]) -> str:
 def report() -> None:
     """Write reports/index.html and reports/README.md from what is in git for every profile that has been run."""
     views = [view for experiment in EXPERIMENTS for profile in PROFILES if (view := profile_view(experiment, profile))]
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((Path(__file__).parent / "page.html").read_text(encoding="utf-8"))
-    page = template.render(views=views, columns=[title for _, title in COLUMNS], baseline=BASELINE,
-                           validations={view["profile"]: validations(view["profile"]) for view in views})
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True,
+                                     undefined=jinja2.StrictUndefined, lstrip_blocks=True)
+    profiles = [profile for profile in PROFILES if any(view["profile"] == profile for view in views)]
+    page = environment.get_template("page.html").render(
+        views=views, experiments={view["experiment"]: EXPERIMENTS[view["experiment"]] for view in views},
+        validations={profile: validations(profile) for profile in profiles})
     with atomic_file("reports/index.html", "w") as stream:
         stream.write(page + "\n")
     with atomic_file("reports/README.md", "w") as stream:

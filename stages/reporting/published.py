@@ -12,6 +12,7 @@ import polars as pl
 from stages.errors import DataError
 
 PUBLISHED = Path("data/published")
+SEARCHED = {"comparisons": "comparisons", "query_time": "query_ms", "creation_time": "build_s"}  # as printed: as we call it
 COLUMNS = ("table", "dataset", "model", "variant", "size", "split", "metric", "unit", "mean", "std", "note")
 
 
@@ -39,23 +40,55 @@ def read() -> pl.DataFrame:
     return pl.concat(frames).with_columns(pl.col("mean", "std").cast(pl.Float64, strict=False)).filter(pl.col("mean").is_not_null())
 
 
+def listed(experiment: str, key: tuple[str, ...]) -> list[dict[str, str]]:
+    """The rows of an experiment's companions.csv. DataError if one stands twice, by the columns of `key`."""
+    path = Path("reports") / experiment / "companions.csv"
+    rows = [{name: value or "" for name, value in row.items()} for row in pl.read_csv(path, infer_schema_length=0).iter_rows(named=True)]
+    seen = set()
+    for row in rows:
+        if (one := tuple(row[name] for name in key)) in seen:
+            raise DataError("an arm stands twice among the companions", where=str(path), found=", ".join(one))
+        seen.add(one)
+    return rows
+
+
+def named(printed: pl.DataFrame, row: dict[str, str], keys: tuple[str, ...], experiment: str) -> pl.DataFrame:
+    """The printed rows that a row of companions.csv names: `table`, `model`, and those of `keys` that it fills. DataError for none."""
+    here = printed.filter(*(pl.col(key) == row[key] for key in ("table", "model", *(key for key in keys if row[key]))))
+    if here.is_empty():
+        raise DataError("a companion names no printed row", where=f"reports/{experiment}/companions.csv", found=str(row))
+    return here
+
+
 def companions(experiment: str) -> dict[str, list[Printed]]:
     """For each arm of an experiment, the printed RMSE values (kn) that belong beside it.
 
     DataError for a row that finds none, or for an arm that stands twice.
     """
     printed = read().filter((pl.col("metric") == "rmse") & (pl.col("unit") == "kn") & pl.col("dataset").str.starts_with("wind"))
-    found: dict[str, list[Printed]] = {}
-    for row in pl.read_csv(Path("reports") / experiment / "companions.csv", infer_schema_length=0).iter_rows(named=True):
-        if row["arm"] in found:
-            raise DataError("an arm stands twice among the companions", where=f"reports/{experiment}/companions.csv", found=row["arm"])
-        here = printed.filter((pl.col("table") == row["table"]) & (pl.col("model") == row["model"]))
-        for key in ("variant", "size"):
-            if row[key]:
-                here = here.filter(pl.col(key) == row[key])
-        if here.is_empty():
-            raise DataError("a companion names no printed row", where=f"reports/{experiment}/companions.csv", found=str(row))
-        found[row["arm"]] = [Printed(r["table"], r["dataset"], r["mean"], r["std"], r["note"] or "") for r in here.iter_rows(named=True)]
+    return {row["arm"]: [Printed(r["table"], r["dataset"], r["mean"], r["std"], r["note"] or "")
+                         for r in named(printed, row, ("variant", "size"), experiment).iter_rows(named=True)]
+            for row in listed(experiment, ("arm",))}
+
+
+def epochs(experiment: str) -> dict[str, float]:
+    """For each arm, the printed duration of an epoch over one day (a million points), seconds; arms without one are left out."""
+    printed = read().filter((pl.col("metric") == "epoch_duration") & (pl.col("dataset") == "wind_1day"))
+    found = {row["arm"]: printed.filter(*(pl.col(key) == row[key] for key in ("table", "model"))) for row in listed(experiment, ("arm",))}
+    return {arm: rows["mean"][0] for arm, rows in found.items() if len(rows)}
+
+
+def searches(experiment: str) -> dict[tuple[str, str], dict[str, tuple[float, str]]]:
+    """For each (set, arm) of a search experiment: metric -> (printed value, its table); the first table that prints one counts.
+
+    Metrics: comparisons (a query), query_ms, build_s. DataError for a row that finds none, or that stands twice.
+    """
+    printed, found = read().filter(pl.col("metric").is_in(list(SEARCHED))), {}
+    for row in listed(experiment, ("set", "arm", "table")):
+        values = found.setdefault((row["set"], row["arm"]), {})
+        for r in named(printed, row, ("dataset", "variant"), experiment).iter_rows(named=True):
+            name = SEARCHED[r["metric"]]
+            values.setdefault(name, (r["mean"] / (1000 if name == "build_s" and r["unit"] == "ms" else 1), r["table"]))
     return found
 
 

@@ -1,6 +1,7 @@
 """The result tables in README.md, between `<!-- results:PROFILE -->` and `<!-- /results -->`: `python -m stages.reporting readme`.
 
-README.md is written by hand; only these blocks are made, from the metrics in git, so that no number in it is typed.
+README.md is written by hand; only these blocks are made, from the metrics in git, so that no number in it is typed. A block holds a table
+a data set of each experiment with forecasts that was run in the profile; the caption of those after the first names its experiment.
 """
 
 import re
@@ -8,29 +9,39 @@ from pathlib import Path
 
 from stages.errors import DataError
 from stages.files import atomic_file, read_json
-from stages.reporting.published import companions, shown
-from stages.reporting.tabulate import against, floor_of, number, ordered
+from stages.reporting import tables
+from stages.reporting.published import companions
 
 BLOCK = re.compile(r"<!-- results:(\w+) -->\n.*?<!-- /results -->", re.S)
-EXPERIMENT = "wind_nowcast"
+EXPERIMENTS = ("wind_nowcast", "wind_baselines")
+TITLES = {"vs hour_average": "against the hour average", "printed RMSE [kn]": "printed in the thesis [kn]"}
+
+
+def short(experiment: str, profile: str) -> list[str]:
+    """The lines of one experiment's tables: RMSE per component in knots, beside its companions."""
+    arms = read_json(Path("reports") / experiment / profile / "metrics.json")["arms"]
+    printed, lines = companions(experiment), []
+    for dataset in tables.datasets_of(arms):
+        names, floor = tables.ordered(arms, dataset), tables.floor_of(arms, dataset)
+        n = arms[names[0]]["metrics"][tables.RMSE]["n"]
+        which = "" if experiment == EXPERIMENTS[0] else f", {experiment}"
+        lines += [f"*{profile}, {dataset}{which}*: {n:,} held-out points" + (f", sensor noise {floor:.2f} kn" if floor else ""), ""]
+        rows = []
+        for name in names:
+            beside = tables.compared(arms, dataset, name, printed)
+            value = tables.number(arms[name]["metrics"][tables.RMSE], interval=True)
+            rows.append((tables.label(name.split("/")[1]), value, *beside.values()))
+        titles = ("model", "RMSE per component [kn]", *(TITLES.get(title, title) for title in beside))
+        lines += tables.Table("", titles, tuple(rows), frozenset({0, len(titles) - 1})).markdown()
+    return lines
 
 
 def block(profile: str) -> str:
-    """The short table of one profile: RMSE per component in knots, against the hour average, and the printed value."""
-    arms = read_json(Path("reports") / EXPERIMENT / profile / "metrics.json")["arms"]
-    printed = companions(EXPERIMENT)
-    lines = [f"<!-- results:{profile} -->"]
-    for dataset in sorted({name.split("/")[0] for name in arms}):
-        names, floor = ordered(arms, dataset), floor_of(arms, dataset)
-        base = arms.get(f"{dataset}/hour_average", {}).get("metrics", {}).get("rmse_component_kn", {}).get("mean")
-        n = arms[names[0]]["metrics"]["rmse_component_kn"]["n"]
-        lines += [f"*{profile}, {dataset}*: {n:,} held-out points" + (f", sensor noise {floor:.2f} kn" if floor else ""), "",
-                  "| model | RMSE per component [kn] | against the hour average | printed in the thesis [kn] |", "| --- | ---: | ---: | --- |"]
-        for name in names:
-            arm, summary = name.split("/")[1], arms[name]["metrics"]["rmse_component_kn"]
-            lines.append(f"| {arm} | {number(summary, interval=True)} | {against(summary['mean'], base)} | {shown(printed.get(arm, []))} |")
-        lines.append("")
-    return "\n".join([*lines, "<!-- /results -->"])
+    """All tables of one profile. DataError where its first experiment was not run."""
+    first, *others = EXPERIMENTS
+    found = [name for name in others if (Path("reports") / name / profile / "metrics.json").exists()]
+    lines = [line for experiment in (first, *found) for line in short(experiment, profile)]
+    return "\n".join([f"<!-- results:{profile} -->", *lines, "<!-- /results -->"])
 
 
 def readme(path: Path = Path("README.md")) -> None:

@@ -1,7 +1,7 @@
 """`python -m stages.training EXPERIMENT PROFILE DATASET MODEL [--arm A] [--size S] [--seed N]`: fit one cell.
 
 Reads data/PROFILE/prepared/DATASET; writes reports/EXPERIMENT/PROFILE/runs/DATASET/CELL/{weights.safetensors, history.json}
-and its record.
+and its record. What a sweep found for the model (reports/EXPERIMENT/PROFILE/sweeps/DATASET/MODEL/best.yaml) overrides its arm's arguments.
 """
 
 import argparse
@@ -12,22 +12,23 @@ import torch
 
 from stages import files, params, records, seeds
 from stages.batches import device
+from stages.contexts.given import Contexts
+from stages.contexts.nearby import KINDS
 from stages.errors import DataError, InputError, TradewindError
 from stages.models import store
-from stages.models.fields import build
-from stages.preparation.pairs import Pairs
+from stages.models.fields import axes, build
 from stages.training import cells
 from stages.training.checkpoint import Checkpoints
 from stages.training.fit import fit
 from stages.training.loop import Settings
 
-EXPERIMENTS = ("wind_nowcast",)
+EXPERIMENTS = ("wind_nowcast", "wind_baselines")
 
 
 def code_of(model: str) -> tuple[str, ...]:
     """The code that a cell of this model rests on: its own file, not those of its siblings (the code deps of its DVC stage)."""
-    return ("stages/batches.py", "stages/models/layers", "stages/models/store.py", f"stages/models/fields/{model}.py",
-            "stages/neighbours/linear.py", "stages/preparation/pairs.py", "stages/preparation/slices.py", "stages/seeds.py",
+    return ("stages/batches.py", "stages/contexts", "stages/models/layers", "stages/models/store.py", f"stages/models/fields/{model}.py",
+            "stages/neighbours", "stages/preparation/pairs.py", "stages/preparation/slices.py", "stages/seeds.py",
             "stages/training")
 
 
@@ -52,7 +53,8 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
         raise InputError("the profile has no such prepared data set", found=repr(options.dataset),
                          where=f"profiles.{profile.profile}.wind", expected=params.nearest(options.dataset, profile.wind).lstrip("; "))
     cell = cells.Cell(options.model, options.arm, options.size, options.seed)
-    arguments = cells.arguments(cell, parameters)
+    swept = Path("reports", options.experiment, options.profile, "sweeps", options.dataset, cell.model, "best.yaml")
+    arguments = cells.arguments(cell, parameters, swept)
     if not 0 <= cell.seed < 2**31:
         raise InputError("the seed is out of range", found=str(cell.seed), expected="0 to 2147483647")
     where, threads = device(), parameters.training.threads
@@ -60,31 +62,36 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
     prepared = Path("data", options.profile, "prepared", options.dataset)
     folder = Path("reports", options.experiment, options.profile, "runs", options.dataset, cell.name)
     with files.guard(folder.as_posix()), records.timed("training", f"{options.profile}/{options.dataset}/{cell.name}"):
-        train(cell, arguments, parameters, profile, prepared, folder, where)
+        train(cell, arguments, parameters, profile, prepared, folder, where, [swept] if cell.arm == cells.SWEPT else [])
 
 
 def train(cell: cells.Cell, arguments: dict, parameters: params.Params, profile: params.Profile, prepared: Path, folder: Path,
-          where: torch.device) -> None:
+          where: torch.device, swept: list[Path]) -> None:
     """Fit one cell and write its folder."""
-    pairs = Pairs.open(prepared)
     seeds.everything(cell.seed)
     model = build(cell.model, arguments)
+    cache = Path("data", profile.profile, "contexts", prepared.name)
+    sources = [prepared, *swept, *([cache] if model.context == "neighbours" and model.learns == "gradient" and cache.exists() else [])]
+    contexts = Contexts.open(prepared, parameters.contexts, cache if cache in sources else None)
+    pairs = contexts.pairs
     protocol, budget = parameters.training, profile.training
     settings = Settings(steps=budget.steps, validate_every=budget.validate_every, patience=budget.patience, precision=budget.precision,
                         learning_rate=getattr(model, "learning_rate", protocol.learning_rate), clip=protocol.clip, seed=cell.seed)
-    used = {"model": cell.model, "arm": cell.arm, "size": cell.size, "arguments": arguments,
+    used = {"model": cell.model, "arm": cell.arm, "size": cell.size, "arguments": cells.arguments(cell, parameters),
             "budget": budget.model_dump(mode="json"), "protocol": protocol.model_dump(mode="json")}
-    inputs = {path.as_posix(): records.describe(path) for path in records.files_in([prepared])}
+    if model.context in KINDS:
+        used["contexts"] = parameters.contexts.model_dump(mode="json")
+    inputs = {path.as_posix(): records.describe(path) for path in records.files_in(sources)}
     environment = records.environment(str(where), protocol.threads)
     checkpoints = Checkpoints.of("training", used, cell.seed, records.code_digest(code_of(cell.model)), inputs, environment)
-    history = fit(model, pairs, settings, checkpoints, where)
+    history = fit(model, contexts, settings, checkpoints, where)
     metadata = {"model": cell.model, "arm": cell.arm, "size": cell.size, "seed": cell.seed, "arguments": arguments,
-                "x_dim": 3, "i_dim": 2, "o_dim": 2, "dataset": prepared.name, "profile": profile.profile,
+                "x_dim": axes(cell.model), "i_dim": 2, "o_dim": 2, "dataset": prepared.name, "profile": profile.profile,
                 "prepared": {key: pairs.meta[key] for key in ("scaler", "slice_s", "lead_s", "area") if key in pairs.meta}}
     with files.atomic_folder(folder) as temporary:
         (temporary / "weights.safetensors").write_bytes(store.dump(model, metadata))
         files.write_json(temporary / "history.json", history)
-        record = records.make("train", f"{profile.profile}/{prepared.name}/{cell.name}", inputs=[prepared],
+        record = records.make("train", f"{profile.profile}/{prepared.name}/{cell.name}", inputs=sources,
                               outputs=records.outputs_of(temporary, folder), params=used, code=code_of(cell.model), seed=cell.seed,
                               device=str(where), threads=protocol.threads)
     files.fault("before_record")

@@ -5,12 +5,14 @@ Models that come in one form only (arm "plain", no sizes) are named by the model
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from stages.errors import InputError
-from stages.params import Params, nearest
+from stages.params import Params, nearest, read_yaml
 
 PLAIN, NONE = "plain", "none"
+SWEPT = "swept"  # the arm that takes what the model's sweep found
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,11 @@ def parse(name: str) -> Cell:
     return Cell(model) if arm is None else Cell(model, arm, size, int(seed))
 
 
-def arguments(cell: Cell, params: Params) -> dict[str, Any]:
-    """The arm's and the size's arguments of a cell, from params.yaml. InputError with the nearest name for an unknown one."""
+def arguments(cell: Cell, params: Params, swept: Path | None = None) -> dict[str, Any]:
+    """The arm's and the size's arguments of a cell, from params.yaml; of the arm `swept` also what its sweep found.
+
+    InputError with the nearest name for an unknown one, and where a sweep was asked for and its best.yaml is missing.
+    """
     def entry(what: str, name: str, known: dict) -> Any:
         if name not in known:
             raise InputError(f"unknown {what}", found=repr(name), expected=nearest(name, known).lstrip("; "),
@@ -47,4 +52,8 @@ def arguments(cell: Cell, params: Params) -> dict[str, Any]:
     model = entry("model", cell.model, params.models)
     arm = entry(f"arm of {cell.model}", cell.arm, model.arms)
     size = entry(f"size of {cell.model}", cell.size, model.sizes or {NONE: {}})
-    return {**arm, **size}
+    if cell.arm != SWEPT or swept is None:
+        return {**arm, **size}
+    if not swept.exists():
+        raise InputError("the model's arguments come from a sweep that has not run", where=str(swept), remedy="run `dvc repro`")
+    return {**arm, **size, **read_yaml(swept)["arguments"]}

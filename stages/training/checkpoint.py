@@ -6,7 +6,6 @@ changed run never finds another's. Nothing is unpickled; what does not match is 
 """
 
 import hashlib
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,7 @@ from torch import Tensor
 
 from stages.errors import IntegrityError
 from stages.files import WORK, atomic_file, atomic_folder, fault, read_json, sha256, write_json
-
-
-def key(*parts: Any) -> str:
-    """Hash of everything that decides a run's bits."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+from stages.records import key
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""From prepared pairs to tensors, their order, and the unit of the loss.
+"""From prepared slices to what a step reads, their order, and the unit of the loss.
 
-One step sees one pair of slices: a context set and a target set of any length. Positions and winds come standardised; `unit_kn` takes
-a difference of standardised winds back to knots. Shapes: C context, T target points.
+One step sees the targets of one slice, each with the context that the model asks for (stages/contexts/given.py). Positions and winds
+come standardised; `unit_kn` takes a difference of standardised winds back to knots.
 """
 
 from dataclasses import dataclass
@@ -9,38 +9,36 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from stages import seeds
-from stages.batches import Batch, single
+from stages.batches import Batch
 
 if TYPE_CHECKING:
-    from stages.preparation.pairs import Pairs
+    from stages.contexts.given import Contexts
 
 KNOT_M_S = 1852 / 3600
 
 
 @dataclass(frozen=True)
 class Data:
-    """Pairs of one data set as batches of one set each, for a model that reads `context`."""
+    """The slices of one data set as batches for one model."""
 
-    pairs: "Pairs"
-    context: str
+    contexts: "Contexts"
+    model: nn.Module
     device: torch.device
 
     def slices(self, split: str) -> list[int]:
         """Target slices of a split."""
-        return self.pairs.targets(split)
+        return self.contexts.pairs.targets(split)
 
     def batch(self, slice: int) -> Batch:
-        """Context (1 C X, 1 C I) and target (1 T X, 1 T O) of one target slice."""
-        pair = self.pairs.pair(slice, self.context)
-        arrays = (pair.context_x, pair.context_y, pair.target_x, pair.target_y)
-        return single(*(torch.tensor(array, device=self.device) for array in arrays))
+        """Context and targets of one slice."""
+        return self.contexts.given(slice, self.model).batch.to(self.device)
 
     def unit_kn(self) -> Tensor:
         """Knots per unit of standardised wind, for east and north: (2,)."""
-        return torch.tensor(self.pairs.meta["scaler"]["y_std"], dtype=torch.float32, device=self.device) / KNOT_M_S
+        return torch.tensor(self.contexts.pairs.meta["scaler"]["y_std"], dtype=torch.float32, device=self.device) / KNOT_M_S
 
 
 def order(slices: list[int], seed: int, epoch: int) -> np.ndarray:

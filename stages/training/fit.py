@@ -5,19 +5,20 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from stages.contexts.nearby import FOOT_KM
 from stages.errors import DataError
 from stages.training.checkpoint import Checkpoints
 from stages.training.data import Data
 from stages.training.loop import Loop, Settings, validate
 
 if TYPE_CHECKING:
-    from stages.preparation.pairs import Pairs
+    from stages.contexts.given import Contexts
 
 
-def fit(model: nn.Module, pairs: "Pairs", settings: Settings, checkpoints: Checkpoints, where: torch.device) -> dict[str, Any]:
+def fit(model: nn.Module, contexts: "Contexts", settings: Settings, checkpoints: Checkpoints, where: torch.device) -> dict[str, Any]:
     """Fit the model in place; returns its history (strict JSON). DivergedError, DataError."""
-    data = Data(pairs, model.context, where)
-    model.to(where)
+    scale_to(model, contexts)
+    data = Data(contexts, model.to(where), where)
     if model.learns == "gradient":
         return Loop(model, data, settings, checkpoints).run()
     if not data.slices("val"):
@@ -25,6 +26,15 @@ def fit(model: nn.Module, pairs: "Pairs", settings: Settings, checkpoints: Check
     if model.learns == "neighbours":
         return choose_neighbours(model, data)
     return {"status": "completed", "steps": 0, "best_step": 0, "train": [], "val": [{"step": 0, **validate(model, data, data.unit_kn())}]}
+
+
+def scale_to(model: nn.Module, contexts: "Contexts") -> None:
+    """Tell a model whose constants are metres per second what a standardised wind is."""
+    if hasattr(model, "set_scaler"):
+        scaler = contexts.pairs.meta["scaler"]
+        model.set_scaler(torch.tensor(scaler["y_mean"]), torch.tensor(scaler["y_std"]))
+    if hasattr(model, "altitude_km"):  # and one whose air begins at the sea where its local height 0 lies
+        model.altitude_km.fill_(contexts.pairs.meta["scaler"]["x_mean"][2] * FOOT_KM)
 
 
 def choose_neighbours(model: nn.Module, data: Data) -> dict[str, Any]:

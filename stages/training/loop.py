@@ -1,9 +1,10 @@
 """The gradient loop: the thesis' protocol. One pair of slices a step, Adam, gradient norm clipped at 4.
 
 Loss: RMSE in knots over the targets and both components of one slice (errata C.5); for a Gaussian head the mean negative
-log-likelihood in standardised units. Every `validate_every` steps all validation slices are predicted: the mean of the
-per-slice losses selects the weights, as in the documents; the RMSE over all points stands beside it. A checkpoint follows each
-validation; between two of them nothing else is needed, because order and arithmetic repeat exactly.
+log-likelihood in standardised units; a model may bring its own (`loss`), which it learns by and is not selected by. Every
+`validate_every` steps all validation slices are predicted: the mean of the per-slice losses selects the weights, as in the documents;
+the RMSE over all points stands beside it. A checkpoint follows each validation; between two of them nothing else is needed, because
+order and arithmetic repeat exactly.
 """
 
 import math
@@ -76,7 +77,7 @@ def validate(model: nn.Module, data: Data, unit_kn: Tensor) -> dict[str, float]:
     for slice in data.slices("val"):
         batch = data.batch(slice)
         prediction = model(batch)
-        square, count = float(square_kn2(prediction.mean, batch, unit_kn)), batch.target_x.shape[1]
+        square, count = float(square_kn2(prediction.mean, batch, unit_kn)), int(batch.target_mask.sum())
         losses.append(float(loss_of(prediction, batch, unit_kn)))
         means.append(math.sqrt(square))
         squares, points = squares + square * count, points + count
@@ -131,9 +132,7 @@ class Loop:
 
     def _step(self, slice: int) -> float:
         batch = self.data.batch(slice)
-        with self.precision:
-            prediction = self.model(batch)
-        loss = loss_of(prediction, batch, self.unit_kn)
+        loss = self._loss(batch)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.parameters, self.settings.clip)
@@ -142,6 +141,13 @@ class Loop:
             self._diverged(f"loss {value:.6g}, gradient norm {float(norm):.6g}", f"step {self.progress.step + 1}, slice {slice}")
         self.optimizer.step()
         return value
+
+    def _loss(self, batch: Batch) -> Tensor:
+        if hasattr(self.model, "loss"):
+            return self.model.loss(batch)
+        with self.precision:
+            prediction = self.model(batch)
+        return loss_of(prediction, batch, self.unit_kn)
 
     def _validate(self, train_loss: float) -> None:
         progress = self.progress

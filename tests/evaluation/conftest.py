@@ -7,7 +7,7 @@ import torch
 
 from stages import files
 from stages.models import store
-from stages.models.fields import build
+from stages.models.fields import axes, build
 from stages.params import Prepare
 from stages.preparation import prepare as preparation
 
@@ -47,7 +47,7 @@ def write_cell(folder, name, seed=0, arm="plain", size="none", **arguments):
     folder.mkdir(parents=True)
     prepared = files.read_json(folder.parents[5] / "data/mini/prepared/toy/prepared.json")
     metadata = {"prepared": {key: prepared[key] for key in ("scaler", "slice_s", "lead_s", "area")}, "model": name, "arm": arm,
-                "size": size, "seed": seed, "arguments": arguments, "x_dim": 3, "i_dim": 2, "o_dim": 2}
+                "size": size, "seed": seed, "arguments": arguments, "x_dim": axes(name), "i_dim": 2, "o_dim": 2}
     (folder / "weights.safetensors").write_bytes(store.dump(model, metadata))
     return folder
 
@@ -64,6 +64,8 @@ def airspace(tmp_path_factory):
     for name in ("day_average", "hour_average", "kernel"):
         write_cell(runs / name, name)
     write_cell(runs / "knn", "knn", neighbours=[4])
+    write_cell(runs / "gka-swept-none-s0", "gka", 0, "swept", places=8, horizontal_km=80.0, vertical_km=2.0, time_min=30.0)
+    write_cell(runs / "kriging", "kriging", places=8)
     for seed in (0, 1):
         write_cell(runs / f"msa-shared-5k-s{seed}", "msa", seed, "shared", "5k", encoder="shared", head="mean", **MSA)
     write_cell(runs / "msa-gaussian-5k-s0", "msa", 0, "gaussian", "5k", encoder="shared", head="gaussian", **MSA)

@@ -12,6 +12,8 @@ from stages.evaluation import claims
 from stages.evaluation.metrics import KN
 
 ALL = {"day_average": 12.0, "hour_average": 10.0, "knn": 8.0, "kernel": 6.0}
+ONE, NEAREST, LEARNED = "gka_tnn-cached-none", "knn_tnn-swept-none", "gka_mlp_tnn-cached-none"
+CHAPTER_1 = {"day_average": 12.0, "hour_average": 10.0, "persistence": 9.0, f"{NEAREST}-s0": 8.0, f"{ONE}-s0": 6.0}
 
 
 def made(home, rmse, leads=None, distances=None, hulls=None, slices=40, jitter=0.02, seed=0):
@@ -40,7 +42,7 @@ def made(home, rmse, leads=None, distances=None, hulls=None, slices=40, jitter=0
 
 
 def entry(home, name):
-    found = [claim for claim in claims.check(home) if claim["id"] == name]
+    found = [claim for claim in claims.check(home, "wind_baselines" if name == "W-1" else "wind_nowcast") if claim["id"] == name]
     assert len(found) == 1
     assert set(found[0]) == {"id", "dataset", "text", "source", "verdict", "compared", "seeds", "slices", "interval", "why"}
     json.dumps(found[0], allow_nan=False)
@@ -51,32 +53,32 @@ def test_every_claim_once_for_each_data_set(tmp_path):
     made(tmp_path, ALL)
     (tmp_path / "evaluated/toy").rename(tmp_path / "evaluated/b")
     made(tmp_path, ALL)
-    expected = [(i, d) for i in ("W-1", "I-1", "I-5", "I-10", "I-12") for d in ("b", "toy")]
-    assert [(c["id"], c["dataset"]) for c in claims.check(tmp_path)] == expected
+    for experiment, names in (("wind_baselines", ["W-1"]), ("wind_nowcast", ["I-1", "I-5", "I-10", "I-12"])):
+        assert [(c["id"], c["dataset"]) for c in claims.check(tmp_path, experiment)] == [(i, d) for i in names for d in ("b", "toy")]
 
 
 def test_w1_waits_for_its_learned_scales_by_name(tmp_path):
-    got = entry(made(tmp_path, ALL), "W-1")
-    assert got["verdict"] == "undecided" and "no trained gka" in got["why"]
+    got = entry(made(tmp_path, CHAPTER_1), "W-1")
+    assert got["verdict"] == "undecided" and "no trained gka_mlp_tnn" in got["why"]
     reached = {name: part["verdict"] for name, part in got["compared"].items()}
-    assert reached.pop("gka < kernel") == "undecided" and set(reached.values()) == {"holds"} and len(reached) == 5
-    assert got["compared"]["kernel < knn"]["difference_kn"] == pytest.approx(2.0, rel=0.1)
+    assert reached.pop(f"gka_mlp_tnn < {ONE}") == "undecided" and set(reached.values()) == {"holds"} and len(reached) == 6
+    assert got["compared"][f"{ONE} < {NEAREST}"]["difference_kn"] == pytest.approx(2.0, rel=0.1)
 
 
 def test_w1_holds_with_all_models(tmp_path):
-    got = entry(made(tmp_path, ALL | {"gka-plain-5k-s0": 5.0, "gka-plain-5k-s1": 5.1}), "W-1")
+    got = entry(made(tmp_path, CHAPTER_1 | {f"{LEARNED}-s0": 5.0, f"{LEARNED}-s1": 5.1}), "W-1")
     assert got["verdict"] == "holds" and got["interval"][0] > 0 and got["seeds"] == 2
 
 
 def test_w1_fails_when_a_reached_part_fails(tmp_path):
-    got = entry(made(tmp_path, ALL | {"kernel": 9.0}), "W-1")
-    assert got["verdict"] == "fails" and got["why"].startswith("kernel < knn") and got["interval"][1] < 0
+    got = entry(made(tmp_path, CHAPTER_1 | {f"{ONE}-s0": 8.5}), "W-1")
+    assert got["verdict"] == "fails" and got["why"].startswith(f"{ONE} < {NEAREST}") and got["interval"][1] < 0
 
 
 def test_w1_is_undecided_between_equals(tmp_path):
-    got = entry(made(tmp_path, ALL | {"kernel": 8.0, "gka-plain-5k-s0": 5.0}, jitter=0.4), "W-1")
-    assert got["compared"]["kernel < knn"]["verdict"] == got["verdict"] == "undecided"
-    low, high = got["compared"]["kernel < knn"]["interval"]
+    got = entry(made(tmp_path, CHAPTER_1 | {f"{ONE}-s0": 8.0, f"{LEARNED}-s0": 5.0}, jitter=0.4), "W-1")
+    assert got["compared"][f"{ONE} < {NEAREST}"]["verdict"] == got["verdict"] == "undecided"
+    low, high = got["compared"][f"{ONE} < {NEAREST}"]["interval"]
     assert low <= 0 <= high
 
 
@@ -139,11 +141,11 @@ def test_i12_leaves_out_bins_with_few_points_and_bears_minutes_without_some(tmp_
 
 def test_pairing_decides_what_unpaired_minutes_could_not(tmp_path):
     """Minutes differ by far more than the models do: the difference is still seen, because both are drawn alike."""
-    home = made(tmp_path, ALL | {"knn": 8.0, "kernel": 7.6}, jitter=0.01)
-    part = entry(home, "W-1")["compared"]["kernel < knn"]
+    home = made(tmp_path, CHAPTER_1 | {f"{ONE}-s0": 7.6}, jitter=0.01)
+    part = entry(home, "W-1")["compared"][f"{ONE} < {NEAREST}"]
     assert part["verdict"] == "holds" and part["interval"][1] - part["interval"][0] < 0.3
     measured = claims.Measured(home / "evaluated/toy")
-    (_, draws), = claims.errors(measured, [claims.Side("knn")])[0]
+    (_, draws), = claims.errors(measured, [claims.Side(NEAREST)])[0]
     assert np.quantile(draws, 0.95) - np.quantile(draws, 0.05) > 1.0
 
 
@@ -164,17 +166,17 @@ def test_resampled_errors_agree_with_a_bootstrap_written_out(tmp_path):
 
 
 def test_one_minute_decides_nothing(tmp_path):
-    got = entry(made(tmp_path, ALL, slices=1), "W-1")
+    got = entry(made(tmp_path, CHAPTER_1, slices=1), "W-1")
     assert got["verdict"] == "undecided" and "1 test minute" in got["why"]
 
 
 def test_same_input_same_verdicts(tmp_path):
     home = made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0})
-    assert claims.check(home) == claims.check(home)
+    assert claims.check(home, "wind_nowcast") == claims.check(home, "wind_nowcast")
 
 
 def test_an_evaluation_without_slices_is_an_error(tmp_path):
     home = made(tmp_path, ALL)
     (home / "evaluated/toy/slices.parquet").unlink()
     with pytest.raises(DataError, match=r"no slices\.parquet"):
-        claims.check(home)
+        claims.check(home, "wind_nowcast")

@@ -17,11 +17,14 @@ import torch
 from stages import files
 from stages.batches import Prediction
 from stages.errors import DivergedError, InputError
+from stages.contexts.given import Contexts
 from stages.evaluation import breakdown, evaluate
 from stages.models import store
+from stages.params import Contexts as ContextSettings
 from stages.preparation.pairs import Pairs
 
-SETTINGS = evaluate.Settings(leads_min=(2.0, 5.0, 10.0, 12.0, 45.0, 600.0), resamples=100, seed=0)
+NEARBY = ContextSettings(method="linear", places=8, horizontal_km=100.0, vertical_km=2.0, time_min=60.0)
+SETTINGS = evaluate.Settings(leads_min=(2.0, 5.0, 10.0, 12.0, 45.0, 600.0), resamples=100, seed=0, contexts=NEARBY)
 PREPARED, RUNS = "data/mini/prepared/toy", "reports/wind_nowcast/mini/runs/toy"
 
 
@@ -42,7 +45,7 @@ def table(evaluated, cell):
 
 
 def test_every_cell_is_there(evaluated, written):
-    cells = {"day_average", "hour_average", "kernel", "knn", "msa-gaussian-5k-s0", "msa-shared-5k-s0", "msa-shared-5k-s1"}
+    cells = {"day_average", "hour_average", "kernel", "knn", "gka-swept-none-s0", "kriging", "msa-gaussian-5k-s0", "msa-shared-5k-s0", "msa-shared-5k-s1"}
     assert set(written["cells"]) == cells
     fields = {f"field-{cell}.parquet" for cell in cells - {"day_average", "hour_average"}}
     assert {p.name for p in evaluated.iterdir()} == {"metrics.json", "slices.parquet", *(f"predictions-{cell}.parquet" for cell in cells), *fields}
@@ -109,19 +112,19 @@ def test_the_table_follows_from_the_predictions(evaluated, written):
         assert entry["metrics"]["noise_floor_component_m_s"]["value"] == pytest.approx(1.5, rel=0.05)  # what the fixture adds
 
 
-def test_only_a_gaussian_head_has_a_spread(evaluated, written):
+def test_only_a_gaussian_answer_has_a_spread(evaluated, written):
     assert table(evaluated, "knn")["u_scale_m_s"].null_count() == len(table(evaluated, "knn"))
     assert (table(evaluated, "msa-gaussian-5k-s0")["v_scale_m_s"] > 0).all()
-    assert {cell for cell, entry in written["cells"].items() if "crps_kn" in entry["metrics"]} == {"msa-gaussian-5k-s0"}
+    assert {cell for cell, entry in written["cells"].items() if "crps_kn" in entry["metrics"]} == {"msa-gaussian-5k-s0", "kriging"}
 
 
 def test_averages_stay_in_the_hull(written):
     share = {cell: entry["metrics"]["hull_share"]["value"] for cell, entry in written["cells"].items()}
-    assert share["knn"] == share["kernel"] == share["hour_average"] == share["day_average"] == 0
+    assert share["gka-swept-none-s0"] == share["knn"] == share["kernel"] == share["hour_average"] == share["day_average"] == 0
     assert written["cells"]["knn"]["metrics"]["hull_share_measured"]["value"] > 0
 
 
-@pytest.mark.parametrize("group", ["by_altitude", "by_distance"])
+@pytest.mark.parametrize("group", ["by_altitude", "by_day", "by_distance"])
 def test_groups_share_out_all_points(evaluated, written, group):
     for entry in written["cells"].values():
         parts = [bin_["rmse_component_m_s"] for bin_ in entry[group].values()]
@@ -163,9 +166,9 @@ def test_a_lead_whose_context_is_older_than_the_weights_is_left_out_and_named(ai
     assert 12 < least < 45 and set(written["leads_not_causal"]) == {"045", "600"}
     assert all(f"up to {least} min before a test target" in why for why in written["leads_not_causal"].values())
     leads = (float(least), least + 1.0)
-    assert [60.0 * least] == list(set(evaluate.hold(airspace / PREPARED, leads).reached) - {600.0})
+    assert [60.0 * least] == list(set(evaluate.hold(airspace / PREPARED, leads, NEARBY).reached) - {600.0})
     monkeypatch.setattr(evaluate, "causal_lead_s", lambda meta: math.inf)
-    assert evaluate.hold(airspace / PREPARED, (600.0,)).reached[36000.0] == []  # before the data
+    assert evaluate.hold(airspace / PREPARED, (600.0,), NEARBY).reached[36000.0] == []  # before the data
 
 
 @pytest.mark.parametrize(("train", "val", "test", "expected"), [
@@ -196,10 +199,10 @@ def test_permuted_values_cost_a_model_what_it_knows_of_places(airspace, written)
     rows = pl.read_parquet(airspace / PREPARED / "rows.parquet")
     got = []
     for seed in range(30):
-        given = evaluate.forecast(model, pairs, slices, 600.0, permute=seed)
+        given = evaluate.forecast(model, Contexts(pairs, NEARBY), slices, 600.0, permute=seed)
         got.append(((given.mean - rows[given.row].select("u_m_s", "v_m_s").to_numpy()) ** 2).mean())
     assert np.mean(got) == pytest.approx(expected, rel=0.05) and np.std(got) > 0
-    again = evaluate.forecast(model, pairs, slices[1:], 600.0, permute=29)  # a slice's stream does not know the others
+    again = evaluate.forecast(model, Contexts(pairs, NEARBY), slices[1:], 600.0, permute=29)  # a slice's stream does not know the others
     assert np.array_equal(again.mean, given.mean[-len(again.mean):])
 
 
@@ -259,7 +262,7 @@ def test_a_forecast_that_is_not_finite_stops_with_its_place(airspace):
     pairs = Pairs.open(airspace / PREPARED)
     first = pairs.targets("test")[0]
     with pytest.raises(DivergedError, match=f"slice {first}, lead 600 s"):
-        evaluate.forecast(Broken(), pairs, [first], 600.0)
+        evaluate.forecast(Broken(), Contexts(pairs, NEARBY), [first], 600.0)
 
 
 def test_scale_and_units_of_a_known_model(airspace):
@@ -273,7 +276,7 @@ def test_scale_and_units_of_a_known_model(airspace):
 
     pairs = Pairs.open(airspace / PREPARED)
     mean, std = (np.array(pairs.meta["scaler"][name]) for name in ("y_mean", "y_std"))
-    given = evaluate.forecast(Known(), pairs, pairs.targets("test")[:2], 600.0)
+    given = evaluate.forecast(Known(), Contexts(pairs, NEARBY), pairs.targets("test")[:2], 600.0)
     assert given.mean == pytest.approx(np.tile(mean + std, (len(given.row), 1)))
     assert given.scale == pytest.approx(np.tile(2 * std, (len(given.row), 1)))
 

@@ -16,6 +16,7 @@ from stages.batches import single
 from stages.errors import DataError, InputError
 from stages.evaluation import capture, evaluate, nowcast
 from stages.evaluation.metrics import KN
+from stages.contexts.given import Contexts
 from stages.preparation.pairs import Pairs
 
 START = 1_768_456_800.0  # of the fixture
@@ -49,11 +50,11 @@ def minute(airspace, wanted=2):
     return pairs, pair, inside, [",".join(repr(rows[name][i]) for name in (*nowcast.PLACE, "t_s")) for i in inside]
 
 
-@pytest.mark.parametrize("cell", ["knn", "kernel", "hour_average", "day_average"])
+@pytest.mark.parametrize("cell", ["knn", "kernel", "hour_average", "day_average", "gka-swept-none-s0", "kriging"])
 def test_it_is_the_evaluated_forecast(airspace, settings, runs, cell):
     """Asked at a test minute's own targets it gives what evaluation gives for them."""
     pairs, _, inside, asked = minute(airspace)
-    given = evaluate.forecast(evaluate.load(runs / cell), pairs, [pairs.targets("test")[2]], 600.0)
+    given = evaluate.forecast(evaluate.load(runs / cell), Contexts(pairs, settings.contexts), [pairs.targets("test")[2]], 600.0)
     got = ask(airspace, settings, *asked, model=runs / cell)
     assert np.array([[w.u_m_s, w.v_m_s] for w in got]) == pytest.approx(given.mean[inside], abs=2e-4)
 

@@ -21,7 +21,7 @@ DATA, REPORTS = "data/mini", "reports/wind_nowcast/mini"
 TABLE, EVALUATED = f"{REPORTS}/metrics.json", f"{REPORTS}/evaluated/simulated/metrics.json"
 RUN = f"{REPORTS}/runs/simulated/msa-shared-5k-s0"
 EXPERIMENTS = {"wind_nowcast": ("knn", "msa-shared-5k-s0", "msa-shared-5k-s1"), "sensor_noise": ("knn",)}
-GROUND = ("__init__", "errors", "files", "params", "records", "seeds", "reporting/__init__", "reporting/tabulate", "reporting/published")
+GROUND = ("__init__", "errors", "files", "params/__init__", "params/sections", "records", "seeds", "reporting/__init__", "reporting/tabulate", "reporting/published")
 
 STAGES = '''
 import json, pathlib, re, sys
@@ -112,6 +112,9 @@ profiles:
     profile: mini
     datasets: [simulated]
     wind: [simulated]
+    nowcast: [simulated]
+    baselines: [simulated]
+    optimum: []
     sizes: [5k]
     seeds: [0, 1]
     arm_seeds: [0]
@@ -124,7 +127,8 @@ profiles:
     training: {steps: 1500, validate_every: 250, patience: 4}
     evaluation: {leads_min: [5, 30], bootstrap: 1000}
   other: &other
-    {profile: other, datasets: [], wind: [], sizes: [], seeds: [], arm_seeds: [], prepare: {}, training: {steps: 1, validate_every: 1, patience: 1},
+    {profile: other, datasets: [], wind: [], nowcast: [], baselines: [], optimum: [], sizes: [], seeds: [], arm_seeds: [], prepare: {},
+     training: {steps: 1, validate_every: 1, patience: 1},
      evaluation: {leads_min: [5], bootstrap: 100}}
 run: *mini
 decode:
@@ -145,6 +149,8 @@ datasets:
                altitude_m: [4000.0, 12000.0], dropout: 0.08, bit_error: 0.004, airspeed_noise_kt: 1.0, heading_noise_deg: 0.3}
 models:
   knn: {arms: {plain: {}}}
+contexts: {method: linear, places: 8, horizontal_km: 60.0, vertical_km: 0.6, time_min: 60.0}
+sweeps: {}
 training: {seed: 0, learning_rate: 3.0e-4, clip: 4.0, threads: 1}
 '''
 

@@ -26,7 +26,7 @@ CELLS = {
 }
 # By hand: mean (7.0 + 7.5 + 8.3) / 3; std sqrt((0.6² + 0.1² + 0.7²) / 2); low (6.0 + 6.6 + 7.5) / 3; high (8.0 + 8.4 + 9.1) / 3.
 SHARED = {"mean": 7.6, "std": 0.655743852430200, "low": 6.7, "high": 8.5}
-LEADS, BANDS = ("005", "030", "120"), ("FL200-250", "FL300-350")
+LEADS, BANDS, DAYS = ("005", "030", "120"), ("FL200-250", "FL300-350"), ("2026-01-15", "2026-01-16")
 
 
 def number(value: float, low: float | None = None, high: float | None = None, unit: str = "kn", n: int = POINTS) -> dict:
@@ -45,12 +45,12 @@ def cell(value: float, low: float, high: float, gaussian: bool = False, floor: f
         metrics |= {"noise_floor_component_kn": number(floor), "rmse_truth_component_kn": number(value - 1)}
     shift = lambda by: {"rmse_component_kn": number(value + by, low + by, high + by)}  # noqa: E731
     return {"metrics": metrics, "undefined": {}, "slices": 6, "by_lead": {lead: shift(i) for i, lead in enumerate(LEADS)},
-            "by_altitude": {band: shift(-i) for i, band in enumerate(BANDS)}, "by_distance": {"000-005 km": shift(0)}}
+            "by_altitude": {band: shift(-i) for i, band in enumerate(BANDS)}, "by_distance": {"000-005 km": shift(0)}, "by_day": {day: shift(2 * i) for i, day in enumerate(DAYS)}}
 
 
-def evaluated(dataset: str, cells: dict[str, tuple], seed: int = 0) -> None:
+def evaluated(dataset: str, cells: dict[str, tuple], seed: int = 0, project: Path = HOME) -> None:
     """metrics.json, slices.parquet, predictions and a field of every cell."""
-    home, rng = HOME / "evaluated" / dataset, np.random.default_rng(seed)
+    home, rng = project / "evaluated" / dataset, np.random.default_rng(seed)
     entries = {name: cell(*value, "gaussian" in name, FLOOR.get(dataset)) for name, value in cells.items()}
     files.write_json(home / "metrics.json", {"cells": entries})
     errors = [(name, by, label, s, 40, 80 * (value[0] * 0.5144) ** 2 * (1 + 0.1 * (s - 100))) for name, value in cells.items()
@@ -121,28 +121,29 @@ def record(stage: str, dataset: str | None = None, cell: str | None = None, expe
                      {"stage": stage, "outputs": outputs, "code": {"digest": digest(stage, "code"), "files": {}}})
 
 
-def all_records(dataset: str, cells) -> None:
+def all_records(dataset: str, cells, experiment: str = EXPERIMENT) -> None:
     """A record of every stage from acquire to tabulate."""
     for stage in ("acquire", "decode", "validate", "prepare"):
         record(stage, dataset)
     for name in cells:
-        record("train", dataset, name, EXPERIMENT)
-    record("evaluate", dataset, experiment=EXPERIMENT)
-    record("tabulate", experiment=EXPERIMENT)
+        record("train", dataset, name, experiment)
+    record("evaluate", dataset, experiment=experiment)
+    record("tabulate", experiment=experiment)
 
 
-def build(root: Path, cells: dict[str, dict] = CELLS) -> None:
-    """The whole project into `root`, which must be the working folder."""
-    (root / "stages").symlink_to(ROOT / "stages")
+def build(root: Path, cells: dict[str, dict] = CELLS, experiment: str = EXPERIMENT) -> None:
+    """One experiment's project into `root`, which must be the working folder."""
+    if not (root / "stages").exists():
+        (root / "stages").symlink_to(ROOT / "stages")
     printed()
     for seed, (dataset, values) in enumerate(cells.items()):
-        evaluated(dataset, values, seed)
+        evaluated(dataset, values, seed, Path("reports") / experiment / PROFILE)
         prepared = Path("data") / PROFILE / "prepared" / dataset
-        prepared.mkdir(parents=True)
+        prepared.mkdir(parents=True, exist_ok=True)
         sky(400, seed).write_parquet(prepared / "rows.parquet")
         files.write_json(prepared / "prepared.json", {"t0_s": DAY, "slice_s": 60, "lead_s": 1800, "dataset": dataset})
         gate(dataset)
-        all_records(dataset, values)
+        all_records(dataset, values, experiment)
 
 
 def plain_figures(home: Path, prepared: Path, arms: dict, cells: dict) -> None:

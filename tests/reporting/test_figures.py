@@ -1,10 +1,12 @@
 """Figures are there, are pictures, and are the same bytes from the same numbers; what they draw is what the cells say."""
 
+import io
 import struct
 from pathlib import Path
 
 import pytest
 import results_project
+from PIL import Image
 from results_project import CELLS, HOME, LEADS, PROFILE, cell, number
 
 from stages.reporting import figures, tabulate
@@ -43,6 +45,16 @@ def test_figures_are_png_of_a_size_to_read_and_not_blank(drawn):
         width, height = struct.unpack(">II", content[16:24])
         assert 500 <= width <= 3000 and 300 <= height <= 2000, name
         assert len(content) > 10_000, name
+
+
+def test_maps_have_smooth_shades_and_stay_small_and_the_others_a_palette(drawn):
+    """256 colours would show as bands in a colour bar."""
+    for name, content in drawn[0].items():
+        picture = Image.open(io.BytesIO(content))
+        assert picture.mode == ("RGB" if name.endswith(("nowcast.png", "errors.png")) else "P"), name
+        assert len(content) < 150_000, name
+    nowcast = Image.open(io.BytesIO(drawn[0]["simulated-nowcast.png"]))
+    assert len(nowcast.getcolors(1 << 24)) > 1000
 
 
 def test_figures_hold_no_clock_and_no_name_of_software(drawn):

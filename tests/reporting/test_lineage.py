@@ -97,4 +97,18 @@ def test_a_missing_record_is_an_error_that_names_it(stage, experiment):
 def test_a_data_set_without_trained_cells_still_has_its_chain():
     for path in records.location("tabulate", PROFILE, experiment=EXPERIMENT).parent.glob("simulated.*.train.json"):
         path.unlink()
-    assert [stage for stage, _, _ in steps(EXPERIMENT, PROFILE, "simulated")] == list(STAGES)
+    assert [stage for stage, _, _ in steps(EXPERIMENT, PROFILE, "simulated")] == [stage for stage in STAGES if stage != "train"]
+
+
+def test_a_set_that_is_made_where_it_is_searched_begins_there():
+    results_project.record("evaluate", "random_points", experiment=EXPERIMENT)
+    assert [stage for stage, _, _ in steps(EXPERIMENT, PROFILE, "random_points")] == ["evaluate", "tabulate"]
+
+
+def test_what_was_swept_shows_the_neighbours_it_read_and_the_sweeps():
+    for model in ("gka", "kalman"):
+        results_project.record("sweep", "simulated", model, EXPERIMENT)
+    results_project.record("contexts", "simulated")
+    found = steps(EXPERIMENT, PROFILE, "simulated")
+    assert [stage for stage, _, _ in found] == ["acquire", "decode", "validate", "prepare", "contexts", "sweep", "train", "evaluate", "tabulate"]
+    assert dict((stage, lines) for stage, _, lines in found)["sweep"][0] == "2 models"

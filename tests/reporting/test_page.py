@@ -10,8 +10,9 @@ import results_project
 from results_project import CELLS, EXPERIMENT, FLOOR, HOME, PROFILE
 
 from stages import files
-from stages.reporting import figures, page, tabulate
+from stages.reporting import figures, page, tables, tabulate
 
+WHERE = f"({EXPERIMENT}, {PROFILE})"
 VOID = {"meta", "img", "br", "hr", "link", "input", "source", "wbr", "col", "base", "area", "embed", "track", "param"}
 HOSTILE = "a<b>&\"c'"
 AGAINST, PRINTED = "vs hour_average", "printed RMSE [kn]"
@@ -93,7 +94,7 @@ def rows_of(seen: Page, table: str) -> list[dict[str, str]]:
 
 
 def results(seen: Page, dataset: str) -> list[dict[str, str]]:
-    return rows_of(seen, f"results on {dataset}")
+    return rows_of(seen, f"results on {dataset} {WHERE}")
 
 
 # --- one file, well-formed, for everyone
@@ -121,7 +122,7 @@ def test_nothing_is_asked_of_the_network_and_nothing_runs(seen):
 
 def test_every_link_lands(seen):
     links = [value.removeprefix("#") for tag, name, value in seen.attributes if name == "href"]
-    assert set(links) <= set(seen.ids) and {PROFILE, "claims", "validation", "audit"} <= set(links)
+    assert set(links) <= set(seen.ids) and {f"{EXPERIMENT}-{PROFILE}", "claims", "validation", "audit"} <= set(links)
 
 
 def test_a_second_run_writes_the_same_bytes(seen):
@@ -159,7 +160,7 @@ def test_there_is_a_row_an_arm_and_each_has_all_three_companions(seen):
 def section(dataset: str) -> str:
     """What the page says under the heading of a data set."""
     text = Path("reports/index.html").read_text()
-    return text[text.index(f'id="{PROFILE}-{dataset}"'):].split("<h4>")[0]
+    return text[text.index(f'id="{EXPERIMENT}-{PROFILE}-{dataset}"'):].split("<h4>Lineage")[0]
 
 
 def test_companions_by_hand(seen):
@@ -177,8 +178,8 @@ def test_numbers_are_those_of_metrics_json(seen):
     for dataset in CELLS:
         for row in results(seen, dataset):
             arm = arms[f"{dataset}/{row['model']}"]
-            assert set(row) == {"model", "seeds", AGAINST, PRINTED, *(title for _, title in tabulate.COLUMNS)} and row["seeds"] == str(arm["seeds"])
-            for key, title in tabulate.COLUMNS:
+            assert set(row) == {"model", "seeds", AGAINST, PRINTED, *(title for _, title in tables.COLUMNS)} and row["seeds"] == str(arm["seeds"])
+            for key, title in tables.COLUMNS:
                 summary = arm["metrics"].get(key)
                 assert row[title].split(" ")[0] == ("–" if summary is None else f"{summary['mean']:.2f}"), (row["model"], key)
     assert next(row for row in results(seen, "simulated") if row["model"] == "msa-shared-20k")["RMSE per component [kn]"] == "7.60 ± 0.66 [6.70, 8.50]"
@@ -190,12 +191,12 @@ def test_the_points_told_are_all_held_out_points_and_not_those_that_one_metric_k
 
 def test_one_row_of_a_data_set_is_marked_best_and_it_is(seen):
     for dataset, best in (("simulated", "msa-gaussian-20k"), ("hour_winds", "msa-shared-20k")):
-        assert re.findall(r'<tr class="best"><td>([^<]+)<', section(dataset)) == [best]
+        assert re.findall(r'<tr class="best"><td class="left">([^<]+)<', section(dataset)) == [best]
 
 
 def test_without_the_hour_average_there_is_nothing_to_compare_with_and_the_page_says_so():
-    arms = {"d/knn": {"seeds": 1, "metrics": {"rmse_component_kn": {"mean": 3.0}}}}
-    assert [row["against"] for row in page.result_rows(arms, "d", {})] == ["–"]
+    found = tables.results({"d/knn": {"seeds": 1, "metrics": {"rmse_component_kn": {"mean": 3.0}}}}, "d", {})
+    assert [row[found.titles.index(AGAINST)] for row in found.rows] == ["–"]
 
 
 # --- claims, validation, lineage
@@ -204,7 +205,7 @@ def test_without_the_hour_average_there_is_nothing_to_compare_with_and_the_page_
 def test_every_claim_is_there_with_its_verdict_and_why(seen):
     claims = files.read_json(HOME / "claims.json")
     titles = {"id": "id", "data set": "dataset", "claim": "text", "source": "source", "verdict": "verdict", "why": "why"}
-    assert rows_of(seen, f"claims in {PROFILE}") == [{title: claim[key] for title, key in titles.items()} for claim in claims]
+    assert rows_of(seen, f"claims of {EXPERIMENT}, {PROFILE}") == [{title: claim[key] for title, key in titles.items()} for claim in claims]
 
 
 def test_every_expectation_is_there_and_warnings_are_open(seen):
@@ -228,7 +229,7 @@ def test_the_example_of_an_audit_names_a_number_that_the_mini_profile_makes(seen
 def test_the_readme_beside_the_page_has_every_arm_and_every_claim(seen):
     text = Path("reports/README.md").read_text()
     arms, claims = files.read_json(HOME / "metrics.json")["arms"], files.read_json(HOME / "claims.json")
-    assert len(re.findall(r"(?m)^\| (?:\w+_average|knn|kernel|msa-\S+) \|", text)) == len(arms)
+    assert len(re.findall(r"(?m)^\| (?:\w+_average|knn|kernel|msa-\S+) \| \d \|", text)) == len(arms)  # a table of results tells the seeds
     assert all(f"| {c['id']} {c['text']} ({c['source']}) | {c['dataset']} | **{c['verdict']}** | {c['why']} |" in text for c in claims)
     assert re.findall(r"(?m)^(#+) (.+)$", text) == [("#", "Results"), ("##", f"{EXPERIMENT}, profile {PROFILE}"), ("###", "hour_winds"), ("###", "simulated"),
                                                     ("###", "Claims of the documents")]
@@ -247,7 +248,7 @@ def test_names_and_sentences_are_text_never_markup(tmp_path, monkeypatch):
     assert seen.problems == [] and "script" not in seen.tags and "b" not in seen.tags
     assert all("x.example" not in (value or "") for _, _, value in seen.attributes)
     assert [row["model"] for row in results(seen, HOSTILE)] == ["hour_average", HOSTILE]
-    assert rows_of(seen, f"claims in {PROFILE}")[0]["claim"] == "<script>alert(1)</script>"
+    assert rows_of(seen, f"claims of {EXPERIMENT}, {PROFILE}")[0]["claim"] == "<script>alert(1)</script>"
     assert f"lineage of {HOSTILE}" in [value for _, name, value in seen.attributes if name == "aria-label"]
 
 

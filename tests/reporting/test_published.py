@@ -12,7 +12,7 @@ from stages.errors import DataError
 from stages.reporting import published
 from stages.reporting.published import Printed, shown
 
-EXPERIMENTS = sorted(file.parent.name for file in ROOT.glob("reports/*/companions.csv"))
+EXPERIMENTS = sorted(file.parent.name for file in ROOT.glob("reports/*/companions.csv") if file.parent.name != "neighbours")
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def listed(experiment: str) -> list[dict]:
 
 
 def test_there_is_an_experiment_to_check():
-    assert "wind_nowcast" in EXPERIMENTS
+    assert {"wind_nowcast", "wind_baselines"} <= set(EXPERIMENTS)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
@@ -50,13 +50,14 @@ def test_every_companion_row_finds_printed_numbers_of_its_table_and_each_arm_has
         assert found[row["arm"]] and {printed.table for printed in found[row["arm"]]} == {row["table"]}
 
 
-def test_every_companion_stands_beside_an_arm_that_can_be_run(real):
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_companion_stands_beside_an_arm_that_can_be_run(real, experiment):
     settings = params.load()
     possible = set()
     for name, model in settings.models.items():
         arms, sizes = (getattr(model, part, None) or {} for part in ("arms", "sizes"))
-        possible |= {f"{name}-{arm}-{size}" for arm in arms for size in sizes} or {name}
-    assert {row["arm"] for row in listed("wind_nowcast")} <= possible
+        possible |= {f"{name}-{arm}-{size}" for arm in arms for size in sizes or ("none",)} | (set() if sizes else {name})
+    assert {row["arm"] for row in listed(experiment)} <= possible
 
 
 @pytest.mark.parametrize("arm, values", [
@@ -65,6 +66,37 @@ def test_every_companion_stands_beside_an_arm_that_can_be_run(real):
     ("msa-traditional-5k", [8.40]), ("msa-traditional-20k", [8.47]), ("msa-traditional-100k", [8.98])])
 def test_the_values_are_those_on_the_documents_pages(real, arm, values):
     assert [printed.mean for printed in published.companions("wind_nowcast")[arm]] == values
+
+
+@pytest.mark.parametrize("arm, values, epoch", [
+    ("particle", [9.98, 10.07, 7.84], 25035), ("gka-swept-none", [9.07, 9.64, 7.66], 9558), ("knn_tnn-swept-none", [9.02, 9.86, 7.57], 16307),
+    ("gka_tnn-cached-none", [8.71, 9.19, 7.55], 253), ("gka_mlp_tnn-cached-none", [8.01, 8.51, 6.87], 261), ("day_average", [27.87, 20.19, 13.86], 3)])
+def test_table_1_2_stands_beside_chapter_1s_models_days_and_epochs(real, arm, values, epoch):
+    """4:13 and 4:21 are minutes and seconds; 6:57:15, 2:39:18 and 4:31:47 hours, minutes and seconds."""
+    assert [printed.mean for printed in published.companions("wind_baselines")[arm]] == values
+    assert published.epochs("wind_baselines")[arm] == epoch
+
+
+@pytest.mark.parametrize("of, expected", [
+    (("original", "linear"), {"comparisons": (811372, "thesis 1.3"), "query_ms": (9.03, "thesis 1.3")}),
+    (("original", "trajectory"), {"comparisons": (28579, "thesis 1.3"), "query_ms": (1.03, "thesis 1.3"), "build_s": (1.0, "thesis A.1")}),
+    (("original", "trajectory-gpu"), {"comparisons": (81611, "thesis 1.3"), "query_ms": (0.16, "thesis 1.3"), "build_s": (9.0, "thesis A.1")}),
+    (("original", "forest"), {"query_ms": (0.70, "thesis 1.4"), "build_s": (0.03, "thesis 1.4")}),
+    (("original", "kdtree-masked-leaf10"), {"query_ms": (97.76, "thesis A.1"), "build_s": (3.822, "thesis A.1")}),
+    (("smoothed_random_walk", "trajectory"), {"comparisons": (58408, "thesis 1.3"), "query_ms": (1.60, "thesis 1.3"), "build_s": (1.0, "thesis A.2")})])
+def test_printed_searches_are_those_on_the_pages_in_our_units(real, of, expected):
+    assert published.searches("neighbours")[of] == expected
+
+
+def test_a_search_companion_that_stands_twice_or_names_nothing_is_an_error(project):
+    Path("reports/neighbours").mkdir()
+    file, head = Path("reports/neighbours/companions.csv"), "set,arm,table,dataset,model,variant\n"
+    file.write_text(head + "original,linear,thesis 1.3,tnn_original,linear_search,device=cpu\n" * 2)
+    with pytest.raises(DataError, match="twice(.|\n)*original, linear, thesis 1.3"):
+        published.searches("neighbours")
+    file.write_text(head + "original,linear,thesis 9.9,tnn_original,linear_search,\n")
+    with pytest.raises(DataError, match="names no printed row(.|\n)*thesis 9.9"):
+        published.searches("neighbours")
 
 
 def test_spreads_and_notes_come_along(real):

@@ -51,6 +51,11 @@ def declared(tmp_path_factory):
     return found
 
 
+def address(stage: dict) -> str:
+    """File and name: two experiments may each have a stage `evaluate`."""
+    return f"{stage['file']}:{stage['name']}"
+
+
 def every(declared) -> list[dict]:
     return [stage for stages in declared.values() for stage in stages]
 
@@ -65,7 +70,7 @@ def test_no_dvc_yaml_holds_more_than_60_stages_and_mini_not_more_than_150_cells(
 def test_commands_replace_the_shell_and_hold_names_only(declared):
     """`exec` leaves no shell between DVC and the stage (its guard watches the parent); nothing in a command means anything to a shell."""
     for stage in every(declared):
-        assert re.fullmatch(r"exec python -m stages\.[a-z]+( (--)?[a-z0-9_]+)*", stage["cmd"]), stage["name"]
+        assert re.fullmatch(r"exec python -m stages(\.[a-z]+)+( (--)?[a-z0-9_]+)*", stage["cmd"]), stage["name"]
 
 
 def test_every_data_stage_keeps_its_record_in_git(declared):
@@ -87,10 +92,10 @@ def test_every_declared_code_file_exists_and_compiled_files_do_not_count(declare
 def test_a_plain_repro_reaches_every_stage_of_every_profile(declared):
     """`dvc repro` without a target covers the top file's stages and what they wait for: no experiment may be left out."""
     for stages in declared.values():
-        maker = {out: stage["name"] for stage in stages for out in stage["outs"]}
-        waits = {s["name"]: {name for dep in s["deps"] for out, name in maker.items() if f"{out}/".startswith(f"{dep}/") or f"{dep}/".startswith(f"{out}/")}
+        maker = {out: address(stage) for stage in stages for out in stage["outs"]}
+        waits = {address(s): {name for dep in s["deps"] for out, name in maker.items() if f"{out}/".startswith(f"{dep}/") or f"{dep}/".startswith(f"{out}/")}
                  for s in stages}
-        reached = {stage["name"] for stage in stages if stage["file"] == "dvc.yaml"}
+        reached = {address(stage) for stage in stages if stage["file"] == "dvc.yaml"}
         while more := set().union(*(waits[name] for name in reached)) - reached:
             reached |= more
         assert reached == set(waits)

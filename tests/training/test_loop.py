@@ -31,13 +31,13 @@ def fitted(tmp_path, name, arm=None, size=None, pairs=None, **changes):
     seeds.everything(changes.get("seed", 0))
     model = build(name, arm, size)
     changes = {"learning_rate": getattr(model, "learning_rate", 3e-3)} | changes
-    history = fit(model, pairs or toy_sky.sky(), settings(**changes), Checkpoints(tmp_path / "work"), CPU)
+    history = fit(model, toy_sky.contexts(pairs or toy_sky.sky()), settings(**changes), Checkpoints(tmp_path / "work"), CPU)
     return model, history
 
 
 def test_the_loss_is_the_rmse_in_knots_over_points_and_components():
     pairs = toy_sky.sky()
-    data = Data(pairs, "slice", CPU)
+    data = toy_sky.data(pairs)
     batch = collate([data.batch(6), single(torch.zeros(1, 3), torch.zeros(1, 2), torch.zeros(30, 3), torch.zeros(30, 2))])
     batch.target_mask[1] = False  # only the first set is real
     guess = torch.randn(batch.target_y.shape, generator=seeds.torch_stream(0, "guess"))
@@ -51,7 +51,7 @@ def test_the_loss_is_the_rmse_in_knots_over_points_and_components():
 
 
 def test_a_perfect_prediction_has_a_finite_gradient():
-    batch = Data(toy_sky.sky(), "slice", CPU).batch(6)
+    batch = toy_sky.data(toy_sky.sky()).batch(6)
     mean = batch.target_y.clone().requires_grad_()
     loop.loss_of(Prediction(mean), batch, torch.ones(2)).backward()
     assert torch.isfinite(mean.grad).all()
@@ -59,7 +59,7 @@ def test_a_perfect_prediction_has_a_finite_gradient():
 
 def test_validation_tells_the_mean_of_slices_from_the_whole():
     pairs = toy_sky.sky()
-    data = Data(pairs, "slice", CPU)
+    data = toy_sky.data(pairs)
     model = build("knn")
     found = loop.validate(model, data, data.unit_kn())
     squares = []
@@ -89,7 +89,7 @@ def hour(tmp_path_factory):
 
 def test_the_kernel_learns_how_far_wind_carries(hour, tmp_path):
     pairs, average = hour
-    data = Data(pairs, "slice", CPU)
+    data = toy_sky.data(pairs)
     untrained = loop.validate(build("kernel"), data, data.unit_kn())["loss"]
     model, history = fitted(tmp_path, "kernel", pairs=pairs, steps=150, validate_every=50)
     assert history["val"][-1]["rmse_component_kn"] < 0.45 * average and history["best_loss"] < 0.65 * untrained
@@ -115,7 +115,7 @@ def test_msa_learns_the_field(hour, tmp_path):
 def test_a_gaussian_head_learns_its_own_error(hour, tmp_path):
     pairs, _ = hour
     model, history = fitted(tmp_path, "msa", {"head": "gaussian"}, TINY, pairs=pairs, steps=200, validate_every=50, learning_rate=1e-2)
-    data = Data(pairs, "slice", CPU)
+    data = toy_sky.data(pairs)
     z = torch.cat([((b.target_y - model(b).mean) / model(b).scale).flatten() for b in map(data.batch, pairs.targets("val"))]).detach()
     assert history["best_loss"] < 0.5 * (1 + math.log(2 * math.pi))  # better than the prior's N(0, 1)
     assert 0.8 < float(z.std()) < 1.25
@@ -126,7 +126,7 @@ def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path):
     losses = [entry["loss"] for entry in history["val"]]
     assert history["status"] == "stopped early" and history["steps"] == history["best_step"] + 15 < 4000
     assert history["best_loss"] == min(losses) == losses[-4]
-    data = Data(toy_sky.sky(), "slice", CPU)
+    data = toy_sky.data(toy_sky.sky())
     assert loop.validate(model, data, data.unit_kn())["loss"] == history["best_loss"]
 
 

@@ -57,7 +57,7 @@ def run(folder: Path, steps: int) -> None:
     """One training run that leaves `done`: its weights and its history, hashed."""
     torch.set_num_threads(1)
     trained = model()
-    history = fit(trained, toy_sky.sky(12, 6), settings(steps), Checkpoints(folder), CPU)
+    history = fit(trained, toy_sky.contexts(toy_sky.sky(12, 6)), settings(steps), Checkpoints(folder), CPU)
     bits = b"".join(value.numpy().tobytes() for value in trained.state_dict().values())
     (folder / "done").write_text(hashlib.sha256(bits + json.dumps(history, sort_keys=True).encode()).hexdigest())
 
@@ -116,8 +116,7 @@ def test_a_run_stopped_by_patience_and_resumed_after_its_end_does_not_go_on(tmp_
 
 
 def data():
-    from stages.training.data import Data
-    return Data(toy_sky.sky(12, 6), "slice", CPU)
+        return toy_sky.data(toy_sky.sky(12, 6))
 
 
 def begun(folder) -> Loop:

@@ -1,11 +1,18 @@
 """A toy prepared set: a still wind field that depends on place, seen at random places each minute, with sensor noise of 0.5 m/s."""
 
-import numpy as np
+from types import SimpleNamespace
 
+import numpy as np
+import torch
+
+from stages import params
+from stages.contexts.given import Contexts
 from stages.preparation.pairs import Pairs
+from stages.training.data import Data
 
 NOISE_M_S = 0.5
 LEAD = 3  # slices
+NEARBY = params.Contexts(method="linear", places=8, horizontal_km=100.0, vertical_km=2.0, time_min=60.0)
 
 
 def columns(slices: int, points: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -34,3 +41,13 @@ def sky(slices: int = 24, points: int = 12, seed: int = 0) -> Pairs:
     table = columns(slices, points, seed)
     told = meta(table, slices)
     return Pairs(told, table.pop("t_s"), table)
+
+
+def contexts(pairs: Pairs) -> Contexts:
+    """Its contexts."""
+    return Contexts(pairs, NEARBY)
+
+
+def data(pairs: Pairs, context: str = "slice") -> Data:
+    """The set as the loop reads it, for a model of that context."""
+    return Data(contexts(pairs), SimpleNamespace(context=context), torch.device("cpu"))

@@ -12,26 +12,45 @@ from torch import nn
 
 from stages.errors import InputError
 from stages.models.fields.day_average import DayAverage
+from stages.models.fields.gka import GKA
+from stages.models.fields.gka_mlp_tnn import GKAMLPTNN
+from stages.models.fields.gka_tnn import GKATNN
 from stages.models.fields.hour_average import HourAverage
+from stages.models.fields.kalman import Kalman
 from stages.models.fields.kernel import Kernel
 from stages.models.fields.knn import KNN
+from stages.models.fields.knn_tnn import KNNTNN
+from stages.models.fields.kriging import Kriging
 from stages.models.fields.msa import HEADS, MSA
+from stages.models.fields.optimum import Optimum
+from stages.models.fields.particle import Particle
 from stages.models.fields.persistence import Persistence
 from stages.models.fields.trend import Trend
 from stages.models.layers.encoders import ENCODERS
+from stages.models.layers.gaussian_process import KINDS
 
 FIELDS = {"day_average": DayAverage, "hour_average": HourAverage, "persistence": Persistence, "knn": KNN, "trend": Trend, "kernel": Kernel,
-          "msa": MSA}
-SAME = ("day_average", "hour_average", "persistence", "knn", "trend", "kernel")  # predict the values that they read, not others
-LIMITS = {"width": 4096, "heads": 4096, "layers": 256, "x_dim": 64, "i_dim": 64, "o_dim": 64}
-WORDS = {"encoder": tuple(ENCODERS), "head": HEADS}
+          "msa": MSA, "knn_tnn": KNNTNN, "gka": GKA, "gka_tnn": GKATNN, "gka_mlp_tnn": GKAMLPTNN, "kriging": Kriging, "optimum": Optimum,
+          "particle": Particle, "kalman": Kalman}
+SAME = tuple(name for name in FIELDS if name != "msa")  # predict the values that they read, not others
+LIMITS = {"width": 4096, "heads": 4096, "layers": 256, "places": 4096, "x_dim": 64, "i_dim": 64, "o_dim": 64}
+WORDS = {"encoder": tuple(ENCODERS), "head": HEADS, "requery": (0, 1), "kind": tuple(KINDS)}
+
+
+def axes(name: str) -> int:
+    """Axes of the places that a model reads: latitude, longitude, altitude; of local contexts east, north, up and time."""
+    return 4 if FIELDS[name].context in ("neighbours", "recent") else 3
 
 
 def build(name: str, arm: Mapping[str, Any] | None = None, size: Mapping[str, Any] | None = None,
-          x_dim: int = 3, i_dim: int = 2, o_dim: int = 2) -> nn.Module:
-    """A new model, weights drawn from torch's global generator. InputError names the argument that does not fit."""
+          x_dim: int | None = None, i_dim: int = 2, o_dim: int = 2) -> nn.Module:
+    """A new model, weights drawn from torch's global generator; x_dim None: as many as it reads of the wind.
+
+    InputError names the argument that does not fit.
+    """
     if name not in FIELDS:
         raise InputError("no such field model", found=repr(name), expected=", ".join(FIELDS))
+    x_dim = axes(name) if x_dim is None else x_dim
     arguments = {**(arm or {}), **(size or {})}
     known = set(inspect.signature(FIELDS[name].__init__).parameters) - {"self", "x_dim", "i_dim", "o_dim"}
     problems = [f"{key} is not an argument" for key in sorted(set(arguments) - known)]
@@ -40,10 +59,12 @@ def build(name: str, arm: Mapping[str, Any] | None = None, size: Mapping[str, An
         if key in LIMITS and not (type(value) is int and 1 <= value <= LIMITS[key]):
             problems.append(f"{key} must be a whole number from 1 to {LIMITS[key]}, not {value!r}")
         if key in WORDS and value not in WORDS[key]:
-            problems.append(f"{key} must be one of {', '.join(WORDS[key])}, not {value!r}")
+            problems.append(f"{key} must be one of {', '.join(map(str, WORDS[key]))}, not {value!r}")
+        if key.endswith(("_km", "_min", "_m_s")) and not (type(value) in (int, float) and 0 < value < float("inf")):
+            problems.append(f"{key} must be a number above 0, not {value!r}")
         if key == "neighbours" and not (value and all(type(k) is int and k >= 1 for k in value)):
             problems.append(f"neighbours must be whole numbers of at least 1, not {value!r}")
-    if not problems and arguments.get("width", 12) % arguments.get("heads", 2):
+    if "heads" in known and not problems and arguments.get("width", 12) % arguments.get("heads", 2):
         problems.append(f"width {arguments.get('width', 12)} is not a multiple of heads {arguments.get('heads', 2)}")
     if name in SAME and i_dim != o_dim:
         problems.append(f"a model of the {i_dim} values that it reads cannot predict {o_dim}")

@@ -22,6 +22,8 @@ PLACES = {
     "decode": ("data/{profile}/decoded/{dataset}",),
     "validate": ("data/{profile}/validated/{dataset}.json",),
     "prepare": ("data/{profile}/prepared/{dataset}",),
+    "contexts": ("data/{profile}/contexts/{dataset}",),
+    "sweep": ("reports/{experiment}/{profile}/sweeps/{dataset}/{cell}",),
     "train": ("reports/{experiment}/{profile}/runs/{dataset}/{cell}",),
     "evaluate": ("reports/{experiment}/{profile}/evaluated/{dataset}",),
     "tabulate": tuple(f"reports/{{experiment}}/{{profile}}/{name}" for name in ("metrics.json", "table.md", "claims.json", "figures")),
@@ -235,7 +237,7 @@ def walk(ledger: Ledger, metric: Metric, cells: tuple[str, ...]) -> Chain:
     chain.nodes = sorted(seen.values(), key=lambda node: (-order.index(node.stage), node.path))
     for node in chain.nodes:
         chain.files[node.path] = node
-        if node.stage in ("train", "evaluate", "tabulate"):  # what they made besides what was read on: history, predictions, table
+        if node.stage in ("sweep", "train", "evaluate", "tabulate"):  # what they made besides what was read on: history, predictions, table
             made = (path for path in node.record.get("outputs", {}) if node.owns(path) and chain.wanted(path, node.stage))
             chain.files |= dict.fromkeys(made, node)
     return chain

@@ -51,7 +51,7 @@ class Case:
     def kept(self, path: str) -> bool:
         """Whether a file is one of the small ones in git: a result, or a source."""
         owner = self.chain.files.get(path)
-        return path in owner.homes or owner.stage == "tabulate" if owner else bool(SOURCES.fullmatch(path))
+        return path in owner.homes or owner.stage in ("sweep", "tabulate") if owner else bool(SOURCES.fullmatch(path))
 
     def fails(self, path: str, text: str, broken: bool = False) -> Problem:
         """FAIL for a file, with the command that makes it."""

@@ -82,7 +82,8 @@ def recomputed(case: Case, runs: dict[str, Path], more_threads: int = 0) -> dict
 
     everything = params.load(case.root / "params.yaml")
     wanted, protocol = everything.profiles[case.metric.profile].evaluation, everything.training
-    settings = evaluate.Settings(wanted.leads_min, wanted.bootstrap, protocol.seed, protocol.threads + more_threads, device_of(case))
+    settings = evaluate.Settings(wanted.leads_min, wanted.bootstrap, protocol.seed, everything.contexts, protocol.threads + more_threads,
+                                 device_of(case))
     prepared = case.root / "data" / case.metric.profile / "prepared" / case.metric.dataset
     cells = {f"{case.metric.dataset}/{name}": evaluate.cell(run, prepared, settings) for name, run in runs.items()}
     return pick(cells.get(case.metric.key) or tabulate.over_seeds(cells)[case.metric.key], case.metric)
@@ -117,7 +118,8 @@ def training(case: Case, found: Finding) -> Iterator[Problem]:
 
 def furnish(project: Path, case: Case) -> None:
     """A temporary project: links to code, settings and prepared data; whatever training writes stays in it."""
-    for name in ("stages", "params.yaml", "constraints.txt", f"data/{case.metric.profile}/prepared"):
+    for name in ("stages", "params.yaml", "constraints.txt", *(f"data/{case.metric.profile}/{part}" for part in ("prepared", "contexts")),
+                 f"{case.metric.folder}/sweeps"):
         if (case.root / name).exists():
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             (project / name).symlink_to((case.root / name).resolve())

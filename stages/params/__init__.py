@@ -6,173 +6,19 @@ Below `cli.py` and the packages' `__main__.py` nobody reads this file: they are 
 
 import difflib
 from collections.abc import Mapping
-from datetime import datetime
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Literal
 
 import pydantic
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from stages.errors import ParamsError
-
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$", max_length=40)]
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
-Positive = Annotated[float, Field(gt=0, le=1e9)]
-Count = Annotated[int, Field(gt=0, le=10**9)]
-Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
-Interval = tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0)]]
-
-
-class Section(BaseModel):
-    """A frozen part of params.yaml; unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class Split(Section):
-    """Intervals of target time [start, end) in seconds from the data's first multiple of slice_s since 1970."""
-
-    train: tuple[Interval, ...]
-    val: tuple[Interval, ...]
-    test: tuple[Interval, ...]
-
-    @field_validator("train", "val", "test")
-    @classmethod
-    def ordered(cls, intervals):
-        for start, end in intervals:
-            if not start < end:
-                raise ValueError(f"interval [{start}, {end}] is empty")
-        return intervals
-
-
-class Prepare(Section):
-    """Slices and splits of one data set."""
-
-    slice_s: Positive
-    lead_s: Positive
-    embargo_s: Annotated[float, Field(ge=0, le=1e7)]
-    split: Split
-
-
-class Budget(Section):
-    """How long a cell may train; patience counts validations without improvement."""
-
-    steps: Count
-    validate_every: Count
-    patience: Count
-    precision: Literal["float32", "bfloat16"] = "float32"
-
-
-class Evaluation(Section):
-    """Leads of the horizon curve (minutes) and bootstrap resamples."""
-
-    leads_min: tuple[Positive, ...]
-    bootstrap: Annotated[int, Field(ge=100, le=100000)]
-
-
-class Profile(Section):
-    """What we can afford."""
-
-    profile: Name
-    datasets: tuple[Name, ...]
-    wind: tuple[Name, ...]
-    sizes: tuple[Name, ...]
-    seeds: tuple[Seed, ...]
-    arm_seeds: tuple[Seed, ...]
-    prepare: dict[Name, Prepare]
-    training: Budget
-    evaluation: Evaluation
-
-
-class Decode(Section):
-    """Limits of raw Mode-S to wind; units in the names."""
-
-    declination: bool
-    roll_max_deg: Positive
-    state_age_max_s: Positive
-    position_pair_max_s: Positive
-    tas_difference_max_kt: Positive
-    track_difference_max_deg: Positive
-    groundspeed_difference_max_kt: Positive
-    altitude_difference_max_ft: Positive
-    wind_max_m_s: Positive
-
-
-class Source(Section):
-    """One pinned file: where it is, what it must hash to, under which licence it comes."""
-
-    url: Annotated[str, Field(pattern=r"^https://[^\s@'\"`$;|&<>\\]+$")]
-    licence: str
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None
-    bytes: Count | None = None
-    bytes_max: Annotated[int, Field(gt=0, le=10**11)] | None = None
-
-    @model_validator(mode="after")
-    def pinned(self):
-        if not (self.sha256 or self.md5):
-            raise ValueError("a source needs a sha256 (or, where only that is published, an md5)")
-        if not (self.bytes or self.bytes_max):
-            raise ValueError("a source needs bytes or bytes_max")
-        return self
-
-
-class Simulate(Section):
-    """The simulated airspace; see stages/acquisition/simulated.py."""
-
-    seed: Seed
-    start: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
-    hours: Annotated[float, Field(gt=0, le=1000)]
-    aircraft: Count
-    update_s: Positive
-    south_west: tuple[Annotated[float, Field(ge=-80, le=80)], Annotated[float, Field(ge=-180, le=180)]]
-    extent_km: tuple[Positive, Positive]
-    altitude_m: tuple[Positive, Positive]
-    dropout: Annotated[float, Field(ge=0, lt=1)]
-    bit_error: Annotated[float, Field(ge=0, lt=1)]
-    airspeed_noise_kt: Annotated[float, Field(ge=0)]
-    heading_noise_deg: Annotated[float, Field(ge=0)]
-
-
-class Dataset(Section):
-    """A data set: at which level it enters (frames, states or winds) and where its bytes come from."""
-
-    entry: Literal["frames", "states", "winds"]
-    kind: Literal["simulate", "files", "archive"]
-    files: dict[FileName, Source] = {}
-    simulate: Simulate | None = None
-
-    @model_validator(mode="after")
-    def has_a_source(self):
-        if self.kind == "simulate" and self.simulate is None:
-            raise ValueError("kind simulate needs the section `simulate`")
-        if self.simulate is not None:
-            try:
-                datetime.fromisoformat(self.simulate.start)
-            except ValueError as error:
-                raise ValueError(f"simulate.start: there is no such moment as {self.simulate.start} ({error})") from None
-        if self.kind != "simulate" and not self.files:
-            raise ValueError(f"kind {self.kind} needs at least one entry in `files`")
-        return self
-
-
-class Model(Section):
-    """A model's arms (what is compared) and sizes (how large); each is a set of keyword arguments of its class."""
-
-    arms: dict[Name, dict[str, int | float | str | tuple[int, ...]]]
-    sizes: dict[Name, dict[str, int]] = {}
-
-
-class Training(Section):
-    """The thesis' protocol."""
-
-    seed: Seed
-    learning_rate: Positive
-    clip: Positive
-    threads: Count
+from stages.params.sections import (  # noqa: F401  (the sections are read by whoever is handed one)
+    Budget, Contexts, Dataset, Decode, Evaluation, Flown, Gaussian, Model, PointSets, Prepare, Profile, Range, Search, Section,
+    Simulate, Source, Split, Sweep, Training, Name,
+)
 
 
 class Params(Section):
@@ -183,6 +29,8 @@ class Params(Section):
     decode: Decode
     datasets: dict[Name, Dataset]
     models: dict[Name, Model]
+    contexts: Contexts
+    sweeps: dict[Name, Sweep]
     training: Training
 
     @model_validator(mode="after")
@@ -200,6 +48,9 @@ class Params(Section):
                     problems.append(f"profiles.{name}.wind: {dataset!r} is not among its datasets{nearest(dataset, profile.datasets)}")
                 if dataset not in profile.prepare:
                     problems.append(f"profiles.{name}.prepare: {dataset!r} is missing")
+            problems += [f"profiles.{name}.{part}: {dataset!r} is not in its `wind`{nearest(dataset, profile.wind)}"
+                         for part in ("nowcast", "baselines", "optimum") for dataset in getattr(profile, part) if dataset not in profile.wind]
+        problems += [f"sweeps.{model}: there is no such model{nearest(model, self.models)}" for model in self.sweeps if model not in self.models]
         problems += _msa_problems(self.models["msa"]) if "msa" in self.models else []
         if problems:
             raise ValueError("; ".join(problems))
@@ -209,12 +60,13 @@ class Params(Section):
 def _plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:
     """What a profile cannot run: a list that says something twice, wind without a seed, unknown sizes, splits that meet."""
     problems = []
-    for key in ("datasets", "wind", "sizes", "seeds", "arm_seeds"):
+    for key in ("datasets", "wind", "nowcast", "baselines", "optimum", "sizes", "seeds", "arm_seeds"):
         values = getattr(profile, key)
         problems += [f"{key}: {value!r} stands there {values.count(value)} times"
                      for value in sorted(set(values)) if values.count(value) > 1]
     if profile.wind and not profile.seeds:
         problems.append("seeds: empty, but `wind` names data sets to train on")
+    problems += _search_problems(profile)
     known = {size for model in models.values() for size in model.sizes}
     if known:  # where no model has sizes, sizes mean nothing
         problems += [f"sizes: {size!r} is a size of no model{nearest(size, known)}" for size in profile.sizes if size not in known]
@@ -224,6 +76,19 @@ def _plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:
         problems += [f"prepare.{dataset}.split: {a} {list(left)} and {b} {list(right)} overlap"
                      for (a, left), (b, right) in combinations(intervals, 2) if left[0] < right[1] and right[0] < left[1]]
     return problems
+
+
+def _search_problems(profile: Profile) -> list[str]:
+    """Lists of the search that say something twice, and prepared sets that the profile does not prepare."""
+    if profile.search is None:
+        return []
+    search, sets = profile.search, profile.search.sets
+    lists = {**{key: getattr(search, key) for key in ("neighbours", "segments", "fetch", "leaves")},
+             "sets.original": sets.original, "sets.synthetic": sets.synthetic}
+    problems = [f"search.{key}: {value!r} stands there {values.count(value)} times"
+                for key, values in lists.items() for value in sorted(set(values)) if values.count(value) > 1]
+    return problems + [f"search.sets.original: {name!r} is not among its wind{nearest(name, profile.wind)}"
+                       for name in sets.original if name not in profile.wind]
 
 
 MSA_WORDS = {"encoder": ("shared", "traditional"), "head": ("mean", "gaussian")}
@@ -285,7 +150,7 @@ def load(path: str | Path = "params.yaml") -> Params:
             hint = nearest(problem["loc"][-1], _siblings(problem["loc"])) if problem["type"] == "extra_forbidden" else ""
             lines.append(f"{key}: {problem['msg']}{shown}{hint}")
         raise ParamsError(f"{len(lines)} problem(s) in the parameters", where=str(path), found="\n    ".join(["", *lines]),
-                          remedy="mend the keys named above; stages/params.py is the schema") from None
+                          remedy="mend the keys named above; stages/params/sections.py is the schema") from None
 
 
 def _tuples(content):

@@ -1,0 +1,266 @@
+"""The parts of params.yaml: each one's keys, types and ranges. What parts say of each other is checked in `Params` (__init__.py)."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$", max_length=40)]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
+Positive = Annotated[float, Field(gt=0, le=1e9)]
+Count = Annotated[int, Field(gt=0, le=10**9)]
+Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Interval = tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0)]]
+
+
+class Section(BaseModel):
+    """A frozen part of params.yaml; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Split(Section):
+    """Intervals of target time [start, end) in seconds from the data's first multiple of slice_s since 1970."""
+
+    train: tuple[Interval, ...]
+    val: tuple[Interval, ...]
+    test: tuple[Interval, ...]
+
+    @field_validator("train", "val", "test")
+    @classmethod
+    def ordered(cls, intervals):
+        for start, end in intervals:
+            if not start < end:
+                raise ValueError(f"interval [{start}, {end}] is empty")
+        return intervals
+
+
+class Prepare(Section):
+    """Slices and splits of one data set."""
+
+    slice_s: Positive
+    lead_s: Positive
+    embargo_s: Annotated[float, Field(ge=0, le=1e7)]
+    split: Split
+
+
+class Budget(Section):
+    """How long a cell may train; patience counts validations without improvement."""
+
+    steps: Count
+    validate_every: Count
+    patience: Count
+    precision: Literal["float32", "bfloat16"] = "float32"
+
+
+class Evaluation(Section):
+    """Leads of the horizon curve (minutes) and bootstrap resamples."""
+
+    leads_min: tuple[Positive, ...]
+    bootstrap: Annotated[int, Field(ge=100, le=100000)]
+
+
+class PointSets(Section):
+    """Where neighbours are searched: prepared data sets by name, and synthetic sets (thesis section 1.4.2)."""
+
+    original: tuple[Name, ...]
+    synthetic: tuple[Literal["smoothed_random_walk", "random_points", "simultaneous_points"], ...]
+
+
+class Search(Section):
+    """The search for neighbours: points of a set at most, queries, k; points a segment (K), segments a fetch (F), points a leaf.
+
+    `window` is in the standardised time of the synthetic sets; a prepared set has its own lead.
+    """
+
+    points: Count
+    queries: Count
+    neighbours: Counts
+    window: Annotated[float, Field(ge=0, le=1e9)]
+    segments: Counts
+    fetch: Counts
+    leaves: Counts
+    seed: Seed
+    sets: PointSets
+
+
+class Profile(Section):
+    """What we can afford."""
+
+    profile: Name
+    datasets: tuple[Name, ...]
+    wind: tuple[Name, ...]
+    nowcast: tuple[Name, ...]
+    baselines: tuple[Name, ...]
+    optimum: tuple[Name, ...]
+    sizes: tuple[Name, ...]
+    seeds: tuple[Seed, ...]
+    arm_seeds: tuple[Seed, ...]
+    prepare: dict[Name, Prepare]
+    training: Budget
+    evaluation: Evaluation
+    search: Search | None = None
+
+
+class Decode(Section):
+    """Limits of raw Mode-S to wind; units in the names."""
+
+    declination: bool
+    roll_max_deg: Positive
+    state_age_max_s: Positive
+    position_pair_max_s: Positive
+    tas_difference_max_kt: Positive
+    track_difference_max_deg: Positive
+    groundspeed_difference_max_kt: Positive
+    altitude_difference_max_ft: Positive
+    wind_max_m_s: Positive
+
+
+class Source(Section):
+    """One pinned file: where it is, what it must hash to, under which licence it comes."""
+
+    url: Annotated[str, Field(pattern=r"^https://[^\s@'\"`$;|&<>\\]+$")]
+    licence: str
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None
+    bytes: Count | None = None
+    bytes_max: Annotated[int, Field(gt=0, le=10**11)] | None = None
+
+    @model_validator(mode="after")
+    def pinned(self):
+        if not (self.sha256 or self.md5):
+            raise ValueError("a source needs a sha256 (or, where only that is published, an md5)")
+        if not (self.bytes or self.bytes_max):
+            raise ValueError("a source needs bytes or bytes_max")
+        return self
+
+
+class Flown(Section):
+    """An airspace, who flies in it and how often each reports."""
+
+    seed: Seed
+    start: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    hours: Annotated[float, Field(gt=0, le=1000)]
+    aircraft: Count
+    update_s: Positive
+    south_west: tuple[Annotated[float, Field(ge=-80, le=80)], Annotated[float, Field(ge=-180, le=180)]]
+    extent_km: tuple[Positive, Positive]
+    altitude_m: tuple[Positive, Positive]
+
+
+class Simulate(Flown):
+    """The simulated airspace; see stages/acquisition/simulated.py."""
+
+    dropout: Annotated[float, Field(ge=0, lt=1)]
+    bit_error: Annotated[float, Field(ge=0, lt=1)]
+    airspeed_noise_kt: Annotated[float, Field(ge=0)]
+    heading_noise_deg: Annotated[float, Field(ge=0)]
+
+
+REPORTS_MAX = 4096  # the covariance that an exact draw factors has this many rows and columns: 128 MiB
+
+
+class Gaussian(Flown):
+    """A wind that is a Gaussian process, and the flights that measure it; see stages/acquisition/gaussian_wind.py."""
+
+    update_s: Annotated[float, Field(ge=1, le=1e6)]
+    mean_m_s: tuple[Annotated[float, Field(ge=-100, le=100)], Annotated[float, Field(ge=-100, le=100)]]
+    sd_m_s: Positive
+    horizontal_km: Positive
+    vertical_km: Positive
+    time_min: Positive
+    noise_m_s: Positive
+
+    @property
+    def reports(self) -> int:
+        """How many rows the set has."""
+        return self.aircraft * int(self.hours * 3600 / self.update_s)
+
+    @model_validator(mode="after")
+    def can_be_drawn(self):
+        if not 1 <= self.reports <= REPORTS_MAX:
+            raise ValueError(f"aircraft, hours and update_s make {self.reports} reports, not from 1 to {REPORTS_MAX} (an exact draw "
+                             "factors a matrix of reports x reports)")
+        return self
+
+
+class Dataset(Section):
+    """A data set: at which level it enters (frames, states or winds) and where its bytes come from."""
+
+    entry: Literal["frames", "states", "winds"]
+    kind: Literal["simulate", "gaussian", "files", "archive"]
+    files: dict[FileName, Source] = {}
+    simulate: Simulate | None = None
+    gaussian: Gaussian | None = None
+
+    @property
+    def plan(self) -> Simulate | Gaussian | None:
+        """What a set of ours is made from; None for one that is fetched."""
+        return {"simulate": self.simulate, "gaussian": self.gaussian}.get(self.kind)
+
+    @model_validator(mode="after")
+    def has_a_source(self):
+        if self.kind in ("simulate", "gaussian") and self.plan is None:
+            raise ValueError(f"kind {self.kind} needs the section `{self.kind}`")
+        if self.plan:
+            try:
+                datetime.fromisoformat(self.plan.start)
+            except ValueError as error:
+                raise ValueError(f"{self.kind}.start: there is no such moment as {self.plan.start} ({error})") from None
+        if self.kind == "gaussian" and self.entry != "winds":
+            raise ValueError(f"kind gaussian makes winds, which cannot enter as {self.entry}")
+        if not self.plan and not self.files:
+            raise ValueError(f"kind {self.kind} needs at least one entry in `files`")
+        return self
+
+
+class Model(Section):
+    """A model's arms (what is compared) and sizes (how large); each is a set of keyword arguments of its class."""
+
+    arms: dict[Name, dict[str, int | float | str | tuple[int, ...]]]
+    sizes: dict[Name, dict[str, int]] = {}
+
+
+class Contexts(Section):
+    """Neighbours of a target: the search (stages/neighbours/methods.py), how many are kept beforehand, and the metric they are chosen by."""
+
+    method: Name
+    places: Annotated[int, Field(ge=1, le=4096)]
+    horizontal_km: Positive
+    vertical_km: Positive
+    time_min: Positive
+
+
+class Range(Section):
+    """What a sweep may choose for one argument of a model: from `low` to `high`, whole numbers or not, on a logarithmic axis or not."""
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+    @model_validator(mode="after")
+    def open(self):
+        if not self.low < self.high:
+            raise ValueError(f"low {self.low:g} is not below high {self.high:g}")
+        if self.log and self.low <= 0:
+            raise ValueError(f"low {self.low:g} has no logarithm")
+        return self
+
+
+class Sweep(Section):
+    """A search for a model's arguments on every `val_every`-th validation slice, in `trials` draws."""
+
+    trials: Annotated[int, Field(ge=1, le=100_000)]
+    val_every: Count
+    space: dict[Name, Range]
+
+
+class Training(Section):
+    """The thesis' protocol."""
+
+    seed: Seed
+    learning_rate: Positive
+    clip: Positive
+    threads: Count

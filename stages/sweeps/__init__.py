@@ -1,0 +1,1 @@
+"""Sweeps: the search for a model's arguments on validation slices, with Optuna."""
