@@ -1,11 +1,11 @@
 """Exact causal k nearest points in torch alone, CPU or CUDA: boxes of a balanced median split (issue 3; thesis section 1.3, corrected).
 
-Points are cut by time into blocks, each block by medians of its widest axis into leaves; a leaf keeps its points side by side. A query first
-looks at the few leaves nearest to it, whose k-th distance is a radius; then, from the coarsest boxes down, at every leaf that may hold a
-point within the radius. Most boxes are never met: a query late in a long data set costs about what it costs in a short one.
-The bound of a box is the contract's own distance, computed on the gaps max(low - q, q - high, 0) of each axis in the points' dtype. Rounding
+Points are cut by time into blocks, each block by medians of its widest axis into leaves; a leaf keeps its points side by side. A query
+first looks at the few leaves nearest to it, whose k-th distance is a radius; then, from the coarsest boxes down, at each leaf that may hold
+a point within the radius. Most boxes are never met: a query late in a long data set costs about what it costs in a short one.
+The bound of a box is the contract's own distance of the gaps max(low - q, q - high, 0) of each axis, in the points' dtype. Rounding
 is monotone: a point in the box has no smaller gap, so no smaller rounded gap, square, product or sum. The bound never exceeds the computed
-distance of a point inside, and needs no slack. It does not know the scale before the query: one index serves every diagonal scale.
+distance of a point inside, and needs no slack. No box depends on a scale: one index serves every diagonal scale, another for each query.
 Shapes: N points, M queries, k neighbours, P pairs of a query and a box, F children of a box, L points a leaf. Units: the caller's.
 """
 
@@ -24,8 +24,8 @@ CHILDREN = 6  # a box has at most 2^6 children
 SEEDS = 12  # leaves a query looks at first, beside those for
 MORE = 3  # times the k points it asks for
 POOR = 8  # a radius that reaches so many times the leaves looked at first is worth a better one
-HELD = {"cpu": 1 << 22, "cuda": 1 << 25}  # bounds, or distances found, held at once
-SLICE = {"cpu": 1 << 18, "cuda": 1 << 25}  # distances computed at once: on a CPU they stay in the cache
+HELD = {"cpu": 1 << 22, "cuda": 1 << 24}  # bounds, or distances found, held at once
+SLICE = {"cpu": 1 << 18, "cuda": 1 << 24}  # distances computed at once: on a CPU they stay in the cache
 
 
 class _Level(NamedTuple):
@@ -49,9 +49,11 @@ class _Queries(NamedTuple):
 
 
 class Boxes(Index):
-    """`leaf`: points of the smallest boxes, at most; `units` (4,): differences that count alike when a box is cut, else a block's standard deviations.
+    """`leaf`: points of the smallest boxes, at most; `units` (4,): differences that count alike where boxes are cut.
 
+    Without units a block's own standard deviations are taken, so that it is cut the same way in a recording of any length.
     `comparisons` counts all points of the leaves that were read, those read first for a radius once more.
+    Memory beside the contract's own: 21 bytes a float32 point; a search of any size holds HELD numbers of a kind at a time.
     """
 
     def __init__(self, points: Tensor, trajectory: Tensor | None = None, leaf: int = 32, units: Tensor | None = None):
@@ -79,7 +81,7 @@ class Boxes(Index):
     def _split(self, points: Tensor, ranks: Tensor, units: Tensor | None, leaves: Tensor, leaf_ranks: Tensor) -> None:
         """Halve a block of points, each part along its widest axis, until the parts are leaves."""
         missing = leaf_ranks.numel() - len(ranks)  # filled with copies of a point that no query ever sees
-        real = points.index_select(0, self.order[ranks[0]:ranks[-1] + 1])
+        real = points.index_select(0, self.order.index_select(0, ranks))
         units = real.std(0, correction=0) if units is None else units.to(real)
         axes = torch.cat([real, real[-1:].expand(missing, -1)]).T.contiguous()[:, None]
         ranks = torch.cat([ranks, ranks.new_full((missing,), torch.iinfo(torch.int32).max)])[None]

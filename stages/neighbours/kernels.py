@@ -49,9 +49,13 @@ def grow(points, index, inverse, boxes, lowest, top, depth, leaves):
         least = _describe(points, index, start, stop, low, high)
         if (leaves - level) % 3 == 0:
             lowest[node] = least
-            boxes[node >> 3, 0, :, node & 7], boxes[node >> 3, 1, :, node & 7] = low, high
+            for axis in range(4):
+                boxes[node >> 3, 0, axis, node & 7], boxes[node >> 3, 1, axis, node & 7] = low[axis], high[axis]
         if level < depth:
-            widest = np.argmax((high - low) * inverse)
+            widest = 0
+            for axis in range(1, 4):
+                if (high[axis] - low[axis]) * inverse[axis] > (high[widest] - low[widest]) * inverse[widest]:
+                    widest = axis
             _halve(points, index, widest, start, stop, (2 * place + 1) * size >> (level + 1))
             nodes[height], nodes[height + 1] = 2 * node + 1, 2 * node
             height += 2
@@ -71,7 +75,8 @@ def _level(node):
 @no_type_check
 def _describe(points, index, start, stop, low, high):
     """Fill the box of points start to stop; returns their lowest index."""
-    low[:], high[:] = points[start], points[start]
+    for axis in range(4):
+        low[axis] = high[axis] = points[start, axis]
     least = index[start]
     for at in range(start, stop):
         least = min(least, index[at])
@@ -167,7 +172,8 @@ def search(points, index, boxes, lowest, rows, queries, scale, latest, last, key
             _select(best, chosen, spare, spared, held, k)
             held = k
         _sort(best, chosen, spare, spared, held)
-        keys[row, :held], nearest[row, :held] = best[:held], chosen[:held]
+        for place in range(held):
+            keys[row, place], nearest[row, place] = best[place], chosen[place]
 
 
 @compiled
@@ -254,7 +260,7 @@ def _sort(best, chosen, spare, spared, held):
         if not height:
             return
         height -= 1
-        low, high = waiting[height]
+        low, high = waiting[height, 0], waiting[height, 1]
 
 
 @compiled
@@ -274,7 +280,8 @@ def _part(best, chosen, spare, spared, low, high, aim):
         spare[place], spared[place] = this, which
         left, right = left + before, right - 1 + before
     spare[left], spared[left] = key, index
-    best[low:high], chosen[low:high] = spare[low:high], spared[low:high]
+    for at in range(low, high):
+        best[PLACE(at)], chosen[PLACE(at)] = spare[PLACE(at)], spared[PLACE(at)]
     return left
 
 

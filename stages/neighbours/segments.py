@@ -44,11 +44,10 @@ def cut(points: Float[Tensor, "N 4"], trajectory: Int[Tensor, "N"], order: Int[T
         length: int) -> tuple[Int[Tensor, "N"], Segments]:
     """The layout, as ranks in time, and its runs of at most `length` points; `order` is the contract's, rank in time -> index."""
     layout = torch.argsort(trajectory[order], stable=True)
-    owner, place = trajectory[order[layout]], torch.arange(len(layout), device=points.device)
-    opens = torch.ones_like(owner, dtype=torch.bool)
-    opens[1:] = owner[1:] != owner[:-1]
-    since = place - torch.where(opens, place, 0).cummax(0).values  # points since the trajectory's first
-    offset = (since % length == 0).nonzero()[:, 0]
+    count = trajectory[order[layout]].unique_consecutive(return_counts=True)[1]  # points of each trajectory, and its runs
+    runs = (count + length - 1) // length
+    nth = torch.arange(int(runs.sum()), device=runs.device) - (runs.cumsum(0) - runs).repeat_interleave(runs)
+    offset = (count.cumsum(0) - count).repeat_interleave(runs) + nth * length
     first_rank, sorting = layout[offset].sort()
     size = torch.diff(offset, append=offset.new_tensor([len(layout)]))
     slabs = size.split(max(1, SLAB // length))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from stages.errors import InputError
 from stages.neighbours import bounds, segments
-from stages.neighbours.contract import Index, Neighbours, empty, square_distance
+from stages.neighbours.contract import AXES, Index, Neighbours, empty, square_distance
 from stages.neighbours.linear import ordered, smallest
 
 HELD = {"cpu": 1 << 18, "cuda": 1 << 24}  # bounds, or distances, held at once: what a core's cache holds, what fills a GPU
@@ -37,12 +37,13 @@ class Trajectory(Index):
         if bound not in BOUNDS:
             raise InputError("no bound is called so", where="bound", found=repr(bound), expected=", ".join(BOUNDS))
         self.length, self.fetch, self.bound = segment, fetch, bound
-        points = points.detach()
-        rank, self.segments = segments.cut(points, self.trajectory, self.order, segment)
+        rank, self.segments = segments.cut(points.detach(), self.trajectory, self.order, segment)
         index = self.order[rank]
-        # Padded so that the last run's window is whole; a window is K neighbouring numbers, read in one piece.
-        self.columns, self.rank_of, self.index_of = (
-            torch.nn.functional.pad(part, (0, segment)) for part in (points[index].T.contiguous(), rank.int(), index.int()))
+        # K zeros more, so that the last run's window is whole; a window is K neighbouring numbers, read in one piece.
+        self.columns = points.new_zeros(AXES, len(points) + segment)
+        for axis, column in enumerate(self.columns):
+            column[:len(points)] = points.detach()[:, axis][index]
+        self.rank_of, self.index_of = (torch.nn.functional.pad(part.int(), (0, segment)) for part in (rank, index))
 
     @torch.no_grad()
     def _search(self, queries: Float[Tensor, "M 4"], k: int, scale: Float[Tensor, "M 4"], allowed: Int[Tensor, "M"]) -> Neighbours:

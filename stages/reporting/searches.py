@@ -49,7 +49,8 @@ def bound_table(bound: dict[str, Any]) -> Table:
     for name, found in bound["counted"].items():
         for arm, scale in (("iso", "1, 1, 1, 1"), ("aniso", "1, 1, 4, 9")):
             one = found["scales"][arm]
-            rows.append((name, scale, f"{100 * one['above']['printed'] / one['pairs']:.2f}", f"{one['wrong']} of {one['queries']}",
+            share = f"{100 * one['above']['printed'] / one['pairs']:.2f}" if one["pairs"] else "–"
+            rows.append((name, scale, share, f"{one['wrong']} of {one['queries']}",
                          str(one["above"]["segment"]), str(one["above"]["box"])))
     k = next(iter(bound["counted"].values()))["k"]
     titles = ("set", "scale", "printed bound too large [% of pairs]", f"queries that lose a neighbour by it, k = {k}",

@@ -59,15 +59,17 @@ def test_equal_to_brute_force_when_what_a_query_sees_is_counted(sizes, monkeypat
         ranked = np.argsort(case.points[:, 3], kind="stable")
         for row, count in enumerate(allowed):
             seen = np.sort(ranked[:count])
-            scale = case.scale if np.ndim(case.scale) < 2 else case.scale[row]
-            distance, index = brute_force(case._replace(points=case.points[seen], queries=case.queries[row:row + 1], window=None, scale=scale))
+            alone = case._replace(points=case.points[seen], queries=case.queries[row:row + 1], window=None,
+                                  scale=case.scale if np.ndim(case.scale) < 2 else case.scale[row])
+            distance, index = brute_force(alone)
             expected = np.where(index >= 0, seen[index], -1) if len(seen) else index
             assert (found.index[row].numpy() == expected[0]).all() and (found.square_distance[row].numpy() == distance[0]).all()
     run()
 
 
 @pytest.mark.parametrize("cloud", CLOUDS, ids=lambda cloud: cloud.__name__)
-@pytest.mark.parametrize(("count", "leaf", "sizes"), [(1, 1, {}), (97, 10, {}), (1000, 32, {}), (700, 5, {"BLOCK": 90, "ROOTS": 20, "CHILDREN": 3})])
+@pytest.mark.parametrize(("count", "leaf", "sizes"), [
+    (1, 1, {}), (97, 10, {}), (1000, 32, {}), (700, 5, {"BLOCK": 90, "ROOTS": 20, "CHILDREN": 3})], ids=["1", "97", "1000", "blocks"])
 def test_every_point_lies_once_in_its_boxes(cloud, count, leaf, sizes, monkeypatch):
     resize(monkeypatch, sizes)
     points = torch.tensor(cloud(seeds.stream(0, "boxes"), count).astype(np.float32))
@@ -100,8 +102,8 @@ def test_a_bound_never_exceeds_a_distance_and_is_reached(cloud, dtype):
             least = torch.zeros(40, 4, 1).to(points)
             least[:, 3, 0] = (queries[:, 3] - index.times[allowed - 1]).clamp(min=0)
             ready = boxes._Queries(queries[:, :, None], scale[:, :, None], least, allowed)
-            every = square_distance(queries[:, None], index.leaves.transpose(1, 2).flatten(0, 1), scale[:, None]).view(40, len(index.leaves), -1)
-            every = every.masked_fill(index.ranks >= allowed[:, None, None], torch.inf).amin(2)
+            every = square_distance(queries[:, None], index.leaves.transpose(1, 2).flatten(0, 1), scale[:, None])
+            every = every.view(40, *index.ranks.shape).masked_fill(index.ranks >= allowed[:, None, None], torch.inf).amin(2)
             level, each = index.levels[-1], every.view(40, *index.levels[-1].first.shape)
             for parent in range(len(level.first)):
                 bound = boxes._bounds(level, ready, torch.full((40,), parent))
@@ -111,7 +113,7 @@ def test_a_bound_never_exceeds_a_distance_and_is_reached(cloud, dtype):
 
 @pytest.mark.parametrize("kind", ["smooth", "random"])
 def test_a_query_late_in_a_longer_recording_costs_about_the_same(kind, monkeypatch):
-    """Ten times the points, as dense as before and ten times as long: at most 1.3 times the points and 2 times the boxes looked at."""
+    """Ten times the points, as dense as before and ten times as long: at most 1.1 times the points and 1.5 times the boxes looked at."""
     monkeypatch.setattr(boxes, "BLOCK", 1 << 14)  # as many blocks as 33 million points have in blocks of a million
     rng, looked = seeds.stream(0, "longer", kind), []
     bounds = boxes._bounds
@@ -125,10 +127,9 @@ def test_a_query_late_in_a_longer_recording_costs_about_the_same(kind, monkeypat
         looked.clear()
         found = Boxes(points).query(queries, 16, 0.05)
         assert found.mask.all()
-        print(kind, found.comparisons.double().mean(), sum(looked) / len(queries))
         costs.append((found.comparisons.double().mean(), sum(looked) / len(queries), found.square_distance))
     (few, boxes_few, near), (many, boxes_many, nearer) = costs
-    assert many <= 1.3 * few < 0.1 * len(stretch) and boxes_many <= 2 * boxes_few and (nearer <= near).all()
+    assert many <= 1.1 * few < 0.1 * len(stretch) and boxes_many <= 1.5 * boxes_few and (nearer <= near).all()
 
 
 def test_memory_is_bounded_where_every_point_ties(monkeypatch):
@@ -164,7 +165,8 @@ def test_queries_with_a_poor_radius_are_asked_again_alone(monkeypatch):
     queries[:, 3] = 9
     case = Case(points, np.zeros(6000, int), queries, 40, 0.0, np.array([1.0, 1, 1, 0]), 0)
     asked, fill, reached, reach = [], Boxes._fill, [], Boxes._reach
-    monkeypatch.setattr(Boxes, "_fill", lambda self, found, queries, rows, *a: asked.append(rows.tolist()) or fill(self, found, queries, rows, *a))
+    monkeypatch.setattr(Boxes, "_fill", lambda self, found, queries, rows, *a:
+                        asked.append(rows.tolist()) or fill(self, found, queries, rows, *a))
     monkeypatch.setattr(Boxes, "_reach", lambda self, *a: reached.append(reach(self, *a)) or reached[-1])
     assert not complaint(ask(Boxes(torch.tensor(points), leaf=16, units=torch.tensor([1, 1, 1, 1e9])), case), case)
     assert asked[0] == [0, 1, 2, 3, 4, 5] and asked[1:] and all(rows == [0] for rows in asked[1:])
