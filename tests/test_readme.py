@@ -15,10 +15,12 @@ from stages import cli
 from stages.errors import DataError, InputError
 from stages.evaluation import nowcast
 from stages.reporting import published
+from stages.reporting.tables import label
 from stages.reporting.readme import readme as fill
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"(?ms)^```(\w*)\n(.*?)^```")
+EXPERIMENTS = ("wind_nowcast", "wind_baselines")
 BLOCK = re.compile(r"(?s)<!-- results:([\w-]+) -->\n(.*?)<!-- /results -->")
 NUMBER = re.compile(r"(-?\d+\.\d\d)(?: ± (\d+\.\d\d))?(?: \[(-?\d+\.\d\d), (-?\d+\.\d\d)\])?")
 
@@ -121,8 +123,9 @@ def tables(block: str) -> list[tuple[str, list[str], list[list[str]]]]:
     return found
 
 
-def row_problems(titles: list[str], row: list[str], arm: dict, base: dict | None) -> list[str]:
-    """Where a row says another number than its arm's metrics: RMSE with spread and interval, and its share of the hour average's."""
+def row_problems(titles: list[str], row: list[str], arm: dict, base: dict | None, best: dict | None = None) -> list[str]:
+    """Where a row says another number than its arm's metrics: RMSE with spread and interval, its share of the hour average's, and of it
+    the optimum's share."""
     rmse, wrong = arm["metrics"]["rmse_component_kn"], []
     for title, cell in zip(titles[1:], row[1:], strict=True):
         if title == "RMSE per component [kn]":
@@ -134,6 +137,9 @@ def row_problems(titles: list[str], row: list[str], arm: dict, base: dict | None
         elif title == "against the hour average":
             expected = f"{100 * (rmse['mean'] / base['metrics']['rmse_component_kn']['mean'] - 1):+.0f} %" if base else "–"
             wrong += [] if cell == expected else [f"{row[0]}: {cell} against the hour average, metrics.json {expected}"]
+        elif title == "of the optimum [%]":
+            expected = f"{100 * best['metrics']['rmse_component_kn']['mean'] / rmse['mean']:.1f}" if best else "–"
+            wrong += [] if cell == expected else [f"{row[0]}: {cell} of the optimum, metrics.json {expected}"]
         elif not title.startswith("printed") and re.search(r"\d", cell):
             wrong.append(f"{row[0]}: nothing is known of the column {title!r}")
     return wrong
@@ -152,23 +158,28 @@ def numbers_not_measured(text: str, root: Path) -> list[str]:
     """What the tables between `<!-- results:PROFILE -->` and `<!-- /results -->` say and metrics.json does not, and arms left out."""
     wrong = [] if BLOCK.search(text) else ["there is no results block"]
     for profile, block in BLOCK.findall(text):
-        file = root / "reports/wind_nowcast" / profile / "metrics.json"
-        if not file.exists():
-            wrong.append(f"{profile}: there is no {file.relative_to(root)}")
-            continue
-        arms, seen = json.loads(file.read_text(encoding="utf-8"))["arms"], []
-        for caption, titles, rows in tables(block):
-            named = re.match(r"\*(\w+), ([^*]+)\*:", caption)
-            if not named or named[1] != profile:
+        known, seen = {}, {experiment: [] for experiment in EXPERIMENTS}
+        for experiment in EXPERIMENTS:
+            file = root / "reports" / experiment / profile / "metrics.json"
+            if file.exists():
+                arms = json.loads(file.read_text(encoding="utf-8"))["arms"]
+                known[experiment] = {label(name): arm for name, arm in arms.items()}
+            elif experiment == EXPERIMENTS[0]:
+                wrong.append(f"{profile}: there is no {file.relative_to(root)}")
+        for caption, titles, rows in tables(block) if EXPERIMENTS[0] in known else []:
+            named = re.match(r"\*(\w+), ([^,*]+)(?:, ([^*]+))?\*:", caption)
+            if not named or named[1] != profile or (named[3] or EXPERIMENTS[0]) not in known:
                 wrong.append(f"{profile}: a table without '*{profile}, DATASET*:' above it")
                 continue
-            dataset = named[2]
+            dataset, experiment = named[2], named[3] or EXPERIMENTS[0]
+            arms = known[experiment]
             wrong += caption_problems(caption, dataset, arms)
+            base, best = (arms.get(f"{dataset}/{name}") for name in ("hour_average", "optimum"))
             for row in rows:
                 name = f"{dataset}/{row[0]}"
-                seen.append(name)
-                wrong += row_problems(titles, row, arms[name], arms.get(f"{dataset}/hour_average")) if name in arms else [f"{name} was not measured"]
-        wrong += [f"{profile}: {name} is not told" for name in sorted(set(arms) - set(seen))]
+                seen[experiment].append(name)
+                wrong += row_problems(titles, row, arms[name], base, best) if name in arms else [f"{name} was not measured"]
+        wrong += [f"{profile}: {name} is not told" for experiment, arms in known.items() for name in sorted(set(arms) - set(seen[experiment]))]
     return wrong
 
 
@@ -199,8 +210,9 @@ def test_the_readme_shows_the_two_commands_and_every_verb_and_the_nowcast_first(
 
 def test_printed_values_in_the_readme_are_those_of_the_transcriptions(readme, monkeypatch):
     monkeypatch.chdir(ROOT)
-    printed = published.companions("wind_nowcast")
-    for _, titles, rows in [table for _, block in BLOCK.findall(readme) for table in tables(block)]:
+    for caption, titles, rows in [table for _, block in BLOCK.findall(readme) for table in tables(block)]:
+        experiment = "wind_baselines" if "wind_baselines" in caption else "wind_nowcast"
+        printed = {label(arm): values for arm, values in published.companions(experiment).items()}
         at = next(i for i, title in enumerate(titles) if title.startswith("printed"))
         assert {row[0]: row[at] for row in rows} == {row[0]: published.shown(printed.get(row[0], [])) for row in rows}
 

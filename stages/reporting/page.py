@@ -33,7 +33,7 @@ FIGURES = {
     "sweeps": "The sweeps: least error on validation slices found so far against the number of trials; dots are the trials.",
 }
 EMBEDDED = {"wind_nowcast": ("nowcast", "errors", "by_lead", "by_altitude", "by_distance"),
-            "wind_baselines": ("errors", "by_lead", "sweeps")}
+            "wind_baselines": ("by_lead", "sweeps")}
 WIDE = ("nowcast", "errors")
 SURFACE = "TNN by points a segment (K) and segments a fetch (F): the thesis' figure 1.4."
 SPEED = ("Time a query over the yardstick's, side by side in one run; the black line is the yardstick, a short bar the goal of the method "

@@ -117,7 +117,7 @@ def bound(example: dict[str, Any], path: Path) -> None:
              {"ha": "center", "va": "top", "color": "#5f6b7a"}),
             (f"printed bound: 'nothing of\nthe run within {printed:.2f}'", None, (x - 0.86 * printed - 0.2, y + 0.55 * printed),
              {"ha": "right", "color": "#c1121f"}),
-            (f"mended bound:\n{mended:.2f}", None, (x + 0.94 * mended, y + 0.45), {"ha": "right", "color": "#1d6f42"})):
+            (f"mended bound:\n{mended:.2f}", None, (x + 0.8 * mended, y + 0.45), {"ha": "right", "color": "#1d6f42"})):
         axes.annotate(text, place if at is None else at, xytext=place, fontsize=9, **more)
     axes.set_aspect("equal")
     axes.set(xlim=(x - 5.4, x + 5.0), ylim=(-0.9, y + printed + 0.25))

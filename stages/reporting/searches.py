@@ -54,7 +54,7 @@ def bound_table(bound: dict[str, Any]) -> Table:
                          str(one["above"]["segment"]), str(one["above"]["box"])))
     k = next(iter(bound["counted"].values()))["k"]
     titles = ("set", "scale", "printed bound too large [% of pairs]", f"queries that lose a neighbour by it, k = {k}",
-              "mended bound too large [pairs]", "box bound too large [pairs]")
+              "mended too large [pairs]", "box too large [pairs]")
     return Table("bounds", titles, tuple(rows), frozenset({0, 1}))
 
 

@@ -259,3 +259,10 @@ def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_make
     assert seen.problems == [] and seen.figures == [] and seen.tables == {}
     assert set(value for _, name, value in seen.attributes if name == "href") == {"#claims", "#validation", "#audit"}
     assert Path("reports/README.md").read_text().startswith("# Results\n")
+
+
+def test_the_projects_own_page_is_small_enough_to_send():
+    path = results_project.ROOT / "reports/index.html"
+    if not path.exists():
+        pytest.skip("the page has not been made here yet")
+    assert path.stat().st_size <= 2_000_000

@@ -77,16 +77,36 @@ def differences(again: dict, other: dict, told: dict) -> tuple[bool, str]:
 
 
 def recomputed(case: Case, runs: dict[str, Path], more_threads: int = 0) -> dict:
-    """The metric's entry from checkpoints; an arm's is made from its cells as the table makes it."""
+    """The metric's entry from checkpoints; an arm's is made from its cells as the table makes it. A search is searched again."""
     from stages.evaluation import evaluate  # brings torch, which no other depth needs
 
     everything = params.load(case.root / "params.yaml")
+    if untrained(case):
+        return searched(case, everything, more_threads)
     wanted, protocol = everything.profiles[case.metric.profile].evaluation, everything.training
     settings = evaluate.Settings(wanted.leads_min, wanted.bootstrap, protocol.seed, everything.contexts, protocol.threads + more_threads,
                                  device_of(case))
     prepared = case.root / "data" / case.metric.profile / "prepared" / case.metric.dataset
     cells = {f"{case.metric.dataset}/{name}": evaluate.cell(run, prepared, settings) for name, run in runs.items()}
     return pick(cells.get(case.metric.key) or tabulate.over_seeds(cells)[case.metric.key], case.metric)
+
+
+def untrained(case: Case) -> bool:
+    """Whether the number rests on no trained cell: a count of the experiment `neighbours`."""
+    return not any(node.stage == "train" for node in case.chain.nodes)
+
+
+def searched(case: Case, everything: params.Params, more_threads: int) -> dict:
+    """The metric's entry from the whole point set searched again."""
+    from stages.evaluation.search.evaluate import again
+    from stages.evaluation.search.measure import Settings
+
+    profile, name = everything.profiles[case.metric.profile], case.metric.dataset
+    settings = Settings(profile.search, profile.evaluation.bootstrap, everything.training.threads + more_threads)
+    prepared = case.root / "data" / case.metric.profile / "prepared" / name if name in profile.search.sets.original else None
+    with tempfile.TemporaryDirectory(prefix="audit-") as folder:
+        cells = {f"{name}/{cell}": entry for cell, entry in again(name, prepared, Path(folder), settings).items()}
+    return pick(cells[case.metric.key], case.metric)
 
 
 def device_of(case: Case) -> str:
@@ -102,6 +122,10 @@ def blame(found: Finding) -> str:
 
 def training(case: Case, found: Finding) -> Iterator[Problem]:
     """Every cell of the metric trained again in a folder of its own, its weights and its metric compared."""
+    if untrained(case):
+        found.notes.append("nothing was trained for it: the search is made again instead")
+        yield from evaluation(case, found)
+        return
     with tempfile.TemporaryDirectory(prefix="audit-") as name:
         project, runs = Path(name), {}
         furnish(project, case)
