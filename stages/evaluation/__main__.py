@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
     wanted, training = profile.evaluation, parameters.training
     settings = Settings(wanted.leads_min, wanted.bootstrap, training.seed, parameters.contexts, training.threads, where)
     cell = f"{options.profile}/{dataset}"
-    with files.guard(f"evaluate/{cell}"), records.timed("evaluate", cell):
+    with files.guard(final.as_posix()), records.timed("evaluate", cell):
         refuse_strays(runs, parameters, profile)
         evaluate(runs, prepared, final, settings)
         record = records.make("evaluate", cell, inputs=[runs, prepared], outputs={p.as_posix(): p for p in records.files_in([final])},
