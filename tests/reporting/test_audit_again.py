@@ -21,7 +21,7 @@ from stages.reporting.audit import audit, render, rerun
 @pytest.fixture
 def evaluation(monkeypatch, template):
     """The project's own arithmetic in place of the models' evaluation; `noise` is what a further thread adds to a number."""
-    fake = SimpleNamespace(Settings=lambda leads, resamples, seed, threads, device: SimpleNamespace(threads=threads), noise=0.0)
+    fake = SimpleNamespace(Settings=lambda leads, resamples, seed, contexts, threads, device: SimpleNamespace(threads=threads), noise=0.0)
 
     def cell(run, prepared, settings):
         from safetensors.numpy import load_file
