@@ -67,7 +67,8 @@ def parser() -> argparse.ArgumentParser:
                        help="degrees, degrees, feet, ISO 8601 UTC or Unix seconds; may be repeated")
     place.add_argument("--points", metavar="CSV", help="a file with the columns lat_deg, lon_deg, alt_ft, time")
     verb.add_argument("--model", metavar="FOLDER",
-                      help="a trained cell (reports/<experiment>/<profile>/runs/<data set>/<cell>); default: the Gaussian one of the profile's first data set")
+                      help="a trained cell (reports/<experiment>/<profile>/runs/<data set>/<cell>); default: the Gaussian one of the "
+                      "profile's first data set")
     verb.set_defaults(run=nowcast)
 
     verb = added(verbs, "audit", "where a number came from, and whether it still holds",
@@ -86,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
     verb.set_defaults(run=impact)
 
     verb = added(verbs, "benchmark", "write the frozen simulated benchmark into a folder",
-                 "The winds of the mini profile's simulated set with their truth, splits and a scorer, in a new folder: same bytes everywhere.",
+                 "The winds of the mini profile's simulated set with their truth, splits and a scorer, in a new folder;\nthe same bytes everywhere.",
                  "tradewind benchmark ../wind-benchmark")
     verb.add_argument("folder", metavar="FOLDER")
     verb.set_defaults(run=benchmark)

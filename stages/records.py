@@ -18,7 +18,7 @@ from typing import Any
 
 from stages.files import WORK, sha256
 
-LIBRARIES = ("torch", "numpy", "polars", "pyarrow", "scipy", "great-expectations", "safetensors", "ppigrf")
+LIBRARIES = ("torch", "numpy", "polars", "pyarrow", "scipy", "numba", "great-expectations", "safetensors", "ppigrf")
 
 
 def describe(path: Path) -> dict[str, Any]:

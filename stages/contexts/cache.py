@@ -1,8 +1,8 @@
 """Neighbours of every training target, computed once and streamed to disk: (R, C) row numbers, read back by slice.
 
 neighbours.npy (R, C) int32, -1 where there are fewer; contexts.json says of which rows, slices and metric. The work goes to
-`.work/contexts` chunk by chunk and is continued from there after a kill; the finished folder appears by a rename. A row costs 4 C bytes on disk
-and none in memory: the file is mapped. Shapes: R targets of the training split, C neighbours, T targets of one slice.
+`.work/contexts` chunk by chunk and is continued from there after a kill; the finished folder appears by a rename. A row costs 4 C bytes
+on disk and none in memory: the file is mapped. Shapes: R targets of the training split, C neighbours, T targets of one slice.
 """
 
 import os

@@ -161,7 +161,8 @@ def plainest(measured: Measured, model: str) -> str:
 def w1(measured: Measured) -> dict:
     """Kernel averaging against k-NN and averages."""
     learned, one, nearest = (plainest(measured, model) for model in ("gka_mlp_tnn", "gka_tnn", "knn_tnn"))
-    order = [(learned, one), (one, nearest), (one, "persistence"), *((a, b) for a in (one, nearest) for b in ("hour_average", "day_average"))]
+    order = [(learned, one), (one, nearest), (one, "persistence"),
+             *((a, b) for a in (one, nearest) for b in ("hour_average", "day_average"))]
     text = ("Averaging with scales learned for each place errs less than with one scale, that less than the nearest neighbours, "
             "and all of them less than the means of the hour and the day.")
     return conclude(measured, "W-1", text, "thesis, table 1.2", [below(measured, a, b) for a, b in order])

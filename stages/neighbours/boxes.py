@@ -1,4 +1,4 @@
-"""Exact causal k nearest points in torch alone, CPU or CUDA: boxes of a balanced median split (issue 3; thesis section 1.3, corrected).
+"""Exact causal k nearest points in torch alone, CPU or CUDA: boxes of a balanced median split (thesis section 1.3, corrected).
 
 Points are cut by time into blocks, each block by medians of its widest axis into leaves; a leaf keeps its points side by side. A query
 first looks at the few leaves nearest to it, whose k-th distance is a radius; then, from the coarsest boxes down, at each leaf that may hold

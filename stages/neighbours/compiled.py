@@ -1,13 +1,13 @@
-"""Exact causal k nearest points on the CPU, compiled (issue 3): a k-d tree over unscaled coordinates, one for every diagonal scale.
+"""Exact causal k nearest points on the CPU, compiled: a k-d tree over unscaled coordinates, one for every diagonal scale.
 
 Medians cut the points along their widest axis into leaves (kernels.py); a query looks at the nearest box first and leaves out every box
 
 - whose earliest point in time comes after all that the query sees, or
 - which is further away than the k-th neighbour so far; or just as far, while no index in it is lower: ties go to the lowest index.
 
-A box's distance is the contract's own expression on the gaps max(low - q, q - high, 0), in time at least the gap to the latest point seen, in
-the points' dtype. Rounding is monotone: a point inside has no smaller gap, so no smaller rounded gap, square, product or sum. The bound never
-exceeds the computed distance of a point inside, and is exact without slack. No gradient: `contract.square_distance` at `index` gives one.
+A box's distance is the contract's own expression on the gaps max(low - q, q - high, 0), in time at least the gap to the latest point
+seen, in the points' dtype. Rounding is monotone: a point inside has no smaller gap, so no smaller rounded gap, square, product or sum.
+The bound never exceeds the computed distance of a point inside, and is exact without slack. No gradient: `contract.square_distance` at `index` gives one.
 Shapes: N points, M queries, k neighbours. Units: the caller's.
 """
 
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from stages.errors import InputError
@@ -27,12 +27,13 @@ SAMPLE = 1 << 16  # points, about, whose spread makes the axes comparable
 
 
 class Compiled(Index):
-    """A causal k-d tree over points (N, 4) in the CPU's memory; `units` (4,) make the axes comparable where it is cut (default: their spread).
+    """A causal k-d tree over points (N, 4) in the CPU's memory.
 
+    `units` (4,) make the axes comparable where it is cut (default: their spread).
     Threads: torch.get_num_threads(); the answer does not depend on them. InputError for points elsewhere and for units that are none.
     """
 
-    def __init__(self, points: Float[Tensor, "N 4"], trajectory: Int[Tensor, "N"] | None = None, units: Tensor | None = None):
+    def __init__(self, points: Tensor, trajectory: Tensor | None = None, units: Tensor | None = None):
         if points.device.type != "cpu":
             raise InputError("the compiled search reads the CPU's memory only", found=f"points on {points.device}",
                              remedy="points.cpu(), or an index that runs there (boxes)")

@@ -1,8 +1,8 @@
-"""The machine code under `Compiled`: a k-d tree built in place, and its causal search (issue 3; thesis section 1.4.3, made exact).
+"""The machine code under `Compiled`: a k-d tree built in place, and its causal search (thesis section 1.4.3, made exact).
 
-The tree is complete: node 1 is the root, node n halves into 2n and 2n + 1, and node j of the 2^d at level d holds the points from j N >> d
-to (j + 1) N >> d of the tree's order, so nothing is stored of its shape. A search takes three levels at a step, from node n to 8n ... 8n + 7,
-whose boxes lie side by side; group 0 holds the nodes it begins with, at the level that leaves whole steps down to the leaves.
+The tree is complete: node 1 is the root, node n halves into 2n and 2n + 1, and node j of the 2^d at level d holds the points from
+j N >> d to (j + 1) N >> d of the tree's order, so nothing is stored of its shape. A search takes three levels at a step, from node n to
+8n ... 8n + 7, whose boxes lie side by side; group 0 holds the nodes it begins with, at the level that leaves whole steps down to the leaves.
 No fast mathematics: LLVM may neither fuse nor reorder an operation, so a distance is the contract's, bit for bit, in float32 and float64.
 Kernels free the interpreter's lock, and all stay in this file, whose time stamp is what numba's cache on disk is checked against.
 Shapes: N points, M queries, k neighbours, G = (2 leaves) / 8 + 1 groups. Units: the caller's.
@@ -19,6 +19,7 @@ DEEPEST = 40  # more levels than any memory holds
 SPARE = 16  # candidates beyond k and a quarter of it before the best k are chosen again
 FEW = 16  # entries that are sorted by insertion
 MANY = 64  # entries of which more than three are looked at to part them
+NONE = np.int64(0)  # numba compiles a function once more for a literal 0
 PLACE = np.uintp  # numba tests a signed place for counting from the end: in the loops that cost, places are unsigned
 
 
@@ -35,8 +36,8 @@ def compiled(function):
 def grow(points, index, inverse, boxes, lowest, top, depth, leaves):
     """Build the subtree of node `top` down to level `depth`; the leaves are at level `leaves`.
 
-    Reorders points (N + LEAF, 4) and index (N + LEAF,); fills the boxes (G, 2, 4, 8; low and high) and the lowest indices (2 leaves,) of the
-    nodes that a search meets. Splits are medians along the axis of the widest extent times `inverse` (4,).
+    Reorders points (N + LEAF, 4) and index (N + LEAF,); fills the boxes (G, 2, 4, 8; low and high) and the lowest indices (2 leaves,)
+    of the nodes that a search meets. Splits are medians along the axis of the widest extent times `inverse` (4,).
     """
     size, nodes, height = len(index) - LEAF, np.empty(DEEPEST, np.int64), 1
     low, high = np.empty(4, points.dtype), np.empty(4, points.dtype)
@@ -52,7 +53,7 @@ def grow(points, index, inverse, boxes, lowest, top, depth, leaves):
             for axis in range(4):
                 boxes[node >> 3, 0, axis, node & 7], boxes[node >> 3, 1, axis, node & 7] = low[axis], high[axis]
         if level < depth:
-            widest = 0
+            widest = NONE
             for axis in range(1, 4):
                 if (high[axis] - low[axis]) * inverse[axis] > (high[widest] - low[widest]) * inverse[widest]:
                     widest = axis
@@ -129,8 +130,9 @@ def _pivot(points, axis, low, high, chance):
 def search(points, index, boxes, lowest, rows, queries, scale, latest, last, keys, nearest, comparisons):
     """Fill the rows of keys (M, k; infinite before), nearest (M, k; their indices) and comparisons (M,; 0 before).
 
-    Tree as `grow` left it, points and boxes flat. queries (M, 4) with scale (M, 4) see the points before time latest (M,), and of those at that
-    time the indices up to last (M,); none if it is -infinity. A key is a distance's bits: of floats that are not negative they order alike.
+    Tree as `grow` left it, points and boxes flat. queries (M, 4) with scale (M, 4) see the points before time latest (M,), and of
+    those at that time the indices up to last (M,); none if it is -infinity. A key is a distance's bits: of floats that are not negative
+    they order alike.
     """
     size, k, leaves = len(index) - LEAF, keys.shape[1], len(lowest) // 2
     depth, room = _level(leaves), k + k // 4 + SPARE
@@ -145,7 +147,7 @@ def search(points, index, boxes, lowest, rows, queries, scale, latest, last, key
         weight = (abs(scale[row, 0]), abs(scale[row, 1]), abs(scale[row, 2]), abs(scale[row, 3]))  # -0 has other bits than 0
         least = (zero, zero, zero, max(at[3] - latest[row], zero))
         distance[0] = infinity
-        worst, worst_key, worst_index, held, limit = infinity, key[0] - 1, np.int32(-1), 0, k  # of the best k, as far as they are known
+        worst, worst_key, worst_index, held, limit = infinity, key[0] - 1, np.int32(-1), NONE, k  # of the best k, as far as they are known
         nodes[0], bounds[0], height = 0, zero, 1
         while height:
             height -= 1
@@ -231,7 +233,7 @@ def _before(key, index, than, other):
 @no_type_check
 def _select(best, chosen, spare, spared, held, k):
     """Bring the k best of `held` entries to the front, the last of them to place k - 1."""
-    low, high = 0, held
+    low, high = NONE, held
     while high - low > FEW:
         place = _part(best, chosen, spare, spared, low, high, k - 1)
         if place == k - 1:
@@ -247,7 +249,7 @@ def _select(best, chosen, spare, spared, held, k):
 @no_type_check
 def _sort(best, chosen, spare, spared, held):
     """Sort the first `held` entries, best first."""
-    waiting, height, low, high = np.empty((DEEPEST, 2), np.int64), 0, 0, held
+    waiting, height, low, high = np.empty((DEEPEST, 2), np.int64), 0, NONE, held
     while True:
         while high - low > FEW:
             place = _part(best, chosen, spare, spared, low, high, (low + high) >> 1)
@@ -266,7 +268,7 @@ def _sort(best, chosen, spare, spared, held):
 @compiled
 @no_type_check
 def _part(best, chosen, spare, spared, low, high, aim):
-    """Part entries low to high - 1 by one of them that in a sample stands where `aim` stands in all; returns the place between the parts."""
+    """Part entries low to high - 1 by one that stands in a sample where `aim` stands in all; returns the place between the parts."""
     sample, last = 15 if high - low > MANY else 3, high - 1
     for at in range(sample):
         _swap(best, chosen, low + at, low + at * ((high - low) // sample))

@@ -49,8 +49,10 @@ class Params(Section):
                 if dataset not in profile.prepare:
                     problems.append(f"profiles.{name}.prepare: {dataset!r} is missing")
             problems += [f"profiles.{name}.{part}: {dataset!r} is not in its `wind`{nearest(dataset, profile.wind)}"
-                         for part in ("nowcast", "baselines", "optimum") for dataset in getattr(profile, part) if dataset not in profile.wind]
-        problems += [f"sweeps.{model}: there is no such model{nearest(model, self.models)}" for model in self.sweeps if model not in self.models]
+                         for part in ("nowcast", "baselines", "optimum") for dataset in getattr(profile, part)
+                         if dataset not in profile.wind]
+        problems += [f"sweeps.{model}: there is no such model{nearest(model, self.models)}"
+                     for model in self.sweeps if model not in self.models]
         problems += _msa_problems(self.models["msa"]) if "msa" in self.models else []
         if problems:
             raise ValueError("; ".join(problems))

@@ -223,7 +223,7 @@ class Model(Section):
 
 
 class Contexts(Section):
-    """Neighbours of a target: the search (stages/neighbours/methods.py), how many are kept beforehand, and the metric they are chosen by."""
+    """Neighbours of a target: the search (stages/neighbours/methods.py), how many are kept beforehand, the metric they are chosen by."""
 
     method: Name
     places: Annotated[int, Field(ge=1, le=4096)]

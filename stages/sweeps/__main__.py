@@ -44,7 +44,8 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
         record = records.make("sweep", f"{options.profile}/{options.dataset}/{options.model}", inputs=[prepared],
                               outputs=records.outputs_of(folder, folder), params=used, code=code, seed=training.seed,
                               threads=training.threads)
-        files.write_json(records.location("sweep", options.profile, options.dataset, experiment=options.experiment, cell=options.model), record)
+        place = records.location("sweep", options.profile, options.dataset, experiment=options.experiment, cell=options.model)
+        files.write_json(place, record)
 
 
 def write(folder: Path, trials: list[dict]) -> None:

@@ -187,10 +187,8 @@ def test_what_carries_a_gradient_can_be_searched(method):
                                     torch.tensor([[0, 0, 0, torch.nan]]), torch.tensor([[0, torch.inf, 0, 0]])],
                          ids=["three columns", "one row", "integers", "half", "not a number", "infinite"])
 def test_points_that_are_none_are_refused(method, points):
-    with pytest.raises((InputError, TypeError), match="points to index|points") as refused:
+    with pytest.raises(InputError, match="points to index"):
         build(method, points)
-    # where a method's own signature says (N, 4) numbers, the types that the tests check speak first
-    assert refused.type is InputError or method == "compiled"
 
 
 @every

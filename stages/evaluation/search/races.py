@@ -1,6 +1,6 @@
 """The races of `make bench-neighbours`: every search side by side on the same queries, and the answers checked.
 
-The speed table (issue 3) takes SciPy's cKDTree, asked for more neighbours until enough are causal, as its yardstick. The tables of the
+The speed table takes SciPy's cKDTree, asked for more neighbours until enough are causal, as its yardstick. The tables of the
 thesis (1.3, 1.4, A.1-A.3) ask for the largest k: linear search, TNN and the k-d trees, of which the plain and scaled ones do not mask;
 figure 1.4 is TNN over K and F. A row is {"set", "method", "k", "arm", "device", "points", "queries", "ms", "rounds_ms",
 "others", ...}; ms is per query, `others` are the cores that other processes used. Shapes: N points, M queries, k neighbours.

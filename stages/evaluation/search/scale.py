@@ -1,4 +1,4 @@
-"""What a search costs at the size of the document's five weeks, and a trained model over a day (issue 3, item 5 and the training goal).
+"""What a search costs at the size of the document's five weeks, and a trained model over a day.
 
 33 million points (66,000 smoothed walks of 500) are made and indexed in processes of their own, so that the peak of memory is the index's:
 Linux' VmHWM, reset when the points are in memory. An epoch of GKA-MLP-TNN is timed over some of its steps and told for all of them:

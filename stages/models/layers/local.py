@@ -1,7 +1,8 @@
 """Local coordinates: x = (east, north, up, t) of models that read where AND when the wind was measured (thesis sections 1.3.2-1.3.3).
 
 East and north in units of HORIZONTAL_KM from the area's centre, height in VERTICAL_KM, time in TIME_MIN from the issue time: numbers of
-order one for a network, while lengths in km and minutes stay what a meteorologist would say. A length l weighs a squared difference by 1/l^2.
+order one for a network, while lengths in km and minutes stay what a meteorologist would say. A length l weighs a squared difference by
+1/l^2.
 """
 
 import torch

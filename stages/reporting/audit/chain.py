@@ -29,7 +29,8 @@ PLACES = {
     "tabulate": tuple(f"reports/{{experiment}}/{{profile}}/{name}" for name in ("metrics.json", "table.md", "claims.json", "figures")),
 }
 RECORDS = ("data/*/records/*.json", "reports/*/*/records/*.json")
-SOURCES = re.compile(r"data/published/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/benchmarks\.json")  # written by hand, in git: nothing produced them
+# Sources in git that no stage produced: written by hand, or by a benchmark.
+SOURCES = re.compile(r"data/published/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/benchmarks\.json")
 SEED = re.compile(r"-s(\d+)$")
 
 

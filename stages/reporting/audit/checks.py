@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stages import records
-from stages.errors import DataError, InputError
+from stages import params, records
+from stages.errors import DataError, InputError, TradewindError
 from stages.files import read_json
 from stages.reporting import tabulate
 from stages.reporting.audit import history
@@ -137,6 +137,7 @@ def presence(case: Case) -> Iterator[Problem]:
 
 def parameters(case: Case) -> Iterator[Problem]:
     """The parameters that made the number are those of params.yaml today: by the lock's keys, and by each value the record names."""
+    whole = completed(case.root)
     for node in case.chain.nodes:
         entry = case.locks.producer(node.homes[0])
         told = entry.params.get("params.yaml", {}) if entry else {}
@@ -146,13 +147,21 @@ def parameters(case: Case) -> Iterator[Problem]:
                 yield Problem("FAIL", "params.yaml", f"stale: {node.producer} was run with {key} = {short(then)}, params.yaml now says "
                               f"{short(now)}; {REPRO}", node.producer)
         known: dict[str, list] = {}
-        for name, content in sections(case.params, told):
+        for name, content in (*sections(case.params, told), *sections(whole, told)):
             known.setdefault(name, []).append(content)
         for name, content in leaves(node.record.get("params", {})):
             alike = [value for value in known.get(name, ()) if kind(value) is kind(content)]  # another kind: derived, not copied
             if alike and content not in alike:
                 yield Problem("FAIL", node.path, f"stale: the record of {node.producer} says {name} = {short(content)}, params.yaml says "
                               f"{' or '.join(sorted({short(value) for value in alike}))}; {REPRO}", node.producer)
+
+
+def completed(root: Path) -> dict:
+    """params.yaml with what it leaves to the schema's defaults, as stages are handed it; {} where it is not valid (`opened` says so)."""
+    try:
+        return params.load(root / "params.yaml").model_dump(mode="json")
+    except TradewindError:
+        return {}
 
 
 def kind(content: Any) -> type:
