@@ -165,18 +165,25 @@ def run(graph: Graph, *, jobs: int, retries: int = 0, limits: dict[str, int] | N
     from tqdm import tqdm
 
     seconds = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
+    problems: dict[str, str] = {}  # how each stage ended, "" when well; a future asks the server, which may learn it later than we
 
     @task(name="stage", task_run_name="{stage}", retries=retries, cache_policy=NO_CACHE, persist_result=False)
     def single(stage: str) -> None:
         begin = time.monotonic()
-        reproduce("-s", stage, log=log_of(stage))
+        problems[stage] = "the task did not come to its end"
+        try:
+            reproduce("-s", stage, log=log_of(stage))
+        except FlowError as error:
+            problems[stage] = str(error)
+            raise
+        problems[stage] = ""
         seconds[stage] = round(time.monotonic() - begin, 1)
 
     def start(stage: str, done: Callable[[bool], None]) -> None:
-        def tell(future) -> None:
-            if future.state.is_failed() or future.state.is_crashed():
-                tqdm.write(f"error: {future.state.message}", file=sys.stderr)
-            done(future.state.is_completed())
+        def tell(_future) -> None:
+            if problem := problems.get(stage, "the task did not begin"):
+                tqdm.write(f"error: {stage}: {problem}", file=sys.stderr)
+            done(not problem)
         single.submit(stage).add_done_callback(tell)
 
     failed: list[str] = []

@@ -237,6 +237,28 @@ def test_a_failing_stage_fails_the_run(project, capfd, monkeypatch):
     assert Path("params.yaml").read_text() == PARAMS and not Path("report.txt").exists()
 
 
+LATE = """
+from prefect import futures, states
+from flows import repro
+futures.PrefectTaskRunFuture.state = property(lambda future: states.Running())
+
+def reproduce(*words, log):
+    if words[-1] == "bad":
+        raise repro.FlowError("broken on purpose")
+
+repro.reproduce = reproduce
+print(repro.run({"good": set(), "next": {"good"}, "bad": {"next"}, "below": {"bad"}}, jobs=2))
+"""
+
+
+def test_a_stage_is_judged_by_its_own_end_not_by_what_the_server_knows_yet(project):
+    """The server learns of a task's end some time later; whoever asks it at once hears that the task is running."""
+    Path(".work").mkdir()
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=False, env=repro.environment())
+    assert done.stdout == "['bad']\n", done.stderr
+    assert "error: bad: broken on purpose" in done.stderr and "good" not in done.stderr
+
+
 def test_stopping_ends_the_running_stages_and_begins_no_other(project, monkeypatch):
     monkeypatch.setattr(repro, "_stopping", threading.Event())
     Path("work.py").write_text("import time; open('begun', 'w').close(); time.sleep(60)")
