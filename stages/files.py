@@ -150,18 +150,22 @@ def sha256(path: str | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def die_with(parent: int) -> None:
+    """Ask Linux for SIGKILL when the parent process, of that number, dies."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, Linux only
+    if os.getppid() != parent:  # it died before the line above
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def guard(name: str) -> IO[str]:
     """First line of a long stage: one writer at a time, and none that outlives its parent.
 
     A killed dvc leaves its stage running; the next repro would then start a second writer on the same files. So the
-    stage asks Linux for SIGKILL when its parent dies, and holds a lock for as long as the returned file is open.
+    stage dies with its parent, and holds a lock for as long as the returned file is open.
     BusyError when another live process holds the lock.
     """
-    parent = os.getppid()
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, Linux only
-    if os.getppid() != parent:  # it died between the two lines
-        os.kill(os.getpid(), signal.SIGKILL)
+    die_with(os.getppid())
     locks = WORK / "locks"
     locks.mkdir(parents=True, exist_ok=True)
     stream = (locks / name.replace("/", "-")).open("w")

@@ -9,8 +9,12 @@ level, to look at. Shapes: N target points, S slices.
 """
 
 import math
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -303,21 +307,45 @@ def stray(run: Path, parameters: Params, profile: Profile) -> str:
     return "" if run.name in (name, *([] if known.sizes else [model])) else f"its checkpoint is that of {name}"
 
 
+def written(cells: list[Path], folder: Path, prepared: Path, settings: Settings) -> Iterator[tuple[dict, pl.DataFrame]]:
+    """Each cell's entry and squared errors, its tables in the folder: one process a core, as cells are known to no other; one on a GPU."""
+    count = min(len(cells), len(os.sched_getaffinity(0))) if settings.device == "cpu" else 1
+    with ProcessPoolExecutor(count, get_context("spawn"), begin, (os.getpid(), prepared, settings)) as pool:
+        yield from tqdm(pool.map(partial(write, folder=folder, settings=settings), cells), total=len(cells), desc="evaluate", unit="cell",
+                        disable=None)
+
+
+_held: Held | None = None  # of a process that evaluates cells
+
+
+def begin(parent: int, prepared: Path, settings: Settings) -> None:
+    """Make this process one that evaluates cells, for as long as its parent lives."""
+    global _held
+    files.die_with(parent)
+    torch.set_num_threads(settings.threads)
+    _held = hold(prepared, settings.leads_min, settings.contexts)
+
+
+def write(run: Path, folder: Path, settings: Settings) -> tuple[dict, pl.DataFrame]:
+    """Evaluate one cell: its tables into the folder; returns its entry of metrics.json and its squared errors."""
+    entry, table, squared = measure(load(run), _held, settings)
+    table.write_parquet(folder / f"predictions-{run.name}.parquet", compression="zstd", statistics=False)
+    if (model := load(run)).context in ("slice", *KINDS):
+        look(model, _held).write_parquet(folder / f"field-{run.name}.parquet", compression="zstd", statistics=False)
+    return entry, squared
+
+
 def evaluate(runs: Path, prepared: Path, final: Path, settings: Settings) -> None:
     """Evaluate every cell under `runs` and put metrics.json, predictions-CELL.parquet and slices.parquet into `final`."""
     cells = cells_of(runs)
     if not cells:
         raise InputError("there is no trained cell to evaluate", where=str(runs),
                          remedy="run `dvc repro`, which trains before it evaluates")
-    torch.set_num_threads(settings.threads)
     held = hold(prepared, settings.leads_min, settings.contexts)
     entries, errors = {}, []
     with files.atomic_folder(final) as folder:
-        for run in tqdm(cells, desc="evaluate", unit="cell", disable=None):
-            entries[run.name], table, squared = measure(load(run), held, settings)
-            table.write_parquet(folder / f"predictions-{run.name}.parquet", compression="zstd", statistics=False)
-            if (model := load(run)).context in ("slice", *KINDS):
-                look(model, held).write_parquet(folder / f"field-{run.name}.parquet", compression="zstd", statistics=False)
+        for run, (entry, squared) in zip(cells, written(cells, folder, prepared, settings), strict=True):
+            entries[run.name] = entry
             errors.append(squared.insert_column(0, pl.lit(run.name).alias("cell")))
         pl.concat(errors).write_parquet(folder / "slices.parquet", compression="zstd", statistics=False)
         leads = {lead_name(lead): len(slices) for lead, slices in held.reached.items()}
