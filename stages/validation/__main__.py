@@ -6,7 +6,7 @@ Exit 0: the gate is open. 1: a critical rule failed, or the data are damaged. 2:
 import sys
 
 from stages import params
-from stages.errors import InputError, ParamsError, TradewindError
+from stages.errors import DataError, InputError, ParamsError, TradewindError
 
 
 def main(arguments: list[str]) -> int:
@@ -26,6 +26,9 @@ def main(arguments: list[str]) -> int:
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"error: {DataError('a file could not be read or written', found=str(error), remedy='run `dvc repro`')}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -1,6 +1,8 @@
 """The judge and the stage: GX's traps are closed, the gate opens only for good data, and a shut gate says rule, rows and remedy."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -168,6 +170,13 @@ from stages.validation import gate
 gate.judge({"toy": gate.Table([{"row": "a", "n": 5}], "row")}, [gate.Rule("toy", "toy", "n", "critical", "", high=10)])
 print(os.environ["GX_ANALYTICS_ENABLED"], asked)
 """
+
+
+def test_data_that_are_not_there_end_with_a_message(tmp_path, monkeypatch, capsys):
+    shutil.copy("params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert program.main(["sample", "hour_winds"]) == 1
+    assert re.match("error: a file could not be read or written\\n.*data/sample/", capsys.readouterr().err, re.DOTALL)
 
 
 def test_judging_asks_no_host_and_telemetry_is_off():
