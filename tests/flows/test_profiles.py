@@ -194,8 +194,8 @@ def test_killed_at_any_moment_the_next_start_heals():
         assert not profiles.SWITCH.exists()
 
 
-def test_telemetry_is_off_and_nothing_is_written_to_the_home(monkeypatch):
-    monkeypatch.setenv("PREFECT_HOME", "/home/somebody")
+def test_telemetry_is_off_and_nothing_is_written_to_the_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
     monkeypatch.setenv("DVC_NO_ANALYTICS", "0")
     monkeypatch.setenv("PATH", "/usr/bin")
     found = environment()
