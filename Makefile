@@ -17,11 +17,13 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup repro test bench bench-decode bench-prepare bench-model bench-neighbours clean
+.PHONY: help setup repro test schedule doctor bench bench-decode bench-prepare bench-model bench-neighbours bench-dag clean
 
 help:
 	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
 	@echo "make test                                         run the tests"
+	@echo "make schedule                                     retrain on new captures by a schedule, until Ctrl-C"
+	@echo "make doctor                                       what is amiss with this machine, and what mends it"
 	@echo "make bench                                        speed and memory, as ratios in one run"
 	@echo "make setup                                        only create the environment"
 
@@ -42,7 +44,14 @@ repro: $(READY)
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-bench: bench-decode bench-prepare bench-model bench-neighbours
+# A Prefect server on loopback and the retraining deployment (flows/schedule.py); ARGS="--help" lists what can be set.
+schedule: $(READY)
+	$(BIN)/python -m flows.schedule $(ARGS)
+
+doctor: $(READY)
+	$(BIN)/tradewind doctor
+
+bench: bench-decode bench-prepare bench-model bench-neighbours bench-dag
 
 bench-decode: $(READY)
 	$(BIN)/python -m stages.preparation.bench_decode
@@ -56,6 +65,10 @@ bench-model: $(READY)
 # Writes reports/neighbours/<profile>/benchmarks.json, which the report shows; about ten minutes on an idle machine.
 bench-neighbours: $(READY)
 	$(BIN)/python -m stages.evaluation.search.bench $(if $(PROFILE),--profile $(PROFILE))
+
+# What DVC and Prefect cost on top of the work, on stub stages and on this project's own DAG.
+bench-dag: $(READY)
+	$(BIN)/python -m flows.bench
 
 clean:
 	rm -rf $(VENV) .work build *.egg-info

@@ -16,8 +16,8 @@ from ruamel.yaml.error import YAMLError
 
 from stages.errors import ParamsError
 from stages.params.sections import (  # noqa: F401  (the sections are read by whoever is handed one)
-    Budget, Contexts, Dataset, Decode, Evaluation, Flown, Gaussian, Model, PointSets, Prepare, Profile, Range, Search, Section,
-    Simulate, Source, Split, Sweep, Training, Name,
+    Budget, Contexts, Dataset, Decode, Drift, Evaluation, Flown, Gaussian, Model, PointSets, Prepare, Profile, Range, Retraining, Rolling, Search,
+    Section, Simulate, Source, Split, Sweep, Training, Name,
 )
 
 
@@ -32,6 +32,7 @@ class Params(Section):
     contexts: Contexts
     sweeps: dict[Name, Sweep]
     training: Training
+    retraining: Retraining
 
     @model_validator(mode="after")
     def names_meet(self):
@@ -43,6 +44,8 @@ class Params(Section):
                 if dataset not in self.datasets:
                     problems.append(f"profiles.{name}.datasets: {dataset!r} is unknown{nearest(dataset, self.datasets)}")
             problems += [f"profiles.{name}.{problem}" for problem in _plan_problems(profile, self.models)]
+            problems += [f"profiles.{name}.acquired: {dataset!r} is not among its datasets{nearest(dataset, profile.datasets)}"
+                         for dataset in profile.acquired if dataset not in profile.datasets]
             for dataset in profile.wind:
                 if dataset not in profile.datasets:
                     problems.append(f"profiles.{name}.wind: {dataset!r} is not among its datasets{nearest(dataset, profile.datasets)}")
@@ -54,6 +57,7 @@ class Params(Section):
         problems += [f"sweeps.{model}: there is no such model{nearest(model, self.models)}"
                      for model in self.sweeps if model not in self.models]
         problems += _msa_problems(self.models["msa"]) if "msa" in self.models else []
+        problems += _retraining_problems(self)
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -62,7 +66,7 @@ class Params(Section):
 def _plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:
     """What a profile cannot run: a list that says something twice, wind without a seed, unknown sizes, splits that meet."""
     problems = []
-    for key in ("datasets", "wind", "nowcast", "baselines", "optimum", "sizes", "seeds", "arm_seeds"):
+    for key in ("datasets", "acquired", "wind", "nowcast", "baselines", "optimum", "sizes", "seeds", "arm_seeds"):
         values = getattr(profile, key)
         problems += [f"{key}: {value!r} stands there {values.count(value)} times"
                      for value in sorted(set(values)) if values.count(value) > 1]
@@ -73,6 +77,8 @@ def _plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:
     if known:  # where no model has sizes, sizes mean nothing
         problems += [f"sizes: {size!r} is a size of no model{nearest(size, known)}" for size in profile.sizes if size not in known]
     for dataset, prepare in profile.prepare.items():
+        if prepare.split is None:
+            continue
         intervals = [(split, interval) for split in Split.model_fields for interval in getattr(prepare.split, split)]
         problems += [f"prepare.{dataset}.split.{split}: no interval" for split in Split.model_fields if not getattr(prepare.split, split)]
         problems += [f"prepare.{dataset}.split: {a} {list(left)} and {b} {list(right)} overlap"
@@ -91,6 +97,19 @@ def _search_problems(profile: Profile) -> list[str]:
                 for key, values in lists.items() for value in sorted(set(values)) if values.count(value) > 1]
     return problems + [f"search.sets.original: {name!r} is not among its wind{nearest(name, profile.wind)}"
                        for name in sets.original if name not in profile.wind]
+
+
+def _retraining_problems(whole: Params) -> list[str]:
+    """A profile, data set or model that retraining names and that is not there."""
+    asked = whole.retraining
+    if asked.profile not in whole.profiles:
+        return [f"retraining.profile: {asked.profile!r} is unknown{nearest(asked.profile, whole.profiles)}"]
+    known = whole.profiles[asked.profile].nowcast
+    problems = [] if asked.dataset in known else [f"retraining.dataset: {asked.dataset!r} is not in profiles.{asked.profile}.nowcast"
+                                                  f"{nearest(asked.dataset, known)}"]
+    return problems + [f"retraining.{key}: {model!r} is no model{nearest(model, whole.models)}"
+                       for key, model in (("challenger", asked.challenger.partition("-")[0]), ("first_against", asked.first_against))
+                       if model not in whole.models]
 
 
 MSA_WORDS = {"encoder": ("shared", "traditional"), "head": ("mean", "gaussian")}

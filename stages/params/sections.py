@@ -36,22 +36,37 @@ class Split(Section):
         return intervals
 
 
+class Rolling(Section):
+    """A split that moves with data that grow: the last `test_s` seconds test, `val_s` before them select, all before those train."""
+
+    test_s: Positive
+    val_s: Positive
+
+
 class Prepare(Section):
-    """Slices and splits of one data set."""
+    """Slices and splits of one data set: intervals that stand (`split`), or one that moves with the data (`rolling`)."""
 
     slice_s: Positive
     lead_s: Positive
     embargo_s: Annotated[float, Field(ge=0, le=1e7)]
-    split: Split
+    split: Split | None = None
+    rolling: Rolling | None = None
+
+    @model_validator(mode="after")
+    def one_of_them(self):
+        if (self.split is None) == (self.rolling is None):
+            raise ValueError("either `split` or `rolling` is needed")
+        return self
 
 
 class Budget(Section):
-    """How long a cell may train; patience counts validations without improvement."""
+    """How long a cell may train; patience counts validations without improvement; a step takes the mean over `slices` slices."""
 
     steps: Count
     validate_every: Count
     patience: Count
     precision: Literal["float32", "bfloat16"] = "float32"
+    slices: Annotated[int, Field(ge=1, le=4096)] = 1
 
 
 class Evaluation(Section):
@@ -90,6 +105,7 @@ class Profile(Section):
 
     profile: Name
     datasets: tuple[Name, ...]
+    acquired: tuple[Name, ...]
     wind: tuple[Name, ...]
     nowcast: tuple[Name, ...]
     baselines: tuple[Name, ...]
@@ -189,7 +205,7 @@ class Dataset(Section):
     """A data set: at which level it enters (frames, states or winds) and where its bytes come from."""
 
     entry: Literal["frames", "states", "winds"]
-    kind: Literal["simulate", "gaussian", "files", "archive"]
+    kind: Literal["simulate", "gaussian", "files", "archive", "captures"]
     files: dict[FileName, Source] = {}
     simulate: Simulate | None = None
     gaussian: Gaussian | None = None
@@ -210,7 +226,9 @@ class Dataset(Section):
                 raise ValueError(f"{self.kind}.start: there is no such moment as {self.plan.start} ({error})") from None
         if self.kind == "gaussian" and self.entry != "winds":
             raise ValueError(f"kind gaussian makes winds, which cannot enter as {self.entry}")
-        if not self.plan and not self.files:
+        if self.kind == "captures" and (self.files or self.entry != "frames"):
+            raise ValueError("kind captures takes raw frames in as they arrive: entry frames, no `files`")
+        if not self.plan and not self.files and self.kind != "captures":
             raise ValueError(f"kind {self.kind} needs at least one entry in `files`")
         return self
 
@@ -264,3 +282,31 @@ class Training(Section):
     learning_rate: Positive
     clip: Positive
     threads: Count
+
+
+class Drift(Section):
+    """Where a capture's distribution counts as far from the champion's training data: `warn` is told, above `refuse` nothing is promoted."""
+
+    warn: Positive
+    refuse: Positive
+
+    @model_validator(mode="after")
+    def ordered(self):
+        if not self.warn < self.refuse:
+            raise ValueError(f"warn {self.warn:g} is not below refuse {self.refuse:g}")
+        return self
+
+
+class Retraining(Section):
+    """Scheduled retraining (flows/retrain.py): when, on what, which cell is the challenger, and what it must do to be promoted."""
+
+    cron: Annotated[str, Field(pattern=r"^\S+( \S+){4}$")]
+    drop: Annotated[str, Field(pattern=r"^[A-Za-z0-9._/-]+$")]
+    profile: Name
+    dataset: Name
+    challenger: Annotated[str, Field(pattern=r"^[a-z0-9_]+(-[a-z0-9_]+-[a-z0-9_]+-s\d+)?$")]
+    first_against: Name
+    margin_kn: Annotated[float, Field(ge=0, le=100)]
+    slices_least: Count
+    drift: dict[Name, Drift]
+    commit: bool
