@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -311,8 +312,12 @@ def written(cells: list[Path], folder: Path, prepared: Path, settings: Settings)
     """Each cell's entry and squared errors, its tables in the folder: one process a core, as cells are known to no other; one on a GPU."""
     count = min(len(cells), len(os.sched_getaffinity(0))) if settings.device == "cpu" else 1
     with ProcessPoolExecutor(count, get_context("spawn"), begin, (os.getpid(), prepared, settings)) as pool:
-        yield from tqdm(pool.map(partial(write, folder=folder, settings=settings), cells), total=len(cells), desc="evaluate", unit="cell",
-                        disable=None)
+        try:
+            yield from tqdm(pool.map(partial(write, folder=folder, settings=settings), cells), total=len(cells), desc="evaluate",
+                            unit="cell", disable=None)
+        except BrokenProcessPool:
+            raise DataError("a process that evaluated a cell was killed", where=str(cells[0].parent), found="likely by want of memory",
+                            remedy="free memory, or run fewer stages at once (JOBS=1); nothing was written") from None
 
 
 _held: Held | None = None  # of a process that evaluates cells
@@ -328,10 +333,11 @@ def begin(parent: int, prepared: Path, settings: Settings) -> None:
 
 def write(run: Path, folder: Path, settings: Settings) -> tuple[dict, pl.DataFrame]:
     """Evaluate one cell: its tables into the folder; returns its entry of metrics.json and its squared errors."""
-    entry, table, squared = measure(load(run), _held, settings)
+    model = load(run)
+    entry, table, squared = measure(model, _held, settings)
     table.write_parquet(folder / f"predictions-{run.name}.parquet", compression="zstd", statistics=False)
-    if (model := load(run)).context in ("slice", *KINDS):
-        look(model, _held).write_parquet(folder / f"field-{run.name}.parquet", compression="zstd", statistics=False)
+    if model.context in ("slice", *KINDS):
+        look(model.cpu(), _held).write_parquet(folder / f"field-{run.name}.parquet", compression="zstd", statistics=False)
     return entry, squared
 
 

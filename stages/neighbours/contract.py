@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -102,6 +103,8 @@ class Index(ABC):
         latest = queries[:, 3].double() - window
         nearest = latest.to(self.times.dtype)  # and if that is above `latest`, the next one below: no time lies between
         latest = torch.where(nearest.double() > latest, nearest.nextafter(nearest.new_tensor(-torch.inf)), nearest)
+        if latest.device.type == "cpu":  # torch's wakes its threads for some hundred queries, which then spin in the way of the search's own
+            return torch.from_numpy(np.searchsorted(self.times.numpy(), latest.numpy(), side="right"))
         return torch.searchsorted(self.times, latest, right=True)
 
 

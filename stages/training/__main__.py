@@ -1,11 +1,13 @@
 """`python -m stages.training EXPERIMENT PROFILE DATASET MODEL [--arm A] [--size S] [--seed N]`: fit one cell.
 
 Reads data/PROFILE/prepared/DATASET; writes reports/EXPERIMENT/PROFILE/runs/DATASET/CELL/{weights.safetensors, history.json}
-and its record. What a sweep found for the model (reports/EXPERIMENT/PROFILE/sweeps/DATASET/MODEL/best.yaml) overrides its arm's arguments.
+and its record. TRADEWIND_PROCESSES=W has W processes fit it together. What a sweep found for the model (reports/EXPERIMENT/PROFILE/sweeps/DATASET/MODEL/best.yaml) overrides its arm's arguments.
 """
 
 import argparse
+import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -17,13 +19,10 @@ from stages.contexts.nearby import KINDS
 from stages.errors import DataError, InputError, TradewindError
 from stages.models import store
 from stages.models.fields import axes, build
-from stages.training import cells
+from stages.training import cells, group
 from stages.training.checkpoint import Checkpoints
 from stages.training.fit import fit
 from stages.training.loop import Settings
-
-EXPERIMENTS = ("wind_nowcast", "wind_baselines")
-
 
 def code_of(model: str) -> tuple[str, ...]:
     """The code that a cell of this model rests on: its own file, not those of its siblings (the code deps of its DVC stage)."""
@@ -45,7 +44,7 @@ def parsed(argv: list[str] | None) -> argparse.Namespace:
 
 def run(options: argparse.Namespace, parameters: params.Params) -> None:
     """Check the names, fit, write. Every mistake of the user's is told before any work."""
-    for what, name, known in (("experiment", options.experiment, EXPERIMENTS), ("profile", options.profile, parameters.profiles)):
+    for what, name, known in (("experiment", options.experiment, cells.experiments()), ("profile", options.profile, parameters.profiles)):
         if name not in known:
             raise InputError(f"unknown {what}", found=repr(name), expected=params.nearest(name, known).lstrip("; "))
     profile = parameters.profiles[options.profile]
@@ -57,16 +56,24 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
     arguments = cells.arguments(cell, parameters, swept)
     if not 0 <= cell.seed < 2**31:
         raise InputError("the seed is out of range", found=str(cell.seed), expected="0 to 2147483647")
-    where, threads = device(), parameters.training.threads
-    torch.set_num_threads(threads)
+    where, world = device(), group.wanted()
+    torch.set_num_threads(parameters.training.threads)
     prepared = Path("data", options.profile, "prepared", options.dataset)
     folder = Path("reports", options.experiment, options.profile, "runs", options.dataset, cell.name)
-    with files.guard(folder.as_posix()), records.timed("training", f"{options.profile}/{options.dataset}/{cell.name}"):
-        train(cell, arguments, parameters, profile, prepared, folder, where, [swept] if cell.arm == cells.SWEPT else [])
+    if world > 1 and not group.inside() and build(cell.model, arguments).learns == "gradient":
+        group.refuse_unshared(profile.training.slices, world)
+        files.die_with(os.getppid())
+        group.start(world, "stages.training", sys.argv[1:])
+    with group.joined(where) as together:
+        if together.rank:  # the first process holds the cell's place and writes
+            files.die_with(os.getppid())
+        with nullcontext() if together.rank else files.guard(folder.as_posix()):
+            with records.timed("training", f"{options.profile}/{options.dataset}/{cell.name}"):
+                train(cell, arguments, parameters, profile, prepared, folder, where, [swept] if cell.arm == cells.SWEPT else [], together)
 
 
 def train(cell: cells.Cell, arguments: dict, parameters: params.Params, profile: params.Profile, prepared: Path, folder: Path,
-          where: torch.device, swept: list[Path]) -> None:
+          where: torch.device, swept: list[Path], together: group.Group) -> None:
     """Fit one cell and write its folder."""
     seeds.everything(cell.seed)
     model = build(cell.model, arguments)
@@ -76,15 +83,17 @@ def train(cell: cells.Cell, arguments: dict, parameters: params.Params, profile:
     pairs = contexts.pairs
     protocol, budget = parameters.training, profile.training
     settings = Settings(steps=budget.steps, validate_every=budget.validate_every, patience=budget.patience, precision=budget.precision,
-                        learning_rate=getattr(model, "learning_rate", protocol.learning_rate), clip=protocol.clip, seed=cell.seed)
+                        learning_rate=getattr(model, "learning_rate", protocol.learning_rate), clip=protocol.clip, seed=cell.seed, slices=budget.slices)
     used = {"model": cell.model, "arm": cell.arm, "size": cell.size, "arguments": cells.arguments(cell, parameters),
             "budget": budget.model_dump(mode="json"), "protocol": protocol.model_dump(mode="json")}
     if model.context in KINDS:
         used["contexts"] = parameters.contexts.model_dump(mode="json")
     inputs = {path.as_posix(): records.describe(path) for path in records.files_in(sources)}
-    environment = records.environment(str(where), protocol.threads)
+    environment = group.environment(records.environment(str(where), protocol.threads), together)
     checkpoints = Checkpoints.of("training", used, cell.seed, records.code_digest(code_of(cell.model)), inputs, environment)
-    history = fit(model, contexts, settings, checkpoints, where)
+    history = fit(model, contexts, settings, checkpoints, where, together)
+    if together.rank:
+        return
     metadata = {"model": cell.model, "arm": cell.arm, "size": cell.size, "seed": cell.seed, "arguments": arguments,
                 "x_dim": axes(cell.model), "i_dim": 2, "o_dim": 2, "dataset": prepared.name, "profile": profile.profile,
                 "prepared": {key: pairs.meta[key] for key in ("scaler", "slice_s", "lead_s", "area") if key in pairs.meta}}
@@ -94,6 +103,7 @@ def train(cell: cells.Cell, arguments: dict, parameters: params.Params, profile:
         record = records.make("train", f"{profile.profile}/{prepared.name}/{cell.name}", inputs=sources,
                               outputs=records.outputs_of(temporary, folder), params=used, code=code_of(cell.model), seed=cell.seed,
                               device=str(where), threads=protocol.threads)
+        record["environment"] = environment
     files.fault("before_record")
     files.write_json(records.location("train", profile.profile, prepared.name, experiment=folder.parts[1], cell=cell.name), record)
     checkpoints.clear()
@@ -104,7 +114,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         run(parsed(argv), params.load())
     except TradewindError as error:
-        print(f"error: {error}", file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":  # all processes of a group meet the same error: told once
+            print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except OSError as error:
         print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)

@@ -9,18 +9,20 @@ from stages.contexts.nearby import FOOT_KM
 from stages.errors import DataError
 from stages.training.checkpoint import Checkpoints
 from stages.training.data import Data
+from stages.training.group import ALONE, Group
 from stages.training.loop import Loop, Settings, validate
 
 if TYPE_CHECKING:
     from stages.contexts.given import Contexts
 
 
-def fit(model: nn.Module, contexts: "Contexts", settings: Settings, checkpoints: Checkpoints, where: torch.device) -> dict[str, Any]:
-    """Fit the model in place; returns its history (strict JSON). DivergedError, DataError."""
+def fit(model: nn.Module, contexts: "Contexts", settings: Settings, checkpoints: Checkpoints, where: torch.device,
+        group: Group = ALONE) -> dict[str, Any]:
+    """Fit the model in place, together with the other processes of the group; returns its history (strict JSON). DivergedError, DataError."""
     scale_to(model, contexts)
     data = Data(contexts, model.to(where), where)
     if model.learns == "gradient":
-        return Loop(model, data, settings, checkpoints).run()
+        return Loop(model, data, settings, checkpoints, group).run()
     if not data.slices("val"):
         raise DataError("nothing to validate on", found="no validation slices", remedy="widen the split's intervals in params.yaml")
     if model.learns == "neighbours":

@@ -1,20 +1,21 @@
-"""The gradient loop: the thesis' protocol. One pair of slices a step, Adam, gradient norm clipped at 4.
+"""The gradient loop: the thesis' protocol. One pair of slices a step (or the mean over several), Adam, gradient norm clipped at 4.
 
 Loss: RMSE in knots over the targets and both components of one slice (errata C.5); for a Gaussian head the mean negative
 log-likelihood in standardised units; a model may bring its own (`loss`), which it learns by and is not selected by. Every
 `validate_every` steps all validation slices are predicted: the mean of the per-slice losses selects the weights, as in the documents;
 the RMSE over all points stands beside it. A checkpoint follows each validation; between two of them nothing else is needed, because
-order and arithmetic repeat exactly.
+order and arithmetic repeat exactly. Several processes (group.py) share a step's slices and the validation's; the first of them saves.
 """
 
 import math
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
 from stages.batches import Batch, Prediction
@@ -22,6 +23,7 @@ from stages.errors import DataError, DivergedError
 from stages.files import fault
 from stages.training.checkpoint import Checkpoints
 from stages.training.data import Data, order
+from stages.training.group import ALONE, Group, refuse_unshared
 
 LEAST = 1e-12  # kn^2: below this an error has no gradient, instead of one that is not a number
 
@@ -37,6 +39,7 @@ class Settings:
     clip: float
     seed: int
     precision: str = "float32"  # "bfloat16" is used on CUDA only
+    slices: int = 1  # of a step
 
 
 @dataclass
@@ -70,27 +73,43 @@ def loss_of(prediction: Prediction, batch: Batch, unit_kn: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def validate(model: nn.Module, data: Data, unit_kn: Tensor) -> dict[str, float]:
+def validate(model: nn.Module, data: Data, unit_kn: Tensor, group: Group = ALONE) -> dict[str, float]:
     """loss = mean of the per-slice losses, rmse_batch_mean_kn, rmse_component_kn (all points), over the validation slices."""
     model.eval()
-    losses, means, squares, points = [], [], 0.0, 0
-    for slice in data.slices("val"):
+    part = []
+    for slice in group.share(data.slices("val")):
         batch = data.batch(slice)
         prediction = model(batch)
-        square, count = float(square_kn2(prediction.mean, batch, unit_kn)), int(batch.target_mask.sum())
-        losses.append(float(loss_of(prediction, batch, unit_kn)))
-        means.append(math.sqrt(square))
-        squares, points = squares + square * count, points + count
+        part.append((float(loss_of(prediction, batch, unit_kn)), float(square_kn2(prediction.mean, batch, unit_kn)),
+                     int(batch.target_mask.sum())))
     model.train()
-    return {"loss": sum(losses) / len(losses), "rmse_batch_mean_kn": sum(means) / len(means),
-            "rmse_component_kn": math.sqrt(squares / points)}
+    losses, squares, points = zip(*group.gather(part), strict=True)
+    return {"loss": sum(losses) / len(losses), "rmse_batch_mean_kn": sum(map(math.sqrt, squares)) / len(squares),
+            "rmse_component_kn": math.sqrt(sum(square * count for square, count in zip(squares, points, strict=True)) / sum(points))}
+
+
+class Objective(nn.Module):
+    """The loss as a module, which is what DDP wraps."""
+
+    def __init__(self, model: nn.Module, unit_kn: Tensor, precision: AbstractContextManager):
+        super().__init__()
+        self.model, self.unit_kn, self.precision = model, unit_kn, precision
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The loss of one slice."""
+        if hasattr(self.model, "loss"):
+            return self.model.loss(batch)
+        with self.precision:
+            prediction = self.model(batch)
+        return loss_of(prediction, batch, self.unit_kn)
 
 
 class Loop:
     """One run: a model, its optimizer, and where it stands."""
 
-    def __init__(self, model: nn.Module, data: Data, settings: Settings, checkpoints: Checkpoints):
-        self.model, self.data, self.settings, self.checkpoints = model, data, settings, checkpoints
+    def __init__(self, model: nn.Module, data: Data, settings: Settings, checkpoints: Checkpoints, group: Group = ALONE):
+        refuse_unshared(settings.slices, group.world)
+        self.model, self.data, self.settings, self.checkpoints, self.group = model, data, settings, checkpoints, group
         self.parameters = list(model.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate, fused=True)
         self.unit_kn = data.unit_kn()
@@ -102,15 +121,18 @@ class Loop:
                             f"{len(data.slices('val'))} validation slices", remedy="widen the split's intervals in params.yaml")
         bfloat16 = settings.precision == "bfloat16" and data.device.type == "cuda"
         self.precision = torch.autocast("cuda", torch.bfloat16) if bfloat16 else nullcontext()
+        self.objective: nn.Module = Objective(model, self.unit_kn, self.precision)
+        if group.world > 1:
+            self.objective = DistributedDataParallel(self.objective, broadcast_buffers=False)
 
     def run(self) -> dict[str, Any]:
         """Train to the end of the budget or of patience; the model then holds the best weights. Returns the history."""
         self._resume()
         settings, progress, recent = self.settings, self.progress, []
         self.model.train()
-        bar = tqdm(self._slices(), total=settings.steps, initial=progress.step, disable=None, unit="step")
-        for slice in bar:
-            recent.append(self._step(slice))
+        bar = tqdm(self._steps(), total=settings.steps, initial=progress.step, disable=None if not self.group.rank else True, unit="step")
+        for slices in bar:
+            recent.append(self._step(slices))
             progress.step += 1
             fault("step")
             if progress.step % settings.validate_every == 0 or progress.step == settings.steps:
@@ -121,38 +143,40 @@ class Loop:
         self.model.eval()
         return self._history("stopped early" if progress.step < settings.steps else "completed")
 
-    def _slices(self) -> Iterator[int]:
-        """The slice of every step that is left, until patience ends."""
+    def _steps(self) -> Iterator[list[int]]:
+        """The slices of every step that is left, until patience ends; the epochs' orders run on through the steps."""
         epoch, slices = -1, ()
         while self.progress.step < self.settings.steps and self.progress.stale() < self.settings.patience:
-            now, position = divmod(self.progress.step, len(self.slices))
-            if now != epoch:
-                epoch, slices = now, order(self.slices, self.settings.seed, now)
-            yield int(slices[position])
+            chosen = []
+            for index in range(self.progress.step * self.settings.slices, (self.progress.step + 1) * self.settings.slices):
+                now, position = divmod(index, len(self.slices))
+                if now != epoch:
+                    epoch, slices = now, order(self.slices, self.settings.seed, now)
+                chosen.append(int(slices[position]))
+            yield chosen
 
-    def _step(self, slice: int) -> float:
-        batch = self.data.batch(slice)
-        loss = self._loss(batch)
+    def _step(self, slices: list[int]) -> float:
+        """One step on the mean loss of the slices, which it returns."""
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        own, total = self.group.share(slices), 0.0
+        for number, slice in enumerate(own, 1):
+            wait = self.group.world > 1 and number < len(own)  # gradients are exchanged once a step, with the last slice
+            with self.objective.no_sync() if wait else nullcontext():
+                loss = self.objective(self.data.batch(slice)) / len(own)
+                loss.backward()
+            total = total + loss.detach()
         norm = nn.utils.clip_grad_norm_(self.parameters, self.settings.clip)
-        value = float(loss.detach())
+        value = float(self.group.mean(total))
         if not math.isfinite(value) or not torch.isfinite(norm):  # stop before the weights are touched
-            self._diverged(f"loss {value:.6g}, gradient norm {float(norm):.6g}", f"step {self.progress.step + 1}, slice {slice}")
+            told = ", ".join(map(str, slices))
+            self._diverged(f"loss {value:.6g}, gradient norm {float(norm):.6g}", f"step {self.progress.step + 1}, slice {told}")
         self.optimizer.step()
         return value
-
-    def _loss(self, batch: Batch) -> Tensor:
-        if hasattr(self.model, "loss"):
-            return self.model.loss(batch)
-        with self.precision:
-            prediction = self.model(batch)
-        return loss_of(prediction, batch, self.unit_kn)
 
     def _validate(self, train_loss: float) -> None:
         progress = self.progress
         with self.precision:
-            found = validate(self.model, self.data, self.unit_kn)
+            found = validate(self.model, self.data, self.unit_kn, self.group)
         if not all(map(math.isfinite, found.values())):
             self._diverged(f"validation {found}", f"step {progress.step}")
         progress.train.append({"step": progress.step, "loss": train_loss})
@@ -160,10 +184,12 @@ class Loop:
         if progress.best is None or found["loss"] < progress.best:
             progress.best, progress.best_step = found["loss"], progress.step
             self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-        self.checkpoints.save(progress.step, self._state(), asdict(progress))
+        if not self.group.rank:
+            self.checkpoints.save(progress.step, self._state(), asdict(progress))
 
     def _diverged(self, found: str, where: str) -> None:
-        self.checkpoints.tell(self._history("diverged") | {"found": found, "where": where})
+        if not self.group.rank:
+            self.checkpoints.tell(self._history("diverged") | {"found": found, "where": where})
         step = self.progress.val[-1]["step"] if self.progress.val else 0
         kept = f"the last good checkpoint (step {step}) is kept in {self.checkpoints.folder}" if step else "there was no checkpoint yet"
         raise DivergedError("training diverged", where=where, expected="finite numbers", found=found,

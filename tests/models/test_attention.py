@@ -49,6 +49,23 @@ def test_values_and_gradients_equal_torch(width, heads, masked):
         torch.testing.assert_close(parameter.grad, grads[NAMES[name]].grad, atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("count", [6, 12, 16, 32])
+@pytest.mark.parametrize("width,heads", [(12, 2), (24, 2), (40, 2)])
+def test_a_mask_as_wide_as_a_head_is_not_taken_for_one(width, heads, count):
+    """A padded batch of exactly as many tokens as a head is wide, filled up or not: the saved mask has a head's shape."""
+    ours, theirs = twins(width, heads)
+    tokens, mask = torch.randn(3, count, width), torch.ones(3, count, dtype=torch.bool)
+    mask[1, 1:] = False
+    mask[2, count // 2:] = False
+    one, other = ours(tokens, usable(mask)), theirs(tokens, src_key_padding_mask=~mask)
+    weight = torch.randn(3, count, width)
+    for value in (one, other):
+        (value * weight)[mask].sum().backward()
+    grads = dict(theirs.named_parameters())
+    for name, parameter in ours.named_parameters():
+        torch.testing.assert_close(parameter.grad, grads[NAMES[name]].grad, atol=2e-5, rtol=1e-4)
+
+
 @pytest.mark.parametrize("last", [0, 1, 8, 20])
 def test_the_last_tokens_alone_are_the_end_of_all(last):
     ours, _ = twins(12, 2)
@@ -58,10 +75,10 @@ def test_the_last_tokens_alone_are_the_end_of_all(last):
 
 def test_backward_keeps_heads_without_their_padding():
     layer, kept = twins(32, 8)[0].attention, []
-    drop = layer._drop
-    layer._drop = lambda saved: kept.append(drop(saved)) or kept[-1]
+    pack = layer._pack
+    layer._pack = lambda saved, masked: kept.append(pack(saved, masked)) or kept[-1]
     layer(torch.randn(1, 50, 32), None, 50)
-    assert sorted(tensor.shape[-1] for tensor in kept if tensor.dim() == 4) == [4, 4, 4, 4]  # query, key, value, output
+    assert sorted(tensor.shape[-1] for tensor, _ in kept if tensor.dim() == 4) == [4, 4, 4, 4]  # query, key, value, output
 
 
 def test_a_mask_without_gaps_is_dropped_and_an_empty_set_sees_its_padding():

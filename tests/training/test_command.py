@@ -27,6 +27,8 @@ def project(tmp_path_factory):
     """A project folder with a small budget and a prepared toy set."""
     root = tmp_path_factory.mktemp("project")
     (root / "stages").symlink_to(ROOT / "stages")
+    (root / "reports/wind_nowcast").mkdir(parents=True)
+    (root / "reports/wind_nowcast/dvc.yaml").symlink_to(ROOT / "reports/wind_nowcast/dvc.yaml")
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     start = text.index("    training:", text.index("mini: &mini"))
     end = text.index("\n", start)

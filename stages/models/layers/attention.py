@@ -6,6 +6,8 @@ or 12 badly, and a layer computes only the tokens that somebody reads (`last`).
 Shapes: B batch, N tokens (keys), Q queries, H width.
 """
 
+from functools import partial
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -47,7 +49,7 @@ class Attention(nn.Module):
         else:
             query, = self._split(functional.linear(tokens[:, count - last:], weight[0], bias[0]), 1)
             key, value = self._split(functional.linear(tokens, weight[1:].flatten(0, 1), bias[1:].flatten()), 2)
-        with saved_tensors_hooks(self._drop, self._restore):
+        with saved_tensors_hooks(partial(self._pack, masked=mask is not None), self._unpack):
             mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=self.head ** -0.5)
         return self.outward(mixed[..., :self.head].transpose(1, 2).flatten(2))
 
@@ -55,16 +57,17 @@ class Attention(nn.Module):
         """(B, N, parts*heads*p) -> (parts, B, heads, N, p)."""
         return projected.unflatten(2, (parts, self.heads, -1)).permute(2, 0, 3, 1, 4)
 
-    def _drop(self, saved: Tensor) -> Tensor:
-        """Keep what backward needs without the zeros: they would quadruple the memory of heads of 4."""
-        return saved[..., :self.head].contiguous() if self._filled(saved, self.head + self.lanes) else saved
+    def _pack(self, saved: Tensor, masked: bool) -> tuple[Tensor, bool]:
+        """Keep what backward needs without the zeros: they would quadruple the memory of heads of 4. Queries, keys, values and output have
+        them; a mask over as many tokens as a filled head is wide has their shape, but not their zeros."""
+        filled = bool(self.lanes) and saved.dim() == 4 and saved.is_floating_point() and saved.shape[3] == self.head + self.lanes
+        if not filled or masked and saved[..., self.head:].any():
+            return saved, False
+        return saved[..., :self.head].contiguous(), True
 
-    def _restore(self, saved: Tensor) -> Tensor:
-        return functional.pad(saved, (0, self.lanes)) if self._filled(saved, self.head) else saved
-
-    def _filled(self, saved: Tensor, wide: int) -> bool:
-        """Whether this is a query, key, value or output (4 axes, numbers), not the mask or the log-sums."""
-        return bool(self.lanes) and saved.dim() == 4 and saved.is_floating_point() and saved.shape[3] == wide
+    def _unpack(self, packed: tuple[Tensor, bool]) -> Tensor:
+        kept, filled = packed
+        return functional.pad(kept, (0, self.lanes)) if filled else kept
 
 
 class EncoderLayer(nn.Module):
