@@ -4,6 +4,11 @@ nowcast    the wind at places and times, from a trained model and a recent captu
 audit      where a published number came from, and whether it still holds
 impact     which published numbers rest on a file
 benchmark  the simulated wind benchmark, frozen, for use elsewhere
+champion   which retrained model is in use, and by which numbers
+rollback   make an earlier champion the champion again
+ledger     what retraining promoted and refused, and why
+capture    simulated captures, as receivers would drop them
+doctor     what is amiss with this machine and working copy, and what mends it
 """
 
 import argparse
@@ -12,14 +17,17 @@ import sys
 from pathlib import Path
 
 from stages import params
-from stages.errors import TradewindError
+from stages.errors import InputError, TradewindError
 
 
 def nowcast(arguments: argparse.Namespace) -> int:
     """Print wind, direction and spread at the points asked for."""
     from stages.evaluation import nowcast as forecaster
-    settings = params.load()
-    rows = forecaster.nowcast(arguments.context, at=arguments.at, points=arguments.points, model=arguments.model, settings=settings)
+    settings, model = params.load(), arguments.model
+    if model == "champion":
+        from stages.retraining import champions
+        model = champions.folder_now(settings)
+    rows = forecaster.nowcast(arguments.context, at=arguments.at, points=arguments.points, model=model, settings=settings)
     print(forecaster.render(rows))
     return 0
 
@@ -47,6 +55,56 @@ def benchmark(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def capture(arguments: argparse.Namespace) -> int:
+    """Write simulated captures into a folder and print their names."""
+    from stages.acquisition import capture as receiver
+    hours, known = receiver.asked_hours(arguments.hours), params.load().datasets
+    plan = known["simulated"].simulate if "simulated" in known else None
+    if plan is None:
+        raise InputError("there is no simulated sky to capture", where="params.yaml", expected="a data set `simulated` of kind simulate")
+    for path in receiver.capture(plan, Path(arguments.folder), *hours, seed=arguments.seed):
+        print(path)
+    return 0
+
+
+def champion(arguments: argparse.Namespace) -> int:
+    """Print who is champion, since when and by which numbers; exit 1 where nobody is."""
+    from stages.retraining import champions
+    told = champions.describe(params.load())
+    if told is None:
+        print("there is no champion yet: nothing was promoted", file=sys.stderr)
+        return 1
+    print(told)
+    return 0
+
+
+def rollback(arguments: argparse.Namespace) -> int:
+    """Make an earlier champion the champion again."""
+    from stages.retraining import champions
+    entry = champions.rollback(params.load(), arguments.number)
+    print(f"{entry['reasons'][0]} Ledger entry {entry['number']}; commit reports/ledger.jsonl to keep it.")
+    return 0
+
+
+def ledger(arguments: argparse.Namespace) -> int:
+    """Print the promotions and refusals; with --verify check their chain and every champion's bytes."""
+    from stages.retraining import champions
+    from stages.retraining import ledger as book
+    settings, last = params.load(), arguments.last
+    if last is not None and last < 1:
+        raise InputError("no entry was asked for", where="--last", expected="a number of at least 1", found=str(last))
+    print(book.render(book.read()[-(last or 0):]))
+    if arguments.verify:
+        print(champions.verified(settings))
+    return 0
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Print what was examined, its state and its remedy; exit 1 when something failed."""
+    from stages import doctor as surgery
+    return surgery.main(Path.cwd(), dict(os.environ), arguments.json)
+
+
 def added(verbs, name: str, short: str, long: str, example: str) -> argparse.ArgumentParser:
     """A verb whose help ends with an example."""
     return verbs.add_parser(name, help=short, description=f"{long}\n\n  {example}", formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -67,8 +125,8 @@ def parser() -> argparse.ArgumentParser:
                        help="degrees, degrees, feet, ISO 8601 UTC or Unix seconds; may be repeated")
     place.add_argument("--points", metavar="CSV", help="a file with the columns lat_deg, lon_deg, alt_ft, time")
     verb.add_argument("--model", metavar="FOLDER",
-                      help="a trained cell (reports/<experiment>/<profile>/runs/<data set>/<cell>); default: the Gaussian one of the "
-                      "profile's first data set")
+                      help="a trained cell (reports/<experiment>/<profile>/runs/<data set>/<cell>), or the word champion; default: the "
+                      "Gaussian one of the profile's first data set")
     verb.set_defaults(run=nowcast)
 
     verb = added(verbs, "audit", "where a number came from, and whether it still holds",
@@ -91,7 +149,46 @@ def parser() -> argparse.ArgumentParser:
                  "tradewind benchmark ../wind-benchmark")
     verb.add_argument("folder", metavar="FOLDER")
     verb.set_defaults(run=benchmark)
+    unattended(verbs)
     return top
+
+
+def unattended(verbs) -> None:
+    """The verbs of a laboratory that runs by itself: its captures, champions and ledger, and its health."""
+    verb = added(verbs, "champion", "which retrained model is in use, and why",
+                 "Which retrained model is champion, since when, and by which numbers; its bytes are hashed and loaded anew.\n"
+                 "Exit status 1 where nothing was promoted yet. `tradewind nowcast --model champion` asks it.", "tradewind champion")
+    verb.set_defaults(run=champion)
+
+    verb = added(verbs, "rollback", "make an earlier champion the champion again",
+                 "Make an earlier champion the champion again. Its bytes are hashed and loaded before the ledger says so.",
+                 "tradewind rollback 1")
+    verb.add_argument("number", metavar="NUMBER", nargs="?", type=int,
+                      help="restore the champion as it was after this ledger entry; default: the one that the present one replaced when promoted")
+    verb.set_defaults(run=rollback)
+
+    verb = added(verbs, "ledger", "what was promoted, refused and rolled back",
+                 "What scheduled retraining promoted and refused, and what was rolled back: errors, intervals, drift, reasons.",
+                 "tradewind ledger --last 5 --verify")
+    verb.add_argument("--last", metavar="N", type=int, help="only the last N entries")
+    verb.add_argument("--verify", action="store_true",
+                      help="check the chain of entries, that it continues the committed one, and the bytes of every champion")
+    verb.set_defaults(run=ledger)
+
+    verb = added(verbs, "capture", "write simulated captures, as receivers would drop them",
+                 "Raw frame files of the simulated sky, one an hour, each written under another name and then renamed.",
+                 "tradewind capture data/live/drop --hours 0:6")
+    verb.add_argument("folder", metavar="FOLDER")
+    verb.add_argument("--hours", required=True, metavar="A:B", help="hours A <= h < B from the start of the simulated set; B up to 1000")
+    verb.add_argument("--seed", type=int, metavar="N", help="of another sky; default: that of the simulated set")
+    verb.set_defaults(run=capture)
+
+    verb = added(verbs, "doctor", "what is amiss here, and what mends it",
+                 "Examine this machine and this working copy: versions, disks, GPU, DVC, Prefect, the mirror, what killed runs left behind.\n"
+                 "Exit status: 1 when something failed, else 0. Nothing is written, no network is asked, no secret is shown.",
+                 "tradewind doctor --json")
+    verb.add_argument("--json", action="store_true", help="print the findings as JSON")
+    verb.set_defaults(run=doctor)
 
 
 def main() -> int:

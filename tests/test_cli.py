@@ -16,7 +16,8 @@ from stages.reporting import audit
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = {"nowcast": ("--context", "--at", "--points", "--model"), "audit": ("EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--verify", "record", "hash", "eval", "train"),
-           "impact": ("FILE",), "benchmark": ("FOLDER",)}
+           "impact": ("FILE",), "benchmark": ("FOLDER",), "capture": ("FOLDER", "--hours", "--seed"), "doctor": ("--json",),
+           "champion": (), "rollback": ("NUMBER",), "ledger": ("--last", "--verify")}
 POINT = "46.5,7.2,34000,2026-01-17T05:00:00Z"
 
 

@@ -235,7 +235,9 @@ def refuse_unreached(asked: list[Point], known: pl.DataFrame, windows: dict, pre
 
 
 def measured(folder: Path) -> dict | None:
-    """The metrics of a cell on the test minutes, by name; None if it was not evaluated."""
+    """The metrics of a cell on the test minutes (of a champion, on those by which it won), by name; None if it was not evaluated."""
+    if (folder / "reference.json").exists():
+        return files.read_json(folder / "reference.json")["measured"]
     metrics = folder.parent.parent.parent / "evaluated" / folder.parent.name / "metrics.json"
     found = files.read_json(metrics)["cells"].get(folder.name) if metrics.exists() else None
     return found and found["metrics"]

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from stages import files, records
-from stages.errors import TradewindError
+from stages.errors import DataError, TradewindError
 
 
 def main() -> int:
@@ -42,6 +42,9 @@ def main() -> int:
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -18,7 +18,8 @@ import polars as pl  # noqa: E402
 from PIL import Image  # noqa: E402
 
 from stages.files import atomic_folder, read_json  # noqa: E402
-from stages.reporting.tables import RMSE, curve, datasets_of, floor_of, label, ordered, trials_of  # noqa: E402
+from stages.reporting import sweep_figures  # noqa: E402
+from stages.reporting.tables import curve, datasets_of, floor_of, label, ordered, samplers_of, trials_of  # noqa: E402
 
 KNOT = 1852 / 3600  # m/s
 COLOURS = {"day_average": "#9a9a9a", "hour_average": "#5f6b7a", "persistence": "#b08968", "knn": "#c9a227", "trend": "#1d6fa5",
@@ -167,20 +168,6 @@ def error_map(predictions: dict[str, pl.DataFrame], rows: pl.DataFrame, path: Pa
     save(figure, path, shaded=True, dpi=90)
 
 
-def sweep_history(trials: dict[str, pl.DataFrame], path: Path) -> None:
-    """The least RMSE found so far against the number of trials, a line a model; dots are the trials themselves."""
-    figure, axes = plt.subplots(figsize=(7.2, 4.2))
-    for model, table in trials.items():
-        found = table.sort("number")[RMSE].to_numpy()
-        number = np.arange(1, len(found) + 1)
-        axes.plot(number, found, "o", ms=3, color=colour(model), alpha=0.35)
-        axes.step(number, np.minimum.accumulate(found), where="post", lw=1.8, color=colour(model), label=model)
-    best = min(table[RMSE].min() for table in trials.values())
-    axes.set(xlabel="trials", ylabel="RMSE on validation slices [kn]", ylim=(0.8 * best, 3 * best))
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
-    save(figure, path)
-
-
 def mapped(names: list[str]) -> list[str]:
     """Of models from worst to best, those whose errors are mapped: trend, kernel, the best MSA; else persistence, best GKA, best."""
     learned = [name for name in names if name.startswith("msa")][-1:]
@@ -198,8 +185,9 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
             names, floor = ordered(arms, dataset), floor_of(arms, dataset)
             for group, title in GROUPS.items():
                 breakdown(cells, names, group, title, floor, folder / f"{dataset}-{group}.png")
-            if trials := trials_of(home / "sweeps" / dataset):
-                sweep_history(trials, folder / f"{dataset}-sweeps.png")
+            swept = home / "sweeps" / dataset
+            if trials := trials_of(swept):
+                save(sweep_figures.drawn(trials, sweep_figures.importances_of(swept), samplers_of(swept), colour), folder / f"{dataset}-sweeps.png")
             rows = pl.read_parquet(prepared / dataset / "rows.parquet")
             meta = read_json(prepared / dataset / "prepared.json")
             evaluated = home / "evaluated" / dataset

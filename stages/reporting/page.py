@@ -6,13 +6,14 @@ an experiment are embedded: the page stays below 2 MB, and the others lie in its
 """
 
 import base64
+import re
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from stages.files import atomic_file, read_json
-from stages.reporting import search_tables, searches, tables
+from stages.reporting import promotions, search_tables, searches, tables
 from stages.reporting.lineage import lineage
 from stages.reporting.published import companions, epochs
 from stages.reporting.tabulate import OPTIMUM
@@ -34,6 +35,7 @@ FIGURES = {
 }
 EMBEDDED = {"wind_nowcast": ("nowcast", "errors", "by_lead", "by_altitude", "by_distance"),
             "wind_baselines": ("by_lead", "sweeps")}
+OTHERS = ("by_lead", "errors")  # of an experiment that is not named above
 WIDE = ("nowcast", "errors")
 SURFACE = "TNN by points a segment (K) and segments a fetch (F): the thesis' figure 1.4."
 SPEED = ("Time a query over the yardstick's, side by side in one run; the black line is the yardstick, a short bar the goal of the method "
@@ -45,6 +47,17 @@ BOUND = ("The counterexample: the run A–B, the query (star), and how near the 
 def embedded(path: Path, words: str) -> list[dict[str, str]]:
     """A PNG as a data URI with its caption; [] where it was not drawn."""
     return [{"title": words, "data": "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()}] if path.exists() else []
+
+
+def questions() -> dict[str, str]:
+    """What each experiment asks: those above first, then every other folder of reports/ that declares stages, by its README's question."""
+    found = dict(EXPERIMENTS)
+    for declared in sorted(Path("reports").glob("*/dvc.yaml")):
+        readme = declared.with_name("README.md")
+        text = readme.read_text(encoding="utf-8") if readme.exists() else ""
+        said = re.search(r"(?s)\*\*Question\.\*\*\s+(.+?)(?:\n\n|\Z)", text)
+        found.setdefault(declared.parent.name, " ".join(said[1].split()) if said else declared.parent.name)
+    return found
 
 
 def durations(experiment: str, profile: str) -> tuple[dict[str, dict[str, str]], str]:
@@ -66,7 +79,7 @@ def dataset_view(experiment: str, profile: str, content: dict[str, Any], dataset
             ("Kernel averaging by lead (thesis, figure 3.3)", tables.by_lead(arms, cells, dataset), ""),
             ("What the sweeps chose", tables.sweeps(home / "sweeps" / dataset, dataset),
              "On validation slices: not the numbers of the test above.")]
-    figures = {name: embedded(home / "figures" / f"{dataset}-{name}.png", FIGURES[name]) for name in EMBEDDED[experiment]}
+    figures = {name: embedded(home / "figures" / f"{dataset}-{name}.png", FIGURES[name]) for name in EMBEDDED.get(experiment, OTHERS)}
     best = tables.ordered(arms, dataset)[-1]
     return {"name": dataset, "table": tables.results(arms, dataset, printed), "floor": tables.floor_of(arms, dataset),
             "optimum": OPTIMUM.replace("`", "") if tables.error_of(arms, dataset, tables.OPTIMUM) else "",
@@ -136,13 +149,14 @@ def markdown(views: list[dict[str, Any]]) -> str:
 
 def report() -> None:
     """Write reports/index.html and reports/README.md from what is in git for every profile that has been run."""
-    views = [view for experiment in EXPERIMENTS for profile in PROFILES if (view := profile_view(experiment, profile))]
+    asked = questions()
+    views = [view for experiment in asked for profile in PROFILES if (view := profile_view(experiment, profile))]
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True,
                                      undefined=jinja2.StrictUndefined, lstrip_blocks=True)
     profiles = [profile for profile in PROFILES if any(view["profile"] == profile for view in views)]
     page = environment.get_template("page.html").render(
-        views=views, experiments={view["experiment"]: EXPERIMENTS[view["experiment"]] for view in views},
-        validations={profile: validations(profile) for profile in profiles})
+        views=views, experiments={view["experiment"]: asked[view["experiment"]] for view in views},
+        validations={profile: validations(profile) for profile in profiles}, promotions=promotions.view())
     with atomic_file("reports/index.html", "w") as stream:
         stream.write(page + "\n")
     with atomic_file("reports/README.md", "w") as stream:

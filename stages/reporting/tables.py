@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from stages.params import read_yaml
 from stages.reporting.published import Printed, shown
 
 RMSE, BASELINE, OPTIMUM = "rmse_component_kn", "hour_average", "optimum"
@@ -168,17 +169,23 @@ def quantity(name: str, value: str) -> str:
 
 
 def trials_of(folder: Path) -> dict[str, pl.DataFrame]:
-    """Model -> the trials of its sweep in order, from `folder` = PROFILE/sweeps/DATASET; {} where nothing was swept."""
-    return {file.parent.name: pl.read_csv(file, infer_schema_length=0).with_columns(pl.col("number").cast(int), pl.col(RMSE).cast(float))
+    """Model -> the draws of its sweep in order, from `folder` = PROFILE/sweeps/DATASET; {} where nothing was swept. No error: null."""
+    return {file.parent.name: pl.read_csv(file, infer_schema_length=0).with_columns(pl.col("draw").cast(int), pl.col(RMSE).cast(float))
             for file in sorted(folder.glob("[!.]*/trials.csv"))}
 
 
+def samplers_of(folder: Path) -> dict[str, str]:
+    """Model -> how its draws were made: tpe, random or grid."""
+    return {file.parent.name: read_yaml(file)["sampler"] for file in sorted(folder.glob("[!.]*/best.yaml"))}
+
+
 def sweeps(folder: Path, dataset: str) -> Table | None:
-    """What each sweep chose: trials, the best of them (the first of equals), its RMSE on validation slices and its arguments."""
-    rows = []
+    """What each sweep chose: draws and sampler, those pruned, the best (the first of equals), its RMSE on validation slices, its arguments."""
+    rows, samplers = [], samplers_of(folder)
     for model, trials in trials_of(folder).items():
-        best = trials.sort(RMSE, "number").row(0, named=True)
-        arguments = ", ".join(quantity(name, value) for name, value in best.items() if name not in ("number", RMSE))
-        rows.append((model, str(len(trials)), str(best["number"]), f"{best[RMSE]:.2f}", arguments))
-    titles = ("model", "trials", "best trial", "RMSE on validation slices [kn]", "best arguments")
-    return Table(f"sweeps on {dataset}", titles, tuple(rows), frozenset({0, 4})) if rows else None
+        best = trials.sort(RMSE, "draw", nulls_last=True).row(0, named=True)
+        arguments = ", ".join(quantity(name, value) for name, value in best.items() if name not in ("draw", RMSE, "state"))
+        pruned = trials.filter(pl.col("state") == "pruned").height
+        rows.append((model, samplers[model], str(len(trials)), str(pruned), str(best["draw"]), f"{best[RMSE]:.2f}", arguments))
+    titles = ("model", "sampler", "draws", "pruned", "best draw", "RMSE on validation slices [kn]", "best arguments")
+    return Table(f"sweeps on {dataset}", titles, tuple(rows), frozenset({0, 1, 6})) if rows else None

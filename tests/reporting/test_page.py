@@ -257,7 +257,7 @@ def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_make
     page.report()
     seen = read()
     assert seen.problems == [] and seen.figures == [] and seen.tables == {}
-    assert set(value for _, name, value in seen.attributes if name == "href") == {"#claims", "#validation", "#audit"}
+    assert set(value for _, name, value in seen.attributes if name == "href") == {"#ledger", "#claims", "#validation", "#audit"}
     assert Path("reports/README.md").read_text().startswith("# Results\n")
 
 
