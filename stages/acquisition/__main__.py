@@ -10,14 +10,14 @@ import sys
 from stages import params
 from stages.acquisition.acquire import acquire
 from stages.acquisition.mirror import Mirror
-from stages.errors import InputError, TradewindError
+from stages.errors import DataError, InputError, TradewindError
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse, check the names, acquire; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m stages.acquisition", description=__doc__.splitlines()[0])
-    parser.add_argument("profile")
-    parser.add_argument("dataset")
+    for name in ("profile", "dataset"):
+        parser.add_argument(name, help=f"a {name} of params.yaml")
     asked = parser.parse_args(arguments)
     try:
         settings = params.load()
@@ -33,6 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -14,7 +14,7 @@ from stages import files, records
 from stages.acquisition import archive, download, gaussian_wind
 from stages.acquisition.mirror import Mirror, copy
 from stages.acquisition.sources import HOSTS, pinned
-from stages.errors import DataError, DownloadError
+from stages.errors import DataError, DownloadError, InputError
 from stages.params import Dataset, Source
 
 CODE = ("stages/acquisition", "stages/seeds.py")
@@ -32,6 +32,9 @@ def acquire(profile: str, name: str, dataset: Dataset, *, mirror: Mirror | None 
     BusyError when another run makes it; DownloadError, DataError, InputError as the parts raise them. Old state or new:
     the folder is replaced whole, and only by a complete one.
     """
+    if dataset.kind == "captures":
+        raise InputError("captures are not acquired: they are taken in as they arrive", where=f"{profile}/{name}",
+                         remedy="drop them into the folder `retraining.drop` of params.yaml and run `python -m stages.retraining intake`")
     final = data / profile / "raw" / name
     with files.guard(f"acquisition-{profile}-{name}"), records.timed("acquisition", f"{profile}/{name}"):
         room(final, dataset)

@@ -4,15 +4,15 @@ import argparse
 import sys
 
 from stages import params
-from stages.errors import InputError, TradewindError
+from stages.errors import DataError, InputError, TradewindError
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse, check the names, run the step; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m stages.preparation", description=__doc__)
-    parser.add_argument("step", choices=("decode", "prepare"))
-    parser.add_argument("profile")
-    parser.add_argument("dataset")
+    parser.add_argument("step", choices=("decode", "prepare"), help="raw data to winds, or winds to what models read")
+    for name in ("profile", "dataset"):
+        parser.add_argument(name, help=f"a {name} of params.yaml")
     asked = parser.parse_args(arguments)
     try:
         settings = params.load()
@@ -32,6 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -5,6 +5,7 @@ is there (TRADEWIND_MIRROR or ../shared/data); else invented replies. The two ta
 Ends with 1 when the goal, GOAL times rs1090, is missed. rs1090 comes with the `test` extra and is needed only here and in tests.
 """
 
+import argparse
 import os
 import statistics
 import sys
@@ -63,6 +64,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 def main() -> int:
     """Measure, print the table; 0 when the goal is reached."""
+    argparse.ArgumentParser(prog="python -m stages.preparation.bench_decode", description=__doc__.splitlines()[0]).parse_args()
     try:
         import rs1090
     except ImportError:

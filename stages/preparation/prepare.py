@@ -50,8 +50,9 @@ def run(profile: Profile, dataset: str, decode: Decode) -> None:
     check_gate(gate, winds)
     with lock, records.timed("prepare", cell), files.atomic_folder(out) as temporary:
         prepare(winds, temporary, settings, decode.wind_max_m_s, profile.profile, dataset)
+        told = settings.model_dump(mode="json", exclude_none=True)
         record = records.make("prepare", cell, inputs=[winds, gate], outputs=records.outputs_of(temporary, out), code=CODE,
-                              params={"prepare": settings.model_dump(mode="json"), "wind_max_m_s": decode.wind_max_m_s})
+                              params={"prepare": told, "wind_max_m_s": decode.wind_max_m_s})
     files.write_json(records.location("prepare", profile.profile, dataset), record)
 
 
@@ -78,6 +79,8 @@ def prepare(winds: Path, folder: Path, settings: Prepare, wind_max_m_s: float, p
     if len(names) > 2**16:
         raise DataError("too many source files for the file column", where=str(winds), expected="at most 65536", found=str(len(names)))
     t0_s = settings.slice_s * math.ceil(first_s / settings.slice_s)  # slices begin at multiples of slice_s since 1970
+    rolling = {"rolling": settings.rolling.model_dump(mode="json")} if settings.rolling else {}
+    settings = rolled(winds, settings, wind_max_m_s, t0_s)
     times, used, dropped = write_rows(winds, folder / "rows.parquet", settings, wind_max_m_s, t0_s, names, read)
     windows = used_windows(times, used, settings, t0_s, str(winds))
     scaler, area = fit(folder / "rows.parquet", windows["train"])
@@ -86,9 +89,22 @@ def prepare(winds: Path, folder: Path, settings: Prepare, wind_max_m_s: float, p
             "embargo_s": settings.embargo_s, "split": settings.split.model_dump(mode="json"), "scaler": scaler, "columns_x": list(X),
             "slices": used, "rows": {name: count("targets", name) for name in slices.NAMES},
             "context_rows": {name: count("context", name) for name in slices.NAMES}, "area": area, "files": names,
-            "truth": truth, "dropped": dropped, "read": read, "kept": len(times)}
+            "truth": truth, "dropped": dropped, "read": read, "kept": len(times)} | rolling
     files.write_json(folder / "prepared.json", meta)
     return meta
+
+
+def rolled(winds: Path, settings: Prepare, wind_max_m_s: float, t0_s: float) -> Prepare:
+    """The settings with the rolling split as these winds resolve it. A fixed one stays, and costs no look at the data."""
+    if settings.rolling is None:
+        return settings
+    times = pl.scan_parquet(winds).filter(unusable(wind_max_m_s).is_null()).select("ts_s").collect(engine="streaming")["ts_s"].to_numpy()
+    if not len(times):
+        raise DataError("no row can be used", where=str(winds), remedy="drop more captures")
+    w = settings.slice_s
+    filled = np.unique(np.floor((times - t0_s) / w)).astype(np.int64)
+    low, high = (np.searchsorted(times, edge) for edge in slices.context_window(t0_s, filled, w, settings.lead_s, "slice"))
+    return slices.resolve(settings, t0_s, times[-1], filled[high > low].tolist())
 
 
 def chunks(winds: Path, rows: int) -> Iterator[pl.DataFrame]:
@@ -105,15 +121,20 @@ def chunks(winds: Path, rows: int) -> Iterator[pl.DataFrame]:
         held = chunk.filter(~ready)
 
 
-def reason(wind_max_m_s: float) -> pl.Expr:
-    """Why a row cannot be used (the first that applies), or null: null, outside_range, over_wind_max, duplicate."""
+def unusable(wind_max_m_s: float) -> pl.Expr:
+    """Why a row cannot be used, looked at alone (the first that applies), or null: null, outside_range, over_wind_max."""
     number = [name for name in MEASURED if name != "icao"]
     absent = pl.col("icao").is_null() | pl.any_horizontal(~pl.col(number).is_finite().fill_null(False))
     outside = pl.any_horizontal(~pl.col(name).is_between(*limits) for name, limits in PHYSICAL.items())
     fast = pl.col("u_m_s") ** 2 + pl.col("v_m_s") ** 2 > wind_max_m_s**2
-    copy = ~pl.struct(MEASURED).is_first_distinct()
     return (pl.when(absent).then(pl.lit("null")).when(outside).then(pl.lit("outside_range"))
-            .when(fast).then(pl.lit("over_wind_max")).when(copy).then(pl.lit("duplicate")))
+            .when(fast).then(pl.lit("over_wind_max")))
+
+
+def reason(wind_max_m_s: float) -> pl.Expr:
+    """Why a row cannot be used (the first that applies), or null: as `unusable`, or duplicate."""
+    copy = ~pl.struct(MEASURED).is_first_distinct()
+    return pl.coalesce(unusable(wind_max_m_s), pl.when(copy).then(pl.lit("duplicate")))
 
 
 class Flights:

@@ -6,14 +6,15 @@ Slice j covers [t0 + j w, t0 + (j + 1) w), w = slice_s. At lead L its context is
 The law: a split's roles are its target slices and their slice contexts at the split's own lead; rows in roles of different
 splits lie at least embargo_s apart; and what a model was fitted or selected on is at least one lead old at the first target of
 every later test interval, so it was known when that forecast was issued. Seconds; intervals are half open and count from t0.
+A rolling split is made from the data (`resolve`) and then obeys the same law.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stages.errors import DataError, ParamsError
-from stages.params import Prepare
+from stages.params import Prepare, Split
 
 NAMES = ("train", "val", "test")  # the position is the code in column `split` of rows.parquet
 CONTEXTS = ("slice", "hour", "day")
@@ -87,9 +88,51 @@ def unissued(settings: Prepare) -> list[str]:
             if 0 <= start - known < settings.lead_s]
 
 
+def before(settings: Prepare, first: int) -> int:
+    """The last slice boundary (in slices from t0) where a split may end that is followed by one whose first target is slice `first`."""
+    start = context_window(0.0, first, settings.slice_s, settings.lead_s, "slice")[0]
+    edge = math.floor((start - settings.embargo_s) / settings.slice_s)
+    return edge if start - settings.slice_s * edge >= settings.embargo_s else edge - 1
+
+
+def resolve(settings: Prepare, first_s: float, last_s: float, usable: Sequence[int] | None = None) -> Prepare:
+    """Settings that pass `check`, with a rolling split laid over data from `first_s` to `last_s` (Unix s); a fixed split stays.
+
+    `usable` are the slices that can be targets, in order (default: all from the first that has a context). The last of them ends
+    the test; where the data have a hole, val ends at the last one before it. DataError when nothing is left to train on.
+    """
+    if settings.rolling is None:
+        return settings
+    w, rolling = settings.slice_s, settings.rolling
+    earliest, end = math.ceil((settings.lead_s + w) / w), math.floor((last_s - w * math.ceil(first_s / w)) / w) + 1
+    usable = range(earliest, end) if usable is None else [j for j in usable if j >= earliest]
+    end = usable[-1] + 1 if usable else end
+    tests, vals = math.floor(rolling.test_s / w), math.floor(rolling.val_s / w)
+    limit = before(settings, end - tests)
+    val_end = next((j + 1 for j in reversed(usable) if j < limit), limit)
+    limit = before(settings, val_end - vals)
+    if not any(j < limit for j in usable):
+        needed = earliest + 1 + vals + tests - 2 * before(settings, 0)
+        missing = needed - (earliest + len(usable) if usable else end)
+        raise DataError("there are too few data for the rolling split", where=f"{last_s - first_s:.0f} s of data from {first_s:.0f} s on",
+                        expected=f"{w * needed:.10g} s, of which {w * vals:.10g} s select and {w * tests:.10g} s test",
+                        found=f"{w * max(1, missing):.10g} s are missing", remedy="drop more captures, or lower `rolling` in params.yaml")
+    split = Split(train=((w * earliest, w * limit),), val=((w * (val_end - vals), w * val_end),), test=((w * (end - tests), w * end),))
+    return settings.model_copy(update={"split": split, "rolling": None})
+
+
 def check(settings: Prepare, where: str) -> None:
-    """The law on the parameters alone, before any work: ParamsError with every pair of spans or intervals that breaks it."""
-    empty = [name for name in NAMES if not any(target_ranges(settings, name))]
+    """The law on the parameters alone, before any work: ParamsError with every pair of spans or intervals that breaks it.
+
+    A rolling split is checked as it would lie over ample data.
+    """
+    w, rolling = settings.slice_s, settings.rolling
+    if rolling:
+        empty = [name for name, length in (("val", rolling.val_s), ("test", rolling.test_s)) if length < w]
+        ample = 3 * settings.lead_s + 2 * settings.embargo_s + rolling.test_s + rolling.val_s + 20 * w
+        settings = settings if empty else resolve(settings, 0.0, ample)
+    else:
+        empty = [name for name in NAMES if not any(target_ranges(settings, name))]
     if empty:
         raise ParamsError("a split holds no whole slice", where=where, found=", ".join(empty),
                           expected=f"intervals of at least {settings.slice_s:.10g} s that begin on a slice",

@@ -12,7 +12,7 @@ from stages import params
 from stages.errors import DataError, TradewindError
 
 
-def intake(parameters: params.Params) -> None:
+def intake(parameters: params.Params, drop: str | None = None) -> None:
     """Take in what was dropped and print what became of it."""
     from stages.retraining import intake as work
 
@@ -21,7 +21,7 @@ def intake(parameters: params.Params) -> None:
         return inspection.inspect(path, name, parameters.decode)
 
     asked = parameters.retraining
-    print(work.render(work.intake(parameters, asked.profile, asked.dataset, Path(asked.drop), judge)))
+    print(work.render(work.intake(parameters, asked.profile, asked.dataset, Path(drop or asked.drop), judge)))
 
 
 def judge(parameters: params.Params) -> None:
@@ -38,9 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP")
     for step in (intake, judge):
         steps.add_parser(step.__name__, help=step.__doc__.splitlines()[0]).set_defaults(run=step)
+    steps.choices["intake"].add_argument("--drop", metavar="FOLDER", help="look there, instead of params.yaml's retraining.drop")
     asked = parser.parse_args(arguments)
     try:
-        asked.run(params.load())
+        asked.run(params.load(), *([asked.drop] if asked.step == "intake" else []))
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

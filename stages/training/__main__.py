@@ -1,7 +1,8 @@
 """`python -m stages.training EXPERIMENT PROFILE DATASET MODEL [--arm A] [--size S] [--seed N]`: fit one cell.
 
 Reads data/PROFILE/prepared/DATASET; writes reports/EXPERIMENT/PROFILE/runs/DATASET/CELL/{weights.safetensors, history.json}
-and its record. TRADEWIND_PROCESSES=W has W processes fit it together. What a sweep found for the model (reports/EXPERIMENT/PROFILE/sweeps/DATASET/MODEL/best.yaml) overrides its arm's arguments.
+and its record. What a sweep found for the model (reports/EXPERIMENT/PROFILE/sweeps/DATASET/MODEL/best.yaml) overrides its arm's arguments.
+TRADEWIND_PROCESSES=W has W processes fit the cell together.
 """
 
 import argparse

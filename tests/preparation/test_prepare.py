@@ -202,8 +202,8 @@ def project(folder: Path, monkeypatch, table: pl.DataFrame, success: bool = True
     table.write_parquet(path)
     files.write_json("data/toy/validated/sky.json", {"success": success, "judged": {path.as_posix(): files.sha256(path)}})
     settings = SETTINGS.model_copy(update={"split": params.Split(**split)}) if split else SETTINGS
-    return params.Profile(profile="toy", datasets=("sky",), wind=("sky",), nowcast=("sky",), baselines=(), optimum=(), sizes=("5k",),
-                          seeds=(0,), arm_seeds=(0,), prepare={"sky": settings},
+    return params.Profile(profile="toy", datasets=("sky",), acquired=("sky",), wind=("sky",), nowcast=("sky",), baselines=(), optimum=(),
+                          sizes=("5k",), seeds=(0,), arm_seeds=(0,), prepare={"sky": settings},
                           training={"steps": 1, "validate_every": 1, "patience": 1}, evaluation={"leads_min": (5,), "bootstrap": 100})
 
 

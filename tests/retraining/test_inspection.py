@@ -91,7 +91,8 @@ def test_the_command_takes_good_ones_in_and_puts_bad_ones_aside(hours, tmp_path)
         shutil.copy(path, DROP)
     (DROP / "page.csv").write_bytes(b"<html></html>\n")
     command = [sys.executable, "-m", "stages.retraining", "intake"]
-    run = lambda: subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)})  # noqa: E731
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    run = lambda: subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: E731
     done = run()
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()

@@ -97,6 +97,15 @@ def read_lock(where: str, lock: dict, declared: dict) -> list[Entry]:
     return entries
 
 
+def read_added(where: str, content: dict) -> Entry:
+    """What `dvc add` says of captures, which no stage makes, as an entry that makes them. DataError where it says nothing."""
+    try:
+        outs = {posixpath.join(posixpath.dirname(where), out["path"]): out["md5"] for out in content["outs"]}
+    except (KeyError, TypeError) as error:
+        raise DataError("a .dvc file is not one", where=where, found=f"{type(error).__name__}: {error}", remedy="`git checkout` it") from None
+    return Entry(posixpath.basename(where), where, "exec python -m stages.retraining intake", {}, outs, {})
+
+
 def read_data(file: Path) -> dict:
     """A YAML mapping from a file; DataError where it is none."""
     try:
@@ -131,6 +140,12 @@ class Locks:
                     self.entries += read_lock(where, read_data(file), self.declared[where])
                 except DataError as error:
                     self.errors.append(error)
+        for file in sorted(root.glob("data/*/raw/*.dvc")):
+            try:
+                self.entries.append(read_added(file.relative_to(root).as_posix(), read_data(file)))
+                self.declared[self.entries[-1].lock] = {}
+            except DataError as error:
+                self.errors.append(error)
 
     @cached_property
     def _made(self) -> dict[str, Entry]:
