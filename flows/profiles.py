@@ -122,6 +122,9 @@ def stop(number: int, _frame) -> NoReturn:
 
 def main(arguments: list[str]) -> int:
     """Run the command under the profile; its exit code."""
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(f"usage: python -m flows.profiles [PROFILE] -- COMMAND ...\n\n{__doc__}")
+        return 0
     named = arguments.index("--") if "--" in arguments else 2
     command = arguments[named + 1:]
     if named > 1 or not command:

@@ -7,12 +7,8 @@ import argparse
 import sys
 from pathlib import Path
 
-import torch
-
 from stages import files, params, records
-from stages.contexts import cache
 from stages.errors import DataError, InputError, TradewindError
-from stages.preparation.pairs import Pairs
 
 CODE = ("stages/batches.py", "stages/contexts", "stages/models/layers/local.py", "stages/neighbours", "stages/preparation/pairs.py",
         "stages/preparation/slices.py")
@@ -26,6 +22,10 @@ def run(profile: str, dataset: str, parameters: params.Params) -> None:
     if dataset not in known:
         raise InputError("the profile has no such prepared data set", found=repr(dataset), where=f"profiles.{profile}.wind",
                          expected=params.nearest(dataset, known).lstrip("; "))
+    import torch  # takes a second: help and mistakes are told before
+
+    from stages.contexts import cache
+    from stages.preparation.pairs import Pairs
     prepared, final = Path("data", profile, "prepared", dataset), Path("data", profile, "contexts", dataset)
     settings, threads = parameters.contexts, parameters.training.threads
     torch.set_num_threads(threads)
@@ -41,8 +41,8 @@ def run(profile: str, dataset: str, parameters: params.Params) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
     parser = argparse.ArgumentParser(prog="python -m stages.contexts", description="Find the neighbours of every training target once.")
-    parser.add_argument("profile")
-    parser.add_argument("dataset")
+    for name in ("profile", "dataset"):
+        parser.add_argument(name, help=f"a {name} of params.yaml")
     options = parser.parse_args(argv)
     try:
         run(options.profile, options.dataset, params.load())

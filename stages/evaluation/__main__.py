@@ -9,30 +9,28 @@ import sys
 from pathlib import Path
 
 from stages import files, params, records
-from stages.batches import device
 from stages.errors import DataError, InputError, TradewindError
-from stages.evaluation.evaluate import CODE, Settings, evaluate, refuse_strays
-
-EXPERIMENTS = ("wind_nowcast", "wind_baselines")
 
 
 def parsed(argv: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m stages.evaluation", description="Evaluate the trained cells of a data set.")
-    for name in ("experiment", "profile", "dataset"):
-        parser.add_argument(name)
+    for name, what in (("experiment", "a folder of reports/"), ("profile", "a profile of params.yaml"), ("dataset", "a data set of its wind")):
+        parser.add_argument(name, help=what)
     return parser.parse_args(argv)
 
 
 def run(options: argparse.Namespace, parameters: params.Params) -> None:
     """Check the names, evaluate, write the record. Every mistake of the user's is told before any work."""
-    for what, name, known in (("experiment", options.experiment, EXPERIMENTS), ("profile", options.profile, parameters.profiles)):
+    for what, name, known in (("experiment", options.experiment, params.experiments()), ("profile", options.profile, parameters.profiles)):
         if name not in known:
             raise InputError(f"unknown {what}", found=repr(name), expected=params.nearest(name, known).lstrip("; "))
     profile, dataset = parameters.profiles[options.profile], options.dataset
     if dataset not in profile.wind:
         raise InputError("the profile has no such prepared data set", found=repr(dataset), where=f"profiles.{profile.profile}.wind",
                          expected=params.nearest(dataset, profile.wind).lstrip("; "))
+    from stages.batches import device  # with torch, which takes a second: help and mistakes are told before
+    from stages.evaluation.evaluate import CODE, Settings, evaluate, refuse_strays
     home = Path("reports", options.experiment, options.profile)
     runs, final, prepared = home / "runs" / dataset, home / "evaluated" / dataset, Path("data", options.profile, "prepared", dataset)
     where = str(device())

@@ -5,6 +5,7 @@ evaluation = forward in eval mode without gradients (where torch takes its own f
 memory is the growth of the peak resident size in a child process of its own. Goals: step 0.7, evaluation of 100k 0.4, memory 1.
 """
 
+import argparse
 import os
 import resource
 import statistics
@@ -81,6 +82,7 @@ def peak_mib(size: str, ours: bool, part: int) -> float:
 
 def main() -> None:
     """Print one row a size and kind of work."""
+    argparse.ArgumentParser(prog="python -m stages.evaluation.bench_msa", description=__doc__.splitlines()[0]).parse_args()
     memory = {(size, part, ours): peak_mib(size, ours, part) for size in SIZES for part in (0, 1) for ours in (True, False)}
     print(f"torch {torch.__version__}, {torch.get_num_threads()} thread(s), {POINTS}+{POINTS} points, medians of {ROUNDS}")
     print(f"{'size':5} {'work':10} {'ours ms':>8} {'torch ms':>9} {'ratio':>6} {'ours MiB':>9} {'torch MiB':>10}")

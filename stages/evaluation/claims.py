@@ -246,7 +246,8 @@ CLAIMS = {"wind_baselines": (w1,), "wind_nowcast": (i1, i5, i10, i12)}
 
 
 def check(home: Path, experiment: str) -> list[dict]:
-    """Every claim of an experiment on every data set evaluated under `home` (its folder of one profile), in order of claim and data set."""
+    """Every claim of an experiment on every data set evaluated under `home` (its folder of one profile), in order of claim and data set; none
+    of an experiment about which no document claims anything."""
     folders = sorted(file.parent for file in (home / "evaluated").glob("[!.]*/metrics.json"))
     found = [Measured(folder) for folder in folders]
-    return [claim(measured) for claim in CLAIMS[experiment] for measured in found]
+    return [claim(measured) for claim in CLAIMS.get(experiment, ()) for measured in found]

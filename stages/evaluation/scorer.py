@@ -124,6 +124,9 @@ def score(predictions: Path, folder: Path, split: str) -> dict:
 
 def main(arguments: list[str]) -> int:
     """The command line of the docstring."""
+    if {"-h", "--help"} & {*arguments}:
+        print(__doc__.strip())
+        return 0
     options = {"--split": "test", "--data": str(Path(__file__).resolve().parent)}
     files = []
     while arguments:

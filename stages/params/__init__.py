@@ -142,6 +142,11 @@ def nearest(word: str, known) -> str:
     return (f"; did you mean {close[0]!r}?" if close else "") + f" (known: {', '.join(sorted(known))})"
 
 
+def experiments() -> tuple[str, ...]:
+    """The experiments that are declared: the folders of reports/ with a dvc.yaml."""
+    return tuple(sorted(file.parent.name for file in Path("reports").glob("*/dvc.yaml")))
+
+
 def read_yaml(path: Path):
     """Plain YAML 1.2 data: duplicate keys, tags and bytes that are not UTF-8 are ParamsErrors."""
     try:

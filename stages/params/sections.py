@@ -1,5 +1,6 @@
 """The parts of params.yaml: each one's keys, types and ranges. What parts say of each other is checked in `Params` (__init__.py)."""
 
+import math
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -251,28 +252,76 @@ class Contexts(Section):
 
 
 class Range(Section):
-    """What a sweep may choose for one argument of a model: from `low` to `high`, whole numbers or not, on a logarithmic axis or not."""
+    """What a sweep may choose for one argument of a model: one `of` some numbers or words, or a number from `low` to `high`.
 
-    low: float
-    high: float
+    Whole numbers or not, on a logarithmic axis or not; `steps`: how many values of the range a grid takes.
+    """
+
+    low: float | None = None
+    high: float | None = None
     log: bool = False
     whole: bool = False
+    steps: Annotated[int, Field(ge=2, le=1000)] | None = None
+    of: Annotated[tuple[int | float | Annotated[str, Field(max_length=100)], ...], Field(min_length=1, max_length=1000)] | None = None
 
     @model_validator(mode="after")
     def open(self):
+        ends = [end for end in (self.low, self.high) if end is not None]
+        if len(ends) != (0 if self.of else 2):
+            raise ValueError("either `of`, or both `low` and `high`, are needed")
+        if self.of:
+            twice = sorted({str(value) for value in self.of if self.of.count(value) > 1})
+            if twice or self.log or self.whole or self.steps:
+                raise ValueError(f"`of` has {', '.join(twice)} twice" if twice else "`of` goes without log, whole and steps")
+            return self
         if not self.low < self.high:
             raise ValueError(f"low {self.low:g} is not below high {self.high:g}")
         if self.log and self.low <= 0:
             raise ValueError(f"low {self.low:g} has no logarithm")
+        if self.whole and not (self.low.is_integer() and self.high.is_integer()):
+            raise ValueError(f"whole numbers do not end at {self.low:g} and {self.high:g}")
         return self
+
+    def written(self, value: float) -> int | float:
+        """A number as it is tried and written: whole, or of three digits, and in the range."""
+        return int(round(value)) if self.whole else min(max(float(f"{value:.3g}"), self.low), self.high)
+
+    def grid(self) -> tuple[int | float | str, ...]:
+        """The values of a grid's axis: all of `of`, or `steps` from low to high, evenly (in the logarithm where the axis is)."""
+        if self.of:
+            return self.of
+        parts = [step / (self.steps - 1) for step in range(self.steps)]
+        along = (self.low * (self.high / self.low) ** part if self.log else self.low + (self.high - self.low) * part for part in parts)
+        return tuple(dict.fromkeys(map(self.written, along)))
 
 
 class Sweep(Section):
-    """A search for a model's arguments on every `val_every`-th validation slice, in `trials` draws."""
+    """A search for a model's arguments on every `val_every`-th validation slice, in `trials` draws (a grid: as many as it has points)."""
 
     trials: Annotated[int, Field(ge=1, le=100_000)]
     val_every: Count
-    space: dict[Name, Range]
+    sampler: Literal["tpe", "random", "grid"] = "tpe"
+    pruner: Literal["none", "median"] = "none"
+    space: Annotated[dict[Name, Range], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def fits(self):
+        taken = sorted({"draw", "rmse_component_kn", "state"} & set(self.space))
+        if taken:
+            raise ValueError(f"space: {', '.join(taken)} is a column of trials.csv, not an argument")
+        for name, axis in self.space.items():
+            if self.sampler == "grid" and not (axis.of or axis.steps):
+                raise ValueError(f"space.{name}: a grid needs `steps` (or `of`)")
+            if self.sampler != "grid" and axis.steps:
+                raise ValueError(f"space.{name}: `steps` belong to a grid, not to {self.sampler}")
+        if self.sampler == "grid" and self.trials < self.draws:
+            raise ValueError(f"trials: {self.trials} are fewer than the {self.draws} points of the grid")
+        return self
+
+    @property
+    def draws(self) -> int:
+        """How many trials there will be: `trials`, or the points of the grid."""
+        return math.prod(len(axis.grid()) for axis in self.space.values()) if self.sampler == "grid" else self.trials
 
 
 class Training(Section):

@@ -17,7 +17,7 @@ from stages.reporting.tabulate import gather, over_seeds
 
 CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores", "search/claims")),
         *(f"stages/reporting/{name}.py" for name in (
-            "searches", "search_tables", "search_figures", "tabulate", "tables", "figures", "published")))
+            "searches", "search_tables", "search_figures", "tabulate", "tables", "figures", "sweep_figures", "published")))
 EXPERIMENT = "neighbours"
 LEGEND = ("A comparison is a point whose distance to the query was computed; the share is of the points that the query may see "
           "(measured a window before it), which is what linear search looks at. [ ] is the 90 % bootstrap interval over queries. An "

@@ -72,6 +72,7 @@ def history(panel, table: pl.DataFrame, known: pl.DataFrame, limits: tuple[float
     lost = table.filter(pl.col(RMSE).is_null())["draw"].to_numpy() + 1
     panel.plot(lost, np.full(len(lost), limits[0]), "|", ms=9, color="black", clip_on=False)
     panel.set(xlabel="draws", ylabel="RMSE [kn]", ylim=limits, title="error, and the least so far")
+    panel.xaxis.get_major_locator().set_params(integer=True)
 
 
 def expectation(panel, known: pl.DataFrame, dependent: bool, colour: str) -> None:
@@ -81,6 +82,7 @@ def expectation(panel, known: pl.DataFrame, dependent: bool, colour: str) -> Non
     panel.axhline(errors.min(), lw=1, ls=":", color="black")
     panel.set(xlabel="k draws", title="expected best of k draws")
     panel.margins(x=0.02)
+    panel.xaxis.get_major_locator().set_params(integer=True)
     if dependent:
         panel.text(0.97, 0.95, DEPENDENT, transform=panel.transAxes, ha="right", va="top", fontsize=7.5, color="#555555")
 

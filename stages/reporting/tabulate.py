@@ -16,7 +16,7 @@ from stages.reporting.published import PUBLISHED, companions, epochs
 from stages.reporting.tables import arm_of
 
 CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores")),
-        *(f"stages/reporting/{name}.py" for name in ("tabulate", "tables", "figures", "published")))
+        *(f"stages/reporting/{name}.py" for name in ("tabulate", "tables", "figures", "sweep_figures", "published")))
 LEGEND = ("± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over runs of test slices (an hour, at most a "
           "sixth of the test). RMSE is over points and both components unless a column says otherwise; 'printed' is the document's RMSE "
           "in knots on its own data. 'Context shuffled' permutes the context's values among its points: an error that stays the same "

@@ -45,7 +45,7 @@ def parsed(argv: list[str] | None) -> argparse.Namespace:
 
 def run(options: argparse.Namespace, parameters: params.Params) -> None:
     """Check the names, fit, write. Every mistake of the user's is told before any work."""
-    for what, name, known in (("experiment", options.experiment, cells.experiments()), ("profile", options.profile, parameters.profiles)):
+    for what, name, known in (("experiment", options.experiment, params.experiments()), ("profile", options.profile, parameters.profiles)):
         if name not in known:
             raise InputError(f"unknown {what}", found=repr(name), expected=params.nearest(name, known).lstrip("; "))
     profile = parameters.profiles[options.profile]

@@ -39,11 +39,6 @@ def parse(name: str) -> Cell:
     return Cell(model) if arm is None else Cell(model, arm, size, int(seed))
 
 
-def experiments() -> tuple[str, ...]:
-    """The experiments that declare themselves: the folders of reports/ with a dvc.yaml."""
-    return tuple(sorted(path.parent.name for path in Path("reports").glob("*/dvc.yaml")))
-
-
 def arguments(cell: Cell, params: Params, swept: Path | None = None) -> dict[str, Any]:
     """The arm's and the size's arguments of a cell, from params.yaml; of the arm `swept` also what its sweep found.
 

@@ -3,19 +3,22 @@
 Exit 0: the gate is open. 1: a critical rule failed, or the data are damaged. 2: a mistake in the call. 70: GX itself failed.
 """
 
+import argparse
 import sys
 
 from stages import params
-from stages.errors import DataError, InputError, ParamsError, TradewindError
+from stages.errors import DataError, ParamsError, TradewindError
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse, load the parameters, validate."""
+    parser = argparse.ArgumentParser(prog="python -m stages.validation", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for word in ("profile", "dataset"):
+        parser.add_argument(word, help=f"a {word} of params.yaml")
+    asked = parser.parse_args(arguments)
     try:
-        if len(arguments) != 2:
-            raise InputError("two arguments are needed", expected="python -m stages.validation PROFILE DATASET", found=" ".join(arguments))
         settings = params.load()
-        name, dataset = arguments
+        name, dataset = asked.profile, asked.dataset
         if name not in settings.profiles:
             raise ParamsError(f"unknown profile {name!r}{params.nearest(name, settings.profiles)}")
         profile = settings.profiles[name]
@@ -33,4 +36,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

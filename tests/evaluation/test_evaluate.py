@@ -292,6 +292,7 @@ def project(airspace, tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).symlink_to(airspace / name)
     (tmp_path / "stages").symlink_to(home / "stages")
+    (tmp_path / "reports/wind_nowcast/dvc.yaml").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TRADEWIND_DEVICE", raising=False)
     return tmp_path

@@ -13,7 +13,9 @@ CELLS = {
                   "gka_tnn-cached-none-s0": (9.0, 8.0, 10.0), "gka_tnn-cached-none-s1": (9.4, 8.4, 10.4), "gka_tnn-requery-none-s0": (8.8, 8.0, 9.6),
                   "gka_mlp_tnn-cached-none-s0": (8.0, 7.0, 9.0)},
 }
-TRIALS = "number,horizontal_km,places,noise,rmse_component_kn\n0,12.3,4,0.5,11.25\n1,26.6,8,0.7,8.5\n2,30.0,9,0.8,9.75\n3,26.7,7,0.9,8.5\n"
+TRIALS = ("draw,horizontal_km,places,noise,rmse_component_kn,state\n0,12.3,4,0.5,11.25,finished\n1,26.6,8,0.7,8.5,finished\n"
+          "2,30.0,9,0.8,,pruned\n3,26.7,7,0.9,8.5,finished\n")
+IMPORTANCE = ("argument,scale,importance,by\nhorizontal_km,log,0.5,PED-ANOVA\nplaces,linear,0.3,PED-ANOVA\nnoise,log,0.2,PED-ANOVA\n")
 
 
 def build(root: Path) -> None:
@@ -22,6 +24,8 @@ def build(root: Path) -> None:
     folder = HOME / "sweeps/simulated/gka"
     folder.mkdir(parents=True)
     (folder / "trials.csv").write_text(TRIALS)
+    (folder / "importance.csv").write_text(IMPORTANCE)
+    (folder / "best.yaml").write_text("sampler: tpe\n")
     with Path("data/published/b.csv").open("a") as stream:
         stream.write("thesis 1.2,x,wind_day1,hour_average,,,test,rmse,kn,min,26.19,,,\n")
     (HOME.parent / "companions.csv").write_text("arm,table,model,variant,size\ngka_tnn-cached-none,thesis 1.2,gka_tnn,,\nhour_average,thesis 1.2,hour_average,,\n")

@@ -232,5 +232,5 @@ def test_three_experiments_on_one_page_have_no_id_twice(tmp_path, monkeypatch):
     seen = read()
     assert seen.problems == [] and len(seen.ids) == len(set(seen.ids))
     links = {value.removeprefix("#") for tag, name, value in seen.attributes if name == "href"}
-    assert links == {*(f"{name}-{PROFILE}" for name in page.EXPERIMENTS), "bound", "claims", "validation", "audit"} and links <= set(seen.ids)
+    assert links == {*(f"{name}-{PROFILE}" for name in page.EXPERIMENTS), "bound", "ledger", "claims", "validation", "audit"} and links <= set(seen.ids)
     assert len(seen.tables) == len([value for tag, name, value in seen.attributes if name == "role" and value == "region"])  # no label twice

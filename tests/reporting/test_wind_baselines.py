@@ -10,7 +10,7 @@ from baselines_project import EXPERIMENT, HOME
 from results_project import PROFILE
 
 from stages import files, records
-from stages.reporting import figures, page, tables, tabulate
+from stages.reporting import figures, page, sweep_figures, tables, tabulate
 from stages.reporting.readme import block
 
 
@@ -87,9 +87,9 @@ def test_leads_compare_what_averages_its_neighbours_with_persistence(project):
 
 def test_sweeps_tell_the_first_best_trial_with_units(project):
     found = tables.sweeps(HOME / "sweeps/simulated", "simulated")
-    assert found.rows == (("gka", "4", "1", "8.50", "horizontal 26.6 km, places 8, noise 0.7"),)
+    assert found.rows == (("gka", "tpe", "4", "1", "1", "8.50", "horizontal 26.6 km, places 8, noise 0.7"),)
     assert tables.sweeps(HOME / "sweeps/gp_wind", "gp_wind") is None
-    assert "| gka | 4 | 1 | 8.50 | horizontal 26.6 km, places 8, noise 0.7 |" in section("simulated")
+    assert "| gka | tpe | 4 | 1 | 1 | 8.50 | horizontal 26.6 km, places 8, noise 0.7 |" in section("simulated")
 
 
 @pytest.mark.parametrize("name, value, shown", [("horizontal_km", "5", "horizontal 5 km"), ("time_min", "90", "time 90 min"), ("ageing_s", "112", "ageing 112 s"),
@@ -98,13 +98,18 @@ def test_an_argument_is_told_with_the_unit_in_its_name(name, value, shown):
     assert tables.quantity(name, value) == shown
 
 
-def test_the_history_of_a_sweep_falls_to_its_best(tmp_path, monkeypatch, project):
-    kept = []
-    monkeypatch.setattr(figures, "save", lambda figure, path: kept.append(figure.axes[0]))
-    figures.sweep_history(tables.trials_of(HOME / "sweeps/simulated"), tmp_path / "x.png")
-    lines = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in kept[0].get_lines()}
-    assert lines["gka"] == ([1, 2, 3, 4], [11.25, 8.5, 8.5, 8.5])
-    figures.plt.close(kept[0].figure)
+def test_the_history_of_a_sweep_falls_to_its_best_and_marks_what_was_pruned(project):
+    folder = HOME / "sweeps/simulated"
+    drawn = sweep_figures.drawn(tables.trials_of(folder), sweep_figures.importances_of(folder), tables.samplers_of(folder), figures.colour)
+    panels = [panel for part in drawn.subfigs for panel in part.axes]
+    assert [panel.get_title() or panel.get_xlabel() for panel in panels] == [
+        "error, and the least so far", "expected best of k draws", "importance", "horizontal_km", "places", "noise"]
+    lines = [(list(line.get_xdata()), list(line.get_ydata())) for line in panels[0].get_lines()]
+    assert lines[1] == ([1, 2, 4, 4], [11.25, 8.5, 8.5, 8.5]) and lines[2][0] == [3]
+    assert [panel.get_xscale() for panel in panels[3:]] == ["log", "linear", "log"]
+    assert [bar.get_width() for bar in panels[2].patches] == [0.5, 0.3, 0.2]
+    assert "not independent" in panels[1].texts[0].get_text()
+    figures.plt.close(drawn)
 
 
 def test_the_record_names_the_sweeps_it_showed(project):

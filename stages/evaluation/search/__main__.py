@@ -10,8 +10,6 @@ from pathlib import Path
 
 from stages import files, params, records
 from stages.errors import DataError, InputError, TradewindError
-from stages.evaluation.search.evaluate import evaluate
-from stages.evaluation.search.measure import Settings
 
 EXPERIMENT = "neighbours"
 CODE = ("stages/neighbours", "stages/seeds.py", "stages/evaluation/bootstrap.py",
@@ -21,8 +19,8 @@ CODE = ("stages/neighbours", "stages/seeds.py", "stages/evaluation/bootstrap.py"
 def parsed(argv: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m stages.evaluation.search", description="Search a point set with every method.")
-    for name in ("profile", "set"):
-        parser.add_argument(name)
+    for name, what in (("profile", "a profile of params.yaml"), ("set", "a set of its search.sets")):
+        parser.add_argument(name, help=what)
     return parser.parse_args(argv)
 
 
@@ -38,6 +36,8 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
     if name not in (*known.original, *known.synthetic):
         raise InputError("the profile has no such point set", found=repr(name), where=f"profiles.{profile.profile}.search.sets",
                          expected=params.nearest(name, (*known.original, *known.synthetic)).lstrip("; "))
+    from stages.evaluation.search.evaluate import evaluate  # with torch and numba, which take seconds
+    from stages.evaluation.search.measure import Settings
     prepared = Path("data", options.profile, "prepared", name) if name in known.original else None
     final = Path("reports", EXPERIMENT, options.profile, "evaluated", name)
     settings = Settings(profile.search, profile.evaluation.bootstrap, parameters.training.threads)
