@@ -4,10 +4,12 @@ DVC is the only DAG: its own commands say which stages there are, which are stal
 as soon as its parents are done, as `dvc --wait-for-lock repro -s STAGE` in a Prefect task; among the ready ones, that with
 the longest way to the end (by the last run's seconds) goes first. A plain serial `dvc --wait-for-lock repro` ends the run
 and is its proof. The first failure stops the starting of others and makes the exit code 1. Each stage's output stands in
-`.work/flow/`. PREFECT_LOGGING_LEVEL=INFO shows Prefect's own log.
+`.work/flow/`. `--runner dask --cluster tcp://HOST:8786` runs the stages on other machines (flows/distant.py).
+PREFECT_LOGGING_LEVEL=INFO shows Prefect's own log.
 """
 
 import argparse
+import contextlib
 import fnmatch
 import json
 import os
@@ -18,7 +20,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from flows.process import DVC, WORK, FlowError, environment, leashed
@@ -62,12 +64,14 @@ def above(graph: Graph, start: Iterable[str]) -> set[str]:
     return found
 
 
-def plan(graph: Graph, stale: Iterable[str]) -> Graph:
-    """What to run: of the stages that a plain `dvc repro` covers, the stale ones and all below them.
+def plan(graph: Graph, stale: Iterable[str], targets: Iterable[str] = ()) -> Graph:
+    """What to run: of the stages that `dvc repro TARGET...` covers, the stale ones and all below them. FlowError 2 for an unknown target.
 
-    A plain repro covers the stages of the top dvc.yaml (those named without a file) and everything they wait for.
+    It covers the targets and everything they wait for; without targets, those are the stages of the top dvc.yaml (named without a file).
     """
-    covered = above(graph, (stage for stage in graph if ":" not in stage and not stage.endswith(".dvc")))
+    if unknown := sorted(set(targets) - set(graph)):
+        raise FlowError(f"no stage is named {', '.join(unknown)}; `dvc dag --dot` lists the names under this profile", 2)
+    covered = above(graph, targets or (stage for stage in graph if ":" not in stage and not stage.endswith(".dvc")))
     children: Graph = {stage: set() for stage in graph}
     for stage, parents in graph.items():
         for parent in parents:
@@ -95,9 +99,21 @@ def ways(graph: Graph, seconds: dict[str, float]) -> dict[str, float]:
     return found
 
 
+def choose(order: Iterable[str], waiting: Graph, running: set[str], jobs: int, limits: dict[str, int] | None) -> str | None:
+    """The first stage in the order that may start now: it waits for nobody, and neither `jobs` nor a limit of its kind is reached."""
+    if len(running) >= jobs:
+        return None
+    for stage in order:
+        if stage in waiting and not waiting[stage] and not any(
+                fnmatch.fnmatchcase(stage, pattern) and sum(fnmatch.fnmatchcase(name, pattern) for name in running) >= most
+                for pattern, most in (limits or {}).items()):
+            return stage
+    return None
+
+
 def schedule(graph: Graph, start: Callable[[str, Callable[[bool], None]], None], *, jobs: int, limits: dict[str, int] | None = None,
              first: dict[str, float] | None = None,
-             report: Callable[[set[str], str | None], None] = lambda running, ended: None) -> list[str]:
+             report: Callable[[set[str], str | None, bool], None] = lambda running, ended, ok: None) -> list[str]:
     """Start each stage once its parents are done; the names of those that failed.
 
     `start(stage, done)` begins a stage and calls `done(ok)`, from any thread, at its end. At most `jobs` at once, and at
@@ -109,23 +125,20 @@ def schedule(graph: Graph, start: Callable[[str, Callable[[bool], None]], None],
     failed: list[str] = []
     ended: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
     while True:
-        for stage in order:
-            full = any(fnmatch.fnmatchcase(stage, pattern) and sum(fnmatch.fnmatchcase(name, pattern) for name in running) >= most
-                       for pattern, most in (limits or {}).items())
-            if not failed and stage in waiting and not waiting[stage] and len(running) < jobs and not full:
-                del waiting[stage]
-                running.add(stage)
-                start(stage, lambda ok, stage=stage: ended.put((stage, ok)))
+        while not failed and (stage := choose(order, waiting, running, jobs, limits)) is not None:
+            del waiting[stage]
+            running.add(stage)
+            start(stage, lambda ok, stage=stage: ended.put((stage, ok)))
         if not running:
             return failed
-        report(running, None)
+        report(running, None, True)
         stage, ok = ended.get()
         running.remove(stage)
         if not ok:
             failed.append(stage)
         for parents in waiting.values():
             parents.discard(stage)
-        report(running, stage)
+        report(running, stage, ok)
 
 
 def log_of(stage: str) -> Path:
@@ -155,70 +168,103 @@ def reproduce(*arguments: str, log: Path) -> None:
         raise FlowError(f"`dvc repro {' '.join(arguments)}` ended with {code}; the end of {log}:\n{tail}")
 
 
-def run(graph: Graph, *, jobs: int, retries: int = 0, limits: dict[str, int] | None = None) -> list[str]:
-    """Run the stages as tasks of one Prefect flow; the names of those that failed. Their messages go to standard error."""
+class Threads:
+    """The stages as Prefect tasks in threads of this process. `seconds` takes how long each took."""
+
+    def __init__(self, jobs: int, retries: int, seconds: dict[str, float]):
+        from prefect import flow, task
+        from prefect.cache_policies import NO_CACHE
+        from prefect.task_runners import ThreadPoolTaskRunner
+        problems = self.problems = {}  # how each ended, "" when well; a future asks the server, which may learn it later than we
+
+        @task(name="stage", task_run_name="{stage}", retries=retries, cache_policy=NO_CACHE, persist_result=False)
+        def single(stage: str) -> None:
+            begin = time.monotonic()
+            problems[stage] = "the task did not come to its end"
+            try:
+                reproduce("-s", stage, log=log_of(stage))
+            except FlowError as error:
+                problems[stage] = str(error)
+                raise
+            problems[stage] = ""
+            seconds[stage] = round(time.monotonic() - begin, 1)
+
+        self.submit = single.submit
+        self.flow = flow(name="repro", task_runner=ThreadPoolTaskRunner(max_workers=jobs), persist_result=False)
+
+    def problem(self, stage: str, _future) -> str:
+        """Why the stage failed, "" when it did not."""
+        return self.problems.get(stage, "the task did not begin")
+
+
+def run(graph: Graph, *, jobs: int, retries: int = 0, limits: dict[str, int] | None = None, hands: Callable = Threads) -> list[str]:
+    """Run the stages as tasks of one Prefect flow; the names of those that failed. Their messages go to standard error.
+
+    `hands(jobs, retries, seconds)` are who works: `Threads` here, or `flows.distant.Machines`.
+    """
     os.environ.update(environment())  # Prefect reads it when it is imported
-    from prefect import flow, task
-    from prefect.cache_policies import NO_CACHE
     from prefect.states import Completed, Failed
-    from prefect.task_runners import ThreadPoolTaskRunner
     from tqdm import tqdm
 
-    seconds = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
-    problems: dict[str, str] = {}  # how each stage ended, "" when well; a future asks the server, which may learn it later than we
+    from flows.progress import Progress
 
-    @task(name="stage", task_run_name="{stage}", retries=retries, cache_policy=NO_CACHE, persist_result=False)
-    def single(stage: str) -> None:
-        begin = time.monotonic()
-        problems[stage] = "the task did not come to its end"
-        try:
-            reproduce("-s", stage, log=log_of(stage))
-        except FlowError as error:
-            problems[stage] = str(error)
-            raise
-        problems[stage] = ""
-        seconds[stage] = round(time.monotonic() - begin, 1)
+    seconds = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
+    workers = hands(jobs, retries, seconds)
 
     def start(stage: str, done: Callable[[bool], None]) -> None:
-        def tell(_future) -> None:
-            if problem := problems.get(stage, "the task did not begin"):
-                tqdm.write(f"error: {stage}: {problem}", file=sys.stderr)
-            done(not problem)
-        single.submit(stage).add_done_callback(tell)
+        def tell(future) -> None:
+            problem = "its result could not be judged"
+            try:
+                if problem := workers.problem(stage, future):
+                    tqdm.write(f"error: {stage}: {problem}", file=sys.stderr)
+            finally:
+                done(not problem)
+        workers.submit(stage).add_done_callback(tell)
 
     failed: list[str] = []
 
-    @flow(name="repro", task_runner=ThreadPoolTaskRunner(max_workers=jobs), persist_result=False)
     def everything():
-        with tqdm(total=len(graph), desc="stages", unit="stage", disable=None) as bar:
-            def report(running: set[str], ended: str | None) -> None:
-                bar.set_postfix_str(f"running {', '.join(sorted(running)) or 'none'}", refresh=ended is None)
-                bar.update(ended is not None)
+        with Progress(graph, seconds, jobs=jobs, limits=limits) as progress:
             try:
-                failed.extend(schedule(graph, start, jobs=jobs, limits=limits, first=ways(graph, seconds), report=report))
+                failed.extend(schedule(graph, start, jobs=jobs, limits=limits, first=ways(graph, seconds), report=progress.report))
             except BaseException:  # a signal: the tasks' threads would wait for their stages
                 end_children()
                 raise
         return Failed(message=f"failed: {', '.join(failed)}") if failed else Completed()
 
-    state = everything(return_state=True)
+    state = workers.flow(everything)(return_state=True)
     write(SECONDS, json.dumps(seconds, indent=1, sort_keys=True))
     if not failed and not state.is_completed():
         raise FlowError(f"the flow did not complete: {state.message}")
     return failed
 
 
-def everything_up_to_date(jobs: int, retries: int, limits: dict[str, int]) -> str:
-    """Bring all to date and prove it; a sentence that says what was done. FlowError when anything failed."""
+@contextlib.contextmanager
+def workers(runner: tuple[str, str] | None, graph: Graph, whole: Graph) -> Iterator[tuple[Callable, int]]:
+    """Who does the stages, and how many they are: threads (None) or the machines of (a Dask scheduler's address, the profile)."""
+    if runner is None:
+        yield Threads, os.cpu_count() or 1
+        return
+    from flows.distant import machines
+    with machines(*runner, graph, whole) as found:
+        yield found
+
+
+def everything_up_to_date(jobs: int | None, retries: int, limits: dict[str, int], targets: tuple[str, ...] = (),
+                          runner: tuple[str, str] | None = None) -> str:
+    """Bring all (or the targets and what they wait for) to date and prove it; says what was done in a sentence. FlowError if any failed."""
     stale = json.loads(dvc("status", "--json") or "{}")
-    graph = plan(parse(dvc("dag", "--dot")), stale) if stale else {}
+    whole = parse(dvc("dag", "--dot")) if stale else {}
+    graph = plan(whole, stale, targets) if stale else {}
     if not graph:
         return "everything is up to date"
     begin = time.monotonic()
-    if failed := run(graph, jobs=jobs, retries=retries, limits=limits):
-        raise FlowError(f"{len(failed)} of {len(graph)} stages failed: {', '.join(failed)}")
+    with workers(runner, graph, whole) as (hands, most):
+        jobs = jobs or most
+        if failed := run(graph, jobs=jobs, retries=retries, limits=limits, hands=hands):
+            raise FlowError(f"{len(failed)} of {len(graph)} stages failed: {', '.join(failed)}")
     middle = time.monotonic()
-    reproduce(log=LOGS / "proof.log")
+    reproduce(*targets, log=LOGS / "proof.log")
     again = len(re.findall(r"(?m)^Running stage", (LOGS / "proof.log").read_text(encoding="utf-8")))
     return (f"{len(graph)} stages, {jobs} at a time: {middle - begin:.0f} s; the serial `dvc repro` after them ran {again} stages: "
             f"{time.monotonic() - middle:.0f} s")
@@ -249,16 +295,23 @@ def limit(text: str) -> tuple[str, int]:
 def main(arguments: list[str] | None = None) -> int:
     """Parse, switch the profile, run; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m flows.repro", description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), choices=range(1, 257), metavar="N", help="stages at once")
+    parser.add_argument("--jobs", type=int, choices=range(1, 257), metavar="N", help="stages at once (as many as cores, or as Dask workers)")
     parser.add_argument("--profile", help="run under this profile; params.yaml is as before afterwards")
     parser.add_argument("--retries", type=int, default=0, choices=range(10), metavar="N", help="second chances of a failed stage")
     parser.add_argument("--limit", type=limit, action="append", default=[], metavar="PATTERN=N",
                         help="never more than N stages whose names match (for a GPU: --limit '*train*=1')")
+    parser.add_argument("--target", action="append", default=[], metavar="STAGE", help="only this stage and what it waits for (repeatable)")
+    parser.add_argument("--runner", default="threads", choices=("threads", "dask"), help="where stages run: here, or on a Dask cluster's workers")
+    parser.add_argument("--cluster", metavar="tcp://HOST:8786", help="the Dask scheduler's address")
     asked = parser.parse_args(arguments)
+    if (asked.runner == "dask") != bool(asked.cluster):
+        parser.error("--runner dask and --cluster tcp://HOST:8786 go together; a cluster is started by `dask scheduler` here and "
+                     "`dask worker tcp://HOST:8786 --nthreads 1` in a clone on each machine (flows/README.md)")
     signal.signal(signal.SIGTERM, stop)
     try:
         with switched(asked.profile) as profile:
-            print(f"{profile}: {everything_up_to_date(asked.jobs, asked.retries, dict(asked.limit))}")
+            runner = (asked.cluster, profile) if asked.cluster else None
+            print(f"{profile}: {everything_up_to_date(asked.jobs, asked.retries, dict(asked.limit), tuple(asked.target), runner)}")
     except FlowError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -269,4 +322,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from flows.repro import main as known  # under its own name: other modules import this one, and its children are listed once
+    sys.exit(known())

@@ -187,7 +187,8 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
                 breakdown(cells, names, group, title, floor, folder / f"{dataset}-{group}.png")
             swept = home / "sweeps" / dataset
             if trials := trials_of(swept):
-                save(sweep_figures.drawn(trials, sweep_figures.importances_of(swept), samplers_of(swept), colour), folder / f"{dataset}-sweeps.png")
+                drawn = sweep_figures.drawn(trials, sweep_figures.importances_of(swept), samplers_of(swept), colour)
+                save(drawn, folder / f"{dataset}-sweeps.png")
             rows = pl.read_parquet(prepared / dataset / "rows.parquet")
             meta = read_json(prepared / dataset / "prepared.json")
             evaluated = home / "evaluated" / dataset

@@ -1,7 +1,7 @@
-"""The figure of a data set's sweeps: of each its history, the best to be expected of k draws, what the error depends on, and error by argument.
+"""The figure of a data set's sweeps: of each its history, the best expected of k draws, what the error depends on, and error by argument.
 
-Error: RMSE per component on validation slices, knots. Expected validation performance is that of Dodge et al. (2019, "Show Your Work"), for the
-least of k errors: of draws made independently from the empirical distribution. Those of `tpe` are not; there the curve describes, no more.
+Error: RMSE per component on validation slices, knots. Expected validation performance is that of Dodge et al. (2019, "Show Your Work"), for
+the least of k errors: of draws made independently from the empirical distribution. Those of `tpe` are not; there the curve describes.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ DEPENDENT = "draws of tpe are not independent:\na description, no expectation"
 def expected_best(values: np.ndarray) -> np.ndarray:
     """E[least of k draws with replacement], k = 1 ... n, of n errors (n,) -> (n,).
 
-    With v ascending, the least of k is at least v_i with probability ((n - i + 1) / n)^k, i = 1 ... n; so it is v_i with that less the next.
+    With v ascending, the least of k is at least v_i with probability ((n - i + 1) / n)^k, i = 1 ... n; it is v_i with that less the next.
     """
     ascending, n = np.sort(np.asarray(values, dtype=float)), len(values)
     beyond = np.arange(n, -1, -1) / n
@@ -35,7 +35,8 @@ def importances_of(folder: Path) -> dict[str, pl.DataFrame]:
             for file in sorted(folder.glob("[!.]*/importance.csv"))}
 
 
-def drawn(trials: dict[str, pl.DataFrame], importances: dict[str, pl.DataFrame], samplers: dict[str, str], colour: Callable[[str], str]) -> Figure:
+def drawn(trials: dict[str, pl.DataFrame], importances: dict[str, pl.DataFrame], samplers: dict[str, str],
+          colour: Callable[[str], str]) -> Figure:
     """Two rows of panels a sweep. `trials` and `importances` by model, as in trials.csv and importance.csv; `samplers` as in best.yaml."""
     figure = plt.figure(figsize=(WIDTH_IN, 2 * ROW_IN * len(trials)))
     for part, (model, table) in zip(np.atleast_1d(figure.subfigures(len(trials), 1)), trials.items(), strict=True):

@@ -1,0 +1,124 @@
+"""How far the DAG is: stages done, running, left and failed, the time so far and the time to come.
+
+The time to come is no mean: what is left is played through in the order in which the flow would start it (`flows.repro.schedule`'s own
+rule: parents, jobs, limits, longest way first) with each stage's last seconds. A stage that never ran counts as the mean of those with the
+same name before `@`, failing that as the mean of all known ones; with none known nothing is foretold. Times are in seconds.
+On a terminal it is one line that stays in place; elsewhere nothing is shown.
+"""
+
+import heapq
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from flows.repro import Graph, choose, ways
+
+NAMES = 3  # how many running stages the line names
+
+
+def guessed(graph: Graph, seconds: dict[str, float]) -> dict[str, float]:
+    """Seconds for every stage of the graph: its own, else its kin's mean, else the mean of all; empty when none is known."""
+    if not seconds:
+        return {}
+    kin: dict[str, list[float]] = {}
+    for stage, took in seconds.items():
+        kin.setdefault(stage.partition("@")[0], []).append(took)
+    everything = list(seconds.values())
+    found = {}
+    for stage in graph:
+        known = [seconds[stage]] if stage in seconds else kin.get(stage.partition("@")[0], everything)
+        found[stage] = sum(known) / len(known)
+    return found
+
+
+def to_come(graph: Graph, *, done: set[str], running: dict[str, float], seconds: dict[str, float], jobs: int,
+            limits: dict[str, int] | None = None) -> float | None:
+    """Seconds until the last stage ends, None when no stage's seconds are known.
+
+    `running` maps each running stage to the seconds since it began; one that takes longer than foreseen is about to end.
+    """
+    if not (expected := guessed(graph, seconds)):
+        return None
+    first = ways(graph, expected)
+    order = sorted(graph, key=lambda stage: (-first[stage], stage))
+    waiting = {stage: parents - done for stage, parents in graph.items() if stage not in done and stage not in running}
+    ends = [(max(0.0, expected[stage] - began), stage) for stage, began in running.items()]
+    heapq.heapify(ends)
+    at_work, now = set(running), 0.0
+    while True:
+        while (stage := choose(order, waiting, at_work, jobs, limits)) is not None:
+            del waiting[stage]
+            at_work.add(stage)
+            heapq.heappush(ends, (now + expected[stage], stage))
+        if not ends:
+            return now
+        now, stage = heapq.heappop(ends)
+        at_work.discard(stage)
+        for parents in waiting.values():
+            parents.discard(stage)
+
+
+def span(seconds: float) -> str:
+    """45 s, 12 min, 3 h 05 min."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+class Progress:
+    """The line at the terminal's foot, as a context; `report` is what `flows.repro.schedule` calls. `seconds` may grow meanwhile."""
+
+    def __init__(self, graph: Graph, seconds: dict[str, float], *, jobs: int, limits: dict[str, int] | None = None,
+                 clock: Callable[[], float] = time.monotonic, shown: bool | None = None):
+        from tqdm import tqdm
+        self.graph, self.seconds, self.jobs, self.limits, self.clock = graph, seconds, jobs, limits, clock
+        self.done: set[str] = set()
+        self.failed: set[str] = set()
+        self.began: dict[str, float] = {}
+        self.lock, self.over = threading.Lock(), threading.Event()
+        quiet = None if shown is None else not shown  # None: tqdm looks whether there is a terminal
+        self.bar = tqdm(total=len(graph), unit="stage", disable=quiet, file=sys.stderr, dynamic_ncols=True, miniters=0, mininterval=0,
+                        bar_format="{n_fmt}/{total_fmt} stages |{bar:12}| {elapsed}{postfix}")
+
+    def words(self) -> str:
+        """What the line says beside the count and the time so far."""
+        now = self.clock()
+        left = len(self.graph) - len(self.done) - len(self.failed) - len(self.began)
+        names = sorted(self.began)
+        running = ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
+        parts = [f"running {running or 'none'}", f"{left} left"]
+        if self.failed:
+            return "; ".join([*parts, f"{len(self.failed)} failed, no other begins"])
+        come = to_come(self.graph, done=self.done, running={stage: now - began for stage, began in self.began.items()},
+                       seconds=self.seconds, jobs=self.jobs, limits=self.limits)
+        return "; ".join([*parts, "end not known yet" if come is None else f"about {span(come)} to come"])
+
+    def report(self, running: set[str], ended: str | None, ok: bool = True) -> None:
+        """Stages are running; one has ended, well or not."""
+        with self.lock:
+            now = self.clock()
+            self.began = {stage: self.began.get(stage, now) for stage in running}
+            if ended is not None:
+                (self.done if ok else self.failed).add(ended)
+            if not self.bar.disable:
+                self.bar.n = len(self.done) + len(self.failed)
+                self.bar.set_postfix_str(self.words(), refresh=True)
+
+    def tick(self) -> None:
+        """Once a second: the time goes on while stages run."""
+        while not self.over.wait(1.0):
+            with self.lock:
+                self.bar.set_postfix_str(self.words(), refresh=True)
+
+    def __enter__(self) -> "Progress":
+        if not self.bar.disable:
+            threading.Thread(target=self.tick, name="progress", daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.over.set()
+        with self.lock:
+            self.bar.close()
