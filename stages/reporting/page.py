@@ -31,12 +31,13 @@ FIGURES = {
     "by_lead": "Error against lead time: the same held-out targets, older and older contexts. Bands are 90 % bootstrap intervals.",
     "by_altitude": "Error by altitude band.",
     "by_distance": "Error by distance from the nearest measurement the model was given.",
-    "sweeps": "The sweeps: least error on validation slices found so far against the number of trials; dots are the trials.",
+    "sweeps": "The sweeps, on validation slices: each draw's error and the least so far; the best to be expected of k draws (Dodge et al. 2019); "
+              "what the error depends on; error by argument. Draws at the upper edge lie beyond it; ticks at the foot have no error.",
 }
 EMBEDDED = {"wind_nowcast": ("nowcast", "errors", "by_lead", "by_altitude", "by_distance"),
             "wind_baselines": ("by_lead", "sweeps")}
 OTHERS = ("by_lead", "errors")  # of an experiment that is not named above
-WIDE = ("nowcast", "errors")
+WIDE = ("nowcast", "errors", "sweeps")
 SURFACE = "TNN by points a segment (K) and segments a fetch (F): the thesis' figure 1.4."
 SPEED = ("Time a query over the yardstick's, side by side in one run; the black line is the yardstick, a short bar the goal of the method "
          "in its colour. Filled: isotropic scale; hollow: (1, 1, 4, 9).")
