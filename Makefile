@@ -6,6 +6,7 @@ VENV    ?= .venv
 PYTHON  ?= $(shell command -v python3.11 || echo python3)
 PROFILE ?=
 JOBS    ?= 2
+ARGS    ?=
 BIN      = $(VENV)/bin
 READY    = $(VENV)/.tradewind-ready
 

@@ -204,7 +204,8 @@ def test_the_readme_says_nothing_that_is_not_so(readme, check):
 def test_the_readme_shows_the_two_commands_and_every_verb_and_the_nowcast_first(readme):
     assert {tuple(words[:2]) for words in commands(readme)} >= {("make", "repro"), ("make", "test")}
     verbs = [words[1] for words in ours(readme)]
-    assert verbs[0] == "nowcast" and set(verbs) == {"nowcast", "audit", "impact", "benchmark"}
+    known = next(action.choices for action in cli.parser()._actions if action.dest == "verb")
+    assert verbs[0] == "nowcast" and set(verbs) == set(known)
     assert "mini" in [profile for profile, _ in BLOCK.findall(readme)]
 
 
