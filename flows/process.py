@@ -62,12 +62,17 @@ def only_one() -> Iterator[bool]:
             del os.environ[HELD]
 
 
-def become(parent: int, command: list[str]) -> None:
-    """Ask for SIGKILL at the parent's death, then run the command in this process."""
+def die_with(parent: int) -> None:
+    """End this process by SIGKILL when its parent dies or has died."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, Linux only; kept over exec
     if os.getppid() != parent:  # it died before the line above
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def become(parent: int, command: list[str]) -> None:
+    """Ask for SIGKILL at the parent's death, then run the command in this process."""
+    die_with(parent)
     try:
         os.execvp(command[0], command)
     except OSError as error:

@@ -25,9 +25,9 @@ from ruamel.yaml.error import YAMLError
 
 from flows import profiles, repro
 from flows.git import Repository
-from flows.process import WORK, FlowError, environment, leashed
+from flows.process import WORK, FlowError, die_with, environment, leashed
 from flows.profiles import switched, write
-from flows.server import die_with, hidden
+from flows.server import hidden
 
 EXPERIMENT = "wind_nowcast"
 LEDGER = Path("reports/ledger.jsonl")

@@ -8,13 +8,11 @@ nor URL is printed; what the server itself says goes to `.work/prefect/server.lo
 
 import base64
 import contextlib
-import ctypes
 import ipaddress
 import json
 import os
 import re
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -166,11 +164,3 @@ def running(host: str, port: int, auth: str, store: str | None = None) -> Iterat
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
-
-
-def die_with(parent: int) -> None:
-    """End this process by SIGKILL when its parent dies or has died (Linux)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
