@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stages import files, records
-from stages.acquisition import archive, download, gaussian_wind
+from stages.acquisition import archive, download
 from stages.acquisition.mirror import Mirror, copy
 from stages.acquisition.sources import HOSTS, pinned
 from stages.errors import DataError, DownloadError, InputError
@@ -56,9 +56,10 @@ def acquire(profile: str, name: str, dataset: Dataset, *, mirror: Mirror | None 
 def simulated(dataset: Dataset, folder: Path) -> dict[str, Any]:
     """Let the simulator of its kind fill the folder; the files are ours and carry the project's licence."""
     if dataset.kind == "gaussian":
+        from stages.acquisition import gaussian_wind
         gaussian_wind.make(dataset.gaussian, folder)
     else:
-        from stages.acquisition.simulated import simulate  # heavy, and only this kind needs it
+        from stages.acquisition.simulated import simulate  # these are heavy to import, and only their kinds need them
         simulate(dataset.simulate, folder)
     return {path.relative_to(folder).as_posix(): entry(path, None, "MIT", "simulated") for path in records.files_in([folder])}
 
