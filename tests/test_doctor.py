@@ -283,7 +283,8 @@ def test_a_lock_is_held_by_the_process_that_has_it_and_free_after(place):
 
 @pytest.mark.parametrize("text, state, says", [
     (json.dumps({"write": {}}), OK, "none in use"), (json.dumps({"write": {"a": {"pid": GONE, "cmd": "dvc repro"}}, "read": {}}), WARN, str(GONE)),
-    (json.dumps({"read": {"a": [{"pid": os.getpid(), "cmd": "dvc repro"}]}}), OK, f"in use by process {os.getpid()}"), ("{", FAIL, "rm .dvc/tmp/rwlock"), ("[]", FAIL, "rwlock")])
+    (json.dumps({"read": {"a": [{"pid": os.getpid(), "cmd": "dvc repro"}]}}), OK, f"in use by process {os.getpid()}"), ("{", FAIL, "rm .dvc/tmp/rwlock"), ("[]", FAIL, "rwlock")],
+    ids=["none", "dead", "living", "cut", "list"])
 def test_paths_held_by_dead_processes_are_told(place, text, state, says):
     write(place, ".dvc/tmp/rwlock", text)
     found = running.dvc_runs(place)
