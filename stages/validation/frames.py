@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from stages.errors import DataError
 from stages.validation import reduce
 from stages.validation.gate import Rule, Table, both
 from stages.validation.reduce import outside, share
@@ -45,13 +46,22 @@ DROPS = both("counts.drop", "drops", "share", "one reason takes nearly everythin
 KEPT = Rule("counts.kept", "counts", "kept", "critical", "a decode step keeps nothing: look at its drops by reason", low=1)
 
 
+COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # gzip, zstd, zlib
+
+
 def rules(wind: bool) -> list[Rule]:
     """All rules of this file; `wind` says whether the profile expects winds of the set, so that dropping all is a failure."""
     return [*MANIFEST, *FRAMES, BOOKS, *CHECKSUM, *((KEPT, *DROPS) if wind else DROPS[:1])]
 
 
 def lines(path: Path) -> pl.LazyFrame:
-    """file, record, ts_s, hex of each line; null where a line has none. `hex` may have any length over six digits."""
+    """file, record, ts_s, hex of each line; null where a line has none. `hex` may have any length over six digits.
+
+    DataError for a file that begins as a compressed one: Polars would unpack it, and what is judged are the bytes as they are.
+    """
+    with path.open("rb") as stream:
+        if stream.read(4).startswith(COMPRESSED):
+            raise DataError("a frame file is compressed", where=str(path), expected="lines of text", remedy="unpack it before it is acquired")
     whole = pl.scan_csv(path, has_header=False, separator="\x01", quote_char=None, encoding="utf8-lossy", schema={"line": pl.String},
                         row_index_name="record", truncate_ragged_lines=True, extra_columns="ignore", raise_if_empty=False)
     return whole.select(

@@ -112,6 +112,7 @@ profiles:
   mini: &mini
     profile: mini
     datasets: [simulated]
+    acquired: [simulated]
     wind: [simulated]
     nowcast: [simulated]
     baselines: [simulated]
@@ -128,7 +129,7 @@ profiles:
     training: {steps: 1500, validate_every: 250, patience: 4}
     evaluation: {leads_min: [5, 30], bootstrap: 1000}
   other: &other
-    {profile: other, datasets: [], wind: [], nowcast: [], baselines: [], optimum: [], sizes: [], seeds: [], arm_seeds: [], prepare: {},
+    {profile: other, datasets: [], acquired: [], wind: [], nowcast: [], baselines: [], optimum: [], sizes: [], seeds: [], arm_seeds: [], prepare: {},
      training: {steps: 1, validate_every: 1, patience: 1},
      evaluation: {leads_min: [5], bootstrap: 100}}
 run: *mini
@@ -153,6 +154,8 @@ models:
 contexts: {method: linear, places: 8, horizontal_km: 60.0, vertical_km: 0.6, time_min: 60.0}
 sweeps: {}
 training: {seed: 0, learning_rate: 3.0e-4, clip: 4.0, threads: 1}
+retraining: {cron: "0 * * * *", drop: drop, profile: mini, dataset: simulated, challenger: knn, first_against: knn, margin_kn: 0.0,
+  slices_least: 20, drift: {}, commit: false}
 '''
 
 

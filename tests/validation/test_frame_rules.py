@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stages import files
+from stages.errors import DataError
 from stages.validation import frames, gate
 
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data")) / "mode-s/pyModeS"
@@ -94,9 +95,16 @@ def test_examples_come_from_the_file_that_failed(tmp_path):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=30))
+@example([b"\x1f\x8b"])
+@example([b"\x28\xb5\x2f\xfd"])
+@example([b"x\x9c", b""])
 def test_no_bytes_crash_it(tmp_path_factory, lines):
     path = tmp_path_factory.mktemp("raw") / "a.csv"
     path.write_bytes(b"\n".join([*lines, GOOD[0].encode()]))
+    if path.read_bytes().startswith(frames.COMPRESSED):
+        with pytest.raises(DataError, match="compressed"):
+            frames.frame_row(path)
+        return
     row = frames.frame_row(path)
     assert 1 <= row["lines"] <= 1 + sum(line.count(b"\n") + 1 for line in lines)
     assert row["unreadable"] < 1
