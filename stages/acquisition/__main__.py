@@ -25,9 +25,10 @@ def main(arguments: list[str] | None = None) -> int:
             if word not in known:
                 raise InputError(f"{word!r} is no {kind}{params.nearest(word, known)}", where="params.yaml")
         profile = settings.profiles[asked.profile]
-        if asked.dataset not in profile.datasets:
-            raise InputError(f"data set {asked.dataset!r} is not in profile {asked.profile!r}"
-                             f"{params.nearest(asked.dataset, profile.datasets)}", where="params.yaml")
+        known = (*profile.datasets, *profile.problems)
+        if asked.dataset not in known:
+            raise InputError(f"data set {asked.dataset!r} is not in profile {asked.profile!r}{params.nearest(asked.dataset, known)}",
+                             where="params.yaml")
         folder = os.environ.get("TRADEWIND_MIRROR")
         acquire(asked.profile, asked.dataset, settings.datasets[asked.dataset], mirror=Mirror(folder) if folder else None)
     except TradewindError as error:

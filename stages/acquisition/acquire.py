@@ -1,12 +1,14 @@
 """The acquisition stage: one data set's bytes, as they come, into `data/<profile>/raw/<dataset>/`.
 
-Kinds: `simulate` and `gaussian` (seeded, no network), `files` (each pinned by URL and digest) and `archive` (pinned, unpacked by
-our own extractor). A pinned file is looked for in the mirror, then among verified downloads of earlier runs
+Kinds: `simulate`, `gaussian` and the problems of `problems/` (seeded, no network), `files` (each pinned by URL and digest), `listed` (many
+of them, pinned by a listing in data/sources), `archive` (pinned, unpacked by our own extractor) and `cds` (asked of the Climate Data
+Store, which pins nothing). A pinned file is looked for in the mirror, then among verified downloads of earlier runs
 (`.work/downloads/<digest>/`), then fetched. Beside the bytes stand manifest.json (name, URL, sha256, bytes, licence,
 source of each file); the record goes to its place in git. Neither says which way a file came: the bytes are the same. Sizes in bytes.
 """
 
 import shutil
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from stages.acquisition import archive, download
 from stages.acquisition.mirror import Mirror, copy
 from stages.acquisition.sources import HOSTS, pinned
 from stages.errors import DataError, DownloadError, InputError
-from stages.params import Dataset, Source
+from stages.params import PROBLEMS, Dataset, Source
 
 CODE = ("stages/acquisition", "stages/seeds.py")
 OWN = ("manifest.json",)
@@ -41,9 +43,12 @@ def acquire(profile: str, name: str, dataset: Dataset, *, mirror: Mirror | None 
         with files.atomic_folder(final) as folder:
             if dataset.plan:
                 entries, packed = simulated(dataset, folder), {}
+            elif dataset.kind == "cds":
+                from stages.acquisition import cds
+                entries, packed = {name: records.describe(folder / name) | facts for name, facts in cds.fetch(dataset.cds, folder).items()}, {}
             else:
                 get = _Getter(mirror, limits, hosts, loopback)
-                entries, packed = (fetched if dataset.kind == "files" else unpacked)(dataset, folder, get)
+                entries, packed = (unpacked if dataset.kind == "archive" else fetched)(dataset, folder, get)
             manifest = {"dataset": name, "entry": dataset.entry, "kind": dataset.kind, "files": entries}
             files.write_json(folder / "manifest.json", manifest | ({"archives": packed} if packed else {}))
             record = records.make("acquire", f"{profile}/{name}", inputs=[], outputs=records.outputs_of(folder, final),
@@ -55,7 +60,9 @@ def acquire(profile: str, name: str, dataset: Dataset, *, mirror: Mirror | None 
 
 def simulated(dataset: Dataset, folder: Path) -> dict[str, Any]:
     """Let the simulator of its kind fill the folder; the files are ours and carry the project's licence."""
-    if dataset.kind == "gaussian":
+    if dataset.kind in PROBLEMS:
+        import_module(f"stages.acquisition.problems.{dataset.kind}").make(dataset.plan, folder)
+    elif dataset.kind == "gaussian":
         from stages.acquisition import gaussian_wind
         gaussian_wind.make(dataset.gaussian, folder)
     else:
@@ -67,10 +74,26 @@ def simulated(dataset: Dataset, folder: Path) -> dict[str, Any]:
 def fetched(dataset: Dataset, folder: Path, get: "_Getter") -> tuple[dict[str, Any], dict[str, Any]]:
     """Each pinned file under its own name."""
     entries = {}
-    for name, source in dataset.files.items():
+    for name, source in pinned_files(dataset).items():
         get(name, source, folder / name)
         entries[name] = entry(folder / name, source.url, source.licence, source.url)
     return entries, {}
+
+
+def pinned_files(dataset: Dataset) -> dict[str, Source]:
+    """A data set's pinned files by name: those of params.yaml, or those its listing names. DataError for a listing that is none."""
+    if dataset.kind != "listed":
+        return dataset.files
+    found, place = {}, Path(dataset.listed.listing)
+    for number, line in enumerate(place.read_text(encoding="utf-8").splitlines(), 1):
+        parts = line.split(" ", 2)
+        try:
+            digest, size, name = parts
+            found[name] = Source(url=dataset.listed.base + name, sha256=digest, bytes=int(size), licence=dataset.listed.licence)
+        except ValueError as error:
+            raise DataError("a line of the listing pins no file", where=f"{place}, line {number}", expected="sha256, bytes and name", found=repr(line),
+                            remedy=str(error).splitlines()[0]) from None
+    return found
 
 
 def unpacked(dataset: Dataset, folder: Path, get: "_Getter") -> tuple[dict[str, Any], dict[str, Any]]:
@@ -121,8 +144,13 @@ def room(final: Path, dataset: Dataset) -> None:
         needed = plan.hours * 3600 / plan.update_s * plan.aircraft * FRAMES_PER_UPDATE * FRAME_BYTES
     elif dataset.kind == "gaussian":
         needed = dataset.gaussian.reports * WIND_BYTES
+    elif dataset.kind == "cds":
+        from stages.acquisition import cds
+        needed = 2 * cds.bytes_needed(dataset.cds)
+    elif dataset.kind in PROBLEMS:
+        needed = getattr(dataset.plan, "bytes", 0)
     else:
-        needed = 2 * sum(source.bytes or source.bytes_max for source in dataset.files.values())
+        needed = 2 * sum(source.bytes or source.bytes_max for source in pinned_files(dataset).values())
     place = final
     while not place.exists():
         place = place.absolute().parent

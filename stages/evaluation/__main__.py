@@ -1,7 +1,7 @@
 """`python -m stages.evaluation EXPERIMENT PROFILE DATASET`: evaluate every trained cell of a data set in one process.
 
-Reads reports/EXPERIMENT/PROFILE/runs/DATASET and data/PROFILE/prepared/DATASET; writes reports/EXPERIMENT/PROFILE/evaluated/DATASET
-and its record. TRADEWIND_DEVICE chooses the device; without it CUDA is used where present.
+Reads reports/EXPERIMENT/PROFILE/runs/DATASET and data/PROFILE/prepared/DATASET, winds or sets of points; writes
+reports/EXPERIMENT/PROFILE/evaluated/DATASET and its record. TRADEWIND_DEVICE chooses the device; without it CUDA is used where present.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from stages.errors import DataError, InputError, TradewindError
 def parsed(argv: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m stages.evaluation", description="Evaluate the trained cells of a data set.")
-    for name, what in (("experiment", "a folder of reports/"), ("profile", "a profile of params.yaml"), ("dataset", "a data set of its wind")):
+    for name, what in (("experiment", "a folder of reports/"), ("profile", "a profile of params.yaml"), ("dataset", "a data set of its winds or sets")):
         parser.add_argument(name, help=what)
     return parser.parse_args(argv)
 
@@ -26,24 +26,30 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
         if name not in known:
             raise InputError(f"unknown {what}", found=repr(name), expected=params.nearest(name, known).lstrip("; "))
     profile, dataset = parameters.profiles[options.profile], options.dataset
-    if dataset not in profile.wind:
-        raise InputError("the profile has no such prepared data set", found=repr(dataset), where=f"profiles.{profile.profile}.wind",
-                         expected=params.nearest(dataset, profile.wind).lstrip("; "))
+    known = (*profile.wind, *profile.learning)
+    if dataset not in known:
+        raise InputError("the profile has no such prepared data set", found=repr(dataset), where=f"profiles.{profile.profile}: wind, learning",
+                         expected=params.nearest(dataset, known).lstrip("; "))
     from stages.batches import device  # with torch, which takes a second: help and mistakes are told before
-    from stages.evaluation.evaluate import CODE, Settings, evaluate, refuse_strays
+    from stages.evaluation import evaluate, sets
     home = Path("reports", options.experiment, options.profile)
     runs, final, prepared = home / "runs" / dataset, home / "evaluated" / dataset, Path("data", options.profile, "prepared", dataset)
     where = str(device())
     wanted, training = profile.evaluation, parameters.training
-    settings = Settings(wanted.leads_min, wanted.bootstrap, training.seed, parameters.contexts, training.threads, where)
     cell = f"{options.profile}/{dataset}"
+    told = {"evaluation": wanted.model_dump(mode="json"), "seed": training.seed, "threads": training.threads}
     with files.guard(final.as_posix()), records.timed("evaluate", cell):
-        refuse_strays(runs, parameters, profile)
-        evaluate(runs, prepared, final, settings)
+        evaluate.refuse_strays(runs, parameters, profile)
+        if dataset in profile.wind:
+            told["contexts"] = parameters.contexts.model_dump(mode="json")
+            evaluate.evaluate(runs, prepared, final, evaluate.Settings(wanted.leads_min, wanted.bootstrap, training.seed, parameters.contexts,
+                                                                       training.threads, where))
+        else:
+            settings = sets.Settings.of(parameters, options.experiment, options.profile, dataset, where)
+            told |= {"batch": settings.batch, "probed": settings.probed}
+            sets.evaluate(runs, prepared, final, settings)
         record = records.make("evaluate", cell, inputs=[runs, prepared], outputs={p.as_posix(): p for p in records.files_in([final])},
-                              params={"evaluation": wanted.model_dump(mode="json"), "seed": training.seed, "threads": training.threads,
-                                      "contexts": parameters.contexts.model_dump(mode="json")},
-                              code=CODE, seed=training.seed, device=where, threads=training.threads)
+                              params=told, code=sets.CODE, seed=training.seed, device=where, threads=training.threads)
         files.write_json(records.location("evaluate", options.profile, dataset, experiment=options.experiment), record)
 
 

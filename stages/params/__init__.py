@@ -15,8 +15,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from stages.errors import ParamsError
+from stages.params.problems import PROBLEMS, Cds, Darcy, NavierStokes, Poisson, SetBudget, Sets, Sines, Weather  # noqa: F401
 from stages.params.sections import (  # noqa: F401  (the sections are read by whoever is handed one)
-    Budget, Contexts, Dataset, Decode, Drift, Evaluation, Flown, Gaussian, Model, PointSets, Prepare, Profile, Range, Retraining, Rolling, Search,
+    Budget, Contexts, Dataset, Decode, Drift, Evaluation, Flown, Gaussian, Listed, Model, PointSets, Prepare, Profile, Range, Retraining, Rolling, Search,
     Section, Simulate, Source, Split, Sweep, Training, Name,
 )
 
@@ -44,8 +45,9 @@ class Params(Section):
                 if dataset not in self.datasets:
                     problems.append(f"profiles.{name}.datasets: {dataset!r} is unknown{nearest(dataset, self.datasets)}")
             problems += [f"profiles.{name}.{problem}" for problem in _plan_problems(profile, self.models)]
-            problems += [f"profiles.{name}.acquired: {dataset!r} is not among its datasets{nearest(dataset, profile.datasets)}"
-                         for dataset in profile.acquired if dataset not in profile.datasets]
+            problems += [f"profiles.{name}.acquired: {dataset!r} is not among its datasets and sets{nearest(dataset, profile.datasets)}"
+                         for dataset in profile.acquired if dataset not in (*profile.datasets, *profile.problems)]
+            problems += _set_problems(name, profile, self.datasets, self.models)
             for dataset in profile.wind:
                 if dataset not in profile.datasets:
                     problems.append(f"profiles.{name}.wind: {dataset!r} is not among its datasets{nearest(dataset, profile.datasets)}")
@@ -63,10 +65,37 @@ class Params(Section):
         return self
 
 
+def _set_problems(name: str, profile: Profile, datasets: Mapping[str, Dataset], models: Mapping[str, Model]) -> list[str]:
+    """What does not fit among a profile's problems: unknown data sets, ones that are no sets, experiments and budgets without sets."""
+    problems = [f"profiles.{name}.sets.{dataset}: " + ("there is no such data set" + nearest(dataset, datasets) if dataset not in datasets else
+                f"enters as {datasets[dataset].entry}, not as sets") for dataset in profile.sets
+                if dataset not in datasets or datasets[dataset].entry != "sets"]
+    problems += [f"profiles.{name}.problems: {dataset!r} is not in `acquired`" for dataset in profile.problems if dataset not in profile.acquired]
+    problems += [f"profiles.{name}.{part}: {dataset!r} is not in its `problems`{nearest(dataset, profile.problems)}"
+                 for part in ("rooms", "fields", "failures", "sets", "learning") for dataset in getattr(profile, part)
+                 if dataset not in profile.problems]
+    problems += [f"profiles.{name}.sets: {dataset!r} is missing" for dataset in profile.problems if dataset not in profile.sets]
+    problems += [f"profiles.{name}.{part}: models.{one.model} has no arm {one.arm!r} of size {one.size!r}"
+                 for part in ("field_variants", "failure_variants", "rivals") for one in getattr(profile, part)
+                 if one.model not in models or one.arm not in models[one.model].arms or one.size not in models[one.model].sizes]
+    problems += [f"profiles.{name}.{part}: there is no model {model!r}{nearest(model, models)}"
+                 for part in ("field_models", "field_apart") for model in getattr(profile, part) if model not in models]
+    learned = tuple(dict.fromkeys((*profile.rooms, *profile.fields, *profile.failures)))
+    if learned and not profile.field_seeds:
+        problems.append(f"profiles.{name}.field_seeds: empty, but there are problems to learn")
+    for dataset in learned:
+        if dataset not in profile.learning:
+            problems.append(f"profiles.{name}.learning: {dataset!r} is missing")
+        elif dataset in profile.sets and (profile.learning[dataset].targets or 0) > profile.sets[dataset].targets:
+            problems.append(f"profiles.{name}.learning.{dataset}.targets: more than the {profile.sets[dataset].targets} of a set")
+    return problems
+
+
 def _plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:
     """What a profile cannot run: a list that says something twice, wind without a seed, unknown sizes, splits that meet."""
     problems = []
-    for key in ("datasets", "acquired", "wind", "nowcast", "baselines", "optimum", "sizes", "seeds", "arm_seeds"):
+    for key in ("datasets", "acquired", "wind", "nowcast", "baselines", "optimum", "problems", "rooms", "fields", "failures", "field_seeds",
+                "field_models", "field_apart", "sizes", "seeds", "arm_seeds"):
         values = getattr(profile, key)
         problems += [f"{key}: {value!r} stands there {values.count(value)} times"
                      for value in sorted(set(values)) if values.count(value) > 1]
@@ -112,7 +141,7 @@ def _retraining_problems(whole: Params) -> list[str]:
                        if model not in whole.models]
 
 
-MSA_WORDS = {"encoder": ("shared", "traditional"), "head": ("mean", "gaussian")}
+MSA_WORDS = {"encoder": ("shared", "traditional"), "head": ("mean", "gaussian"), "block": ("plain", "tied")}
 MSA_COUNTS = {"width": 4096, "heads": 4096, "layers": 256}  # each from 1 to this
 
 

@@ -4,21 +4,10 @@ import math
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$", max_length=40)]
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
-Positive = Annotated[float, Field(gt=0, le=1e9)]
-Count = Annotated[int, Field(gt=0, le=10**9)]
-Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
-Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
-Interval = tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0)]]
-
-
-class Section(BaseModel):
-    """A frozen part of params.yaml; unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+from stages.params.base import Count, Counts, FileName, Interval, Name, Positive, Section, Seed
+from stages.params.problems import PROBLEMS, Cds, Darcy, NavierStokes, Poisson, SetBudget, Sets, Sines, Weather
 
 
 class Split(Section):
@@ -101,6 +90,14 @@ class Search(Section):
     sets: PointSets
 
 
+class Variant(Section):
+    """A model, one of its arms and one of its sizes."""
+
+    model: Name
+    arm: Name
+    size: Name
+
+
 class Profile(Section):
     """What we can afford."""
 
@@ -118,6 +115,18 @@ class Profile(Section):
     training: Budget
     evaluation: Evaluation
     search: Search | None = None
+    problems: tuple[Name, ...] = ()     # the data sets that are sets of points, not winds
+    rooms: tuple[Name, ...] = ()        # of these, the ones of the experiment sparse_fields on which all models meet
+    fields: tuple[Name, ...] = ()       # the ones on which some do
+    failures: tuple[Name, ...] = ()     # the ones of failure_modes
+    field_seeds: tuple[Seed, ...] = ()  # of both experiments
+    field_models: tuple[Name, ...] = ()          # that meet on `rooms` with shared encoders,
+    field_apart: tuple[Name, ...] = ()           # and with traditional ones
+    field_variants: tuple[Variant, ...] = ()     # further arms on `rooms`, one seed
+    failure_variants: tuple[Variant, ...] = ()   # the arms of failure_modes
+    rivals: tuple[Variant, ...] = ()             # of MSA on winds
+    sets: dict[Name, Sets] = {}
+    learning: dict[Name, SetBudget] = {}
 
 
 class Decode(Section):
@@ -151,6 +160,14 @@ class Source(Section):
         if not (self.bytes or self.bytes_max):
             raise ValueError("a source needs bytes or bytes_max")
         return self
+
+
+class Listed(Section):
+    """Many pinned files of one licence: `listing` is a file of the project with a line (sha256, bytes, name) for each; `base` + name is its URL."""
+
+    listing: Annotated[str, Field(pattern=r"^data/sources/[a-z0-9_]+\.txt$")]
+    base: Annotated[str, Field(pattern=r"^https://[^\s@'\"`$;|&<>\\]+/$")]
+    licence: str
 
 
 class Flown(Section):
@@ -205,22 +222,31 @@ class Gaussian(Flown):
 class Dataset(Section):
     """A data set: at which level it enters (frames, states or winds) and where its bytes come from."""
 
-    entry: Literal["frames", "states", "winds"]
-    kind: Literal["simulate", "gaussian", "files", "archive", "captures"]
+    entry: Literal["frames", "states", "winds", "sets"]
+    kind: Literal["simulate", "gaussian", "files", "listed", "archive", "captures", "cds", "poisson", "darcy", "navier_stokes", "sines", "weather"]
     files: dict[FileName, Source] = {}
+    listed: Listed | None = None
+    cds: Cds | None = None
     simulate: Simulate | None = None
     gaussian: Gaussian | None = None
+    poisson: Poisson | None = None
+    darcy: Darcy | None = None
+    navier_stokes: NavierStokes | None = None
+    sines: Sines | None = None
+    weather: Weather | None = None
 
     @property
-    def plan(self) -> Simulate | Gaussian | None:
+    def plan(self) -> Simulate | Gaussian | Section | None:
         """What a set of ours is made from; None for one that is fetched."""
-        return {"simulate": self.simulate, "gaussian": self.gaussian}.get(self.kind)
+        return getattr(self, self.kind) if self.kind in ("simulate", "gaussian", *PROBLEMS) else None
 
     @model_validator(mode="after")
     def has_a_source(self):
-        if self.kind in ("simulate", "gaussian") and self.plan is None:
+        if self.kind in ("simulate", "gaussian", "listed", "cds", *PROBLEMS) and getattr(self, self.kind) is None:
             raise ValueError(f"kind {self.kind} needs the section `{self.kind}`")
-        if self.plan:
+        if self.kind in PROBLEMS and self.entry != "sets":
+            raise ValueError(f"kind {self.kind} makes sets, which cannot enter as {self.entry}")
+        if self.kind in ("simulate", "gaussian"):
             try:
                 datetime.fromisoformat(self.plan.start)
             except ValueError as error:
@@ -229,7 +255,7 @@ class Dataset(Section):
             raise ValueError(f"kind gaussian makes winds, which cannot enter as {self.entry}")
         if self.kind == "captures" and (self.files or self.entry != "frames"):
             raise ValueError("kind captures takes raw frames in as they arrive: entry frames, no `files`")
-        if not self.plan and not self.files and self.kind != "captures":
+        if not self.plan and not self.files and self.kind not in ("captures", "listed", "cds"):
             raise ValueError(f"kind {self.kind} needs at least one entry in `files`")
         return self
 

@@ -1,16 +1,19 @@
-"""`python -m stages.preparation decode|prepare PROFILE DATASET`: raw data to winds, or winds to what models read."""
+"""`python -m stages.preparation decode|prepare|sets PROFILE DATASET`: raw data to winds, winds (or a problem's raw data) to what models read."""
 
 import argparse
 import sys
+from importlib import import_module
 
 from stages import params
 from stages.errors import DataError, InputError, TradewindError
+
+SETS = ("stages/preparation/problems", "stages/preparation/arrays.py", "stages/preparation/sets.py", "stages/seeds.py")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse, check the names, run the step; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m stages.preparation", description=__doc__)
-    parser.add_argument("step", choices=("decode", "prepare"), help="raw data to winds, or winds to what models read")
+    parser.add_argument("step", choices=("decode", "prepare", "sets"), help="raw data to winds, winds to what models read, or raw data to sets of points")
     for name in ("profile", "dataset"):
         parser.add_argument(name, help=f"a {name} of params.yaml")
     asked = parser.parse_args(arguments)
@@ -19,13 +22,18 @@ def main(arguments: list[str] | None = None) -> int:
         if asked.profile not in settings.profiles:
             raise InputError(f"{asked.profile!r} is no profile{params.nearest(asked.profile, settings.profiles)}", where="params.yaml")
         profile = settings.profiles[asked.profile]
-        known = profile.datasets if asked.step == "decode" else profile.wind
+        known = {"decode": profile.datasets, "prepare": profile.wind, "sets": profile.problems}[asked.step]
         if asked.dataset not in known:
-            raise InputError(f"data set {asked.dataset!r} is not {asked.step}d in profile {asked.profile!r}"
+            raise InputError(f"data set {asked.dataset!r} has no step `{asked.step}` in profile {asked.profile!r}"
                              f"{params.nearest(asked.dataset, known)}", where="params.yaml")
         if asked.step == "decode":
             from stages.preparation import decode
             decode.run(asked.profile, asked.dataset, settings.datasets[asked.dataset], settings.decode)
+        elif asked.step == "sets":
+            from stages.preparation import sets
+            wanted = profile.sets[asked.dataset]
+            reader = import_module(f"stages.preparation.problems.{wanted.reader}")
+            sets.run(asked.profile, asked.dataset, reader.read, wanted, SETS)
         else:
             from stages.preparation import prepare
             prepare.run(profile, asked.dataset, settings.decode)

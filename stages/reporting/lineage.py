@@ -13,7 +13,11 @@ WIDTH, HEIGHT, GAP = 190, 84, 34
 SHOWN = 0.76  # of that size: seven boxes fill the page, more are scrolled
 
 
-def steps(experiment: str, profile: str, dataset: str) -> list[tuple[str, str, list[str]]]:
+SPINE = (("acquire", "raw"), ("decode", "decoded"), ("validate", "gate"), ("prepare", "prepared"))
+UNDECODED = (("acquire", "raw"), ("prepare", "prepared"), ("validate", "gate"))  # of sets of points, judged as prepared
+
+
+def steps(experiment: str, profile: str, dataset: str, spine: tuple[tuple[str, str], ...] = SPINE) -> list[tuple[str, str, list[str]]]:
     """(stage, title, lines) from raw bytes to the table, read from the records in git.
 
     A set that is made where it is searched has no raw bytes; a search has no training. DataError for a record that is missing.
@@ -22,7 +26,7 @@ def steps(experiment: str, profile: str, dataset: str) -> list[tuple[str, str, l
     of = lambda kind: sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))  # noqa: E731
     swept, cells = of("sweep"), of("train")
     if cells or records.location("prepare", profile, dataset).exists():
-        for stage, title in (("acquire", "raw"), ("decode", "decoded"), ("validate", "gate"), ("prepare", "prepared")):
+        for stage, title in spine:
             rows.append((stage, title, _lines(read_json(records.location(stage, profile, dataset)))))
     if swept:
         contexts = records.location("contexts", profile, dataset)
@@ -44,9 +48,9 @@ def _lines(record: dict) -> list[str]:
     return shown + ([f"{Path(first[0]).name[:18]} {first[1]['sha256'][:8]}"] if first else [])
 
 
-def lineage(experiment: str, profile: str, dataset: str) -> Markup:
+def lineage(experiment: str, profile: str, dataset: str, spine: tuple[tuple[str, str], ...] = SPINE) -> Markup:
     """An SVG of boxes and arrows, coloured by the page's own variables, with the text selectable."""
-    boxes = steps(experiment, profile, dataset)
+    boxes = steps(experiment, profile, dataset, spine)
     width = len(boxes) * (WIDTH + GAP) - GAP
     size = f'viewBox="0 0 {width} {HEIGHT}" width="{round(SHOWN * width)}" height="{round(SHOWN * HEIGHT)}"'
     parts = [f'<svg {size} role="img" aria-label="lineage of {escape(dataset)}" class="lineage">']

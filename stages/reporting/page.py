@@ -6,21 +6,24 @@ an experiment are embedded: the page stays below 2 MB, and the others lie in its
 """
 
 import base64
+import io
 import re
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from PIL import Image
 
 from stages.files import atomic_file, read_json
-from stages.reporting import promotions, search_tables, searches, tables
-from stages.reporting.lineage import lineage
+from stages.reporting import promotions, search_tables, searches, set_results, tables
+from stages.reporting.lineage import UNDECODED, lineage
 from stages.reporting.published import companions, epochs
 from stages.reporting.tabulate import OPTIMUM
 
 EXPERIMENTS = {
     "wind_nowcast": "Who nowcasts the wind best, from what aircraft measured half an hour ago?",
     "wind_baselines": "How far do the winds measured near a place carry, and who averages them best?",
+    **set_results.EXPERIMENTS,
     searches.EXPERIMENT: "How many points must a search for the nearest neighbours look at, and how long does it take?",
 }
 PROFILES = ("mini", "sample", "full")
@@ -41,13 +44,27 @@ WIDE = ("nowcast", "errors", "sweeps")
 SURFACE = "TNN by points a segment (K) and segments a fetch (F): the thesis' figure 1.4."
 SPEED = ("Time a query over the yardstick's, side by side in one run; the black line is the yardstick, a short bar the goal of the method "
          "in its colour. Filled: isotropic scale; hollow: (1, 1, 4, 9).")
+SETS = {
+    "learning": "Left: validation loss against steps, the mean over seeds with their range (dashed: another arm of the model in that colour). "
+                "Right: MSE of the test sets with 90 % intervals; stars are printed values, of the document's validation sets.",
+    "example": "One test set: what was given, what was to be found, and what two models say.",
+    "planted": "One planted error: how many latents its gradient touches (dashed: fewer count as one; dotted: more count as many), and how many "
+               "updates undo it.",
+    "overlap": "MSE against the share of the context that comes from the targets' region.",
+}
+COPYING = "Handing on the context's own values, by the frequency of their function; 'random values' follow none."
 BOUND = ("The counterexample: the run A–B, the query (star), and how near the printed bound (red) and the mended one (green) say that "
          "the run can be.")
 
 
 def embedded(path: Path, words: str) -> list[dict[str, str]]:
-    """A PNG as a data URI with its caption; [] where it was not drawn."""
-    return [{"title": words, "data": "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()}] if path.exists() else []
+    """A figure as a data URI with its caption; [] where it was not drawn. Lossless WebP: the same pixels in two thirds of a PNG's bytes."""
+    if not path.exists():
+        return []
+    packed = io.BytesIO()
+    with Image.open(path) as picture:
+        picture.convert("RGB").save(packed, format="WEBP", lossless=True, quality=100, method=4, exact=True)
+    return [{"title": words, "data": "data:image/webp;base64," + base64.b64encode(packed.getvalue()).decode()}]
 
 
 def questions() -> dict[str, str]:
@@ -91,6 +108,17 @@ def dataset_view(experiment: str, profile: str, content: dict[str, Any], dataset
             "lineage": lineage(experiment, profile, dataset)}
 
 
+def sets_view(experiment: str, profile: str, content: dict[str, Any]) -> dict[str, Any]:
+    """What the page shows of an experiment on sets of points in one profile."""
+    home, arms, cells = Path("reports", experiment, profile), content["arms"], content["cells"]
+    datasets = [{"name": section.dataset, "n": section.n, "tables": section.tables,
+                 "figures": [one for name, words in SETS.items() for one in embedded(home / "figures" / f"{section.dataset}-{name}.png", words)],
+                 "cells": sorted(name.partition("/")[2] for name in cells if name.startswith(section.dataset + "/")),
+                 "lineage": lineage(experiment, profile, section.dataset, UNDECODED)} for section in set_results.sections(experiment, arms, cells)]
+    return {"datasets": datasets, "legend": set_results.LEGEND, "across": set_results.across(arms),
+            "copying": embedded(home / "figures/copying.png", COPYING)}
+
+
 def set_view(profile: str, found: search_tables.Found, about: dict[str, Any], name: str) -> dict[str, Any]:
     """Everything the page shows of one point set that was searched."""
     k, home = found.most(name), Path("reports", searches.EXPERIMENT, profile)
@@ -127,6 +155,8 @@ def profile_view(experiment: str, profile: str) -> dict[str, Any] | None:
     view = {"experiment": experiment, "profile": profile, "id": f"{experiment}-{profile}", "claims": read_json(home / "claims.json")}
     if experiment == searches.EXPERIMENT:
         return view | {"kind": "search"} | search_view(profile, content)
+    if experiment in set_results.EXPERIMENTS:
+        return view | {"kind": "sets"} | sets_view(experiment, profile, content)
     names = tables.datasets_of(content["arms"])
     return view | {"kind": "wind", "datasets": [dataset_view(experiment, profile, content, name) for name in names]}
 

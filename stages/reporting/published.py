@@ -13,12 +13,13 @@ from stages.errors import DataError
 
 PUBLISHED = Path("data/published")
 SEARCHED = {"comparisons": "comparisons", "query_time": "query_ms", "creation_time": "build_s"}  # as printed: as we call it
+SET_METRICS = ("mse", "rmse", "error_ratio", "error")
 COLUMNS = ("table", "dataset", "model", "variant", "size", "split", "metric", "unit", "mean", "std", "note")
 
 
 @dataclass(frozen=True)
 class Printed:
-    """One printed RMSE per wind component, in knots."""
+    """One printed error: of winds the RMSE per component, in knots; of sets of points as `sets` says."""
 
     table: str
     dataset: str
@@ -89,6 +90,21 @@ def searches(experiment: str) -> dict[tuple[str, str], dict[str, tuple[float, st
         for r in named(printed, row, ("dataset", "variant"), experiment).iter_rows(named=True):
             name = SEARCHED[r["metric"]]
             values.setdefault(name, (r["mean"] / (1000 if name == "build_s" and r["unit"] == "ms" else 1), r["table"]))
+    return found
+
+
+def sets(experiment: str) -> dict[tuple[str, str], dict[str, Printed]]:
+    """For each (data set as printed, arm) of an experiment on sets of points: metric -> the printed number; the first table that prints one counts.
+
+    Metrics: mse, rmse (problem's units), error_ratio (%), error (not named). DataError for a row that finds none, or that stands twice.
+    """
+    printed, found = read().filter(pl.col("metric").is_in(SET_METRICS)), {}
+    for row in listed(experiment, ("arm", "table")):
+        for r in named(printed, row, ("variant", "size"), experiment).iter_rows(named=True):
+            scale = 1e-4 if r["unit"] == "1e-4" else 1.0
+            spread = None if r["std"] is None else scale * r["std"]
+            one = Printed(r["table"], r["dataset"], scale * r["mean"], spread, r["note"] or "")
+            found.setdefault((r["dataset"], row["arm"]), {}).setdefault(r["metric"], one)
     return found
 
 

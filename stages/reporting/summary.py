@@ -5,7 +5,8 @@ from pathlib import Path
 from stages.errors import DataError
 from stages.files import read_json, write_json
 
-METRICS = ("rmse_component_kn", "comparisons_share")  # the error of a forecast; of a neighbour search, its share of a linear search's work
+# The error of a forecast; of a field; of a neighbour search, its share of a linear search's work.
+METRICS = ("rmse_component_kn", "mse", "comparisons_share")
 
 
 def summary(profile: str) -> None:

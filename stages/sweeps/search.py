@@ -35,7 +35,7 @@ from stages.sweeps.space import Arguments
 from stages.sweeps.store import Store
 from stages.training.data import Data
 from stages.training.fit import scale_to
-from stages.training.loop import square_kn2
+from stages.training.losses import square
 
 PARTS = 4  # of the slices; after each but the last a pruner may end the draw
 
@@ -80,7 +80,7 @@ def score(model: nn.Module, contexts: Contexts, every: int, report: Report | Non
         for slice in slices[part::PARTS]:
             batch = data.batch(slice)
             count = int(batch.target_mask.sum())
-            squares, points = squares + float(square_kn2(model(batch).mean, batch, unit_kn)) * count, points + count
+            squares, points = squares + float(square(model(batch).mean, batch, unit_kn)) * count, points + count
         if report and points and part < PARTS - 1:
             report(part, float(np.sqrt(squares / points)))
     return float(np.sqrt(squares / points))

@@ -4,7 +4,9 @@ One step sees the targets of one slice, each with the context that the model ask
 come standardised; `unit_kn` takes a difference of standardised winds back to knots.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from stages import seeds
-from stages.batches import Batch
+from stages.batches import Batch, Prediction
+from stages.training import losses
+from stages.training.group import ALONE, Group
 
 if TYPE_CHECKING:
     from stages.contexts.given import Contexts
@@ -23,6 +27,8 @@ KNOT_M_S = 1852 / 3600
 @dataclass(frozen=True)
 class Data:
     """The slices of one data set as batches for one model."""
+
+    word = "slice"
 
     contexts: "Contexts"
     model: nn.Module
@@ -35,6 +41,18 @@ class Data:
     def batch(self, slice: int) -> Batch:
         """Context and targets of one slice."""
         return self.contexts.given(slice, self.model).batch.to(self.device)
+
+    def parts(self, slices: list[int], step: int) -> list[Callable[[], Batch]]:
+        """A step's batches, each made when it is called: one a slice."""
+        return [partial(self.batch, slice) for slice in slices]
+
+    def loss(self, prediction: Prediction, batch: Batch) -> Tensor:
+        """RMSE in knots, or a Gaussian head's negative log-likelihood."""
+        return losses.loss_of(prediction, batch, self.unit_kn())
+
+    def validate(self, model: nn.Module, group: Group = ALONE) -> dict[str, float]:
+        """See losses.validate."""
+        return losses.validate(model, self, self.unit_kn(), group)
 
     def unit_kn(self) -> Tensor:
         """Knots per unit of standardised wind, for east and north: (2,)."""

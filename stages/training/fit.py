@@ -5,21 +5,29 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from stages import seeds
 from stages.contexts.nearby import FOOT_KM
-from stages.errors import DataError
+from stages.errors import DataError, InputError
 from stages.training.checkpoint import Checkpoints
 from stages.training.data import Data
 from stages.training.group import ALONE, Group
-from stages.training.loop import Loop, Settings, validate
+from stages.training.loop import Loop, Settings
+from stages.training.sets import SetData
 
 if TYPE_CHECKING:
     from stages.contexts.given import Contexts
+
+PLACING = 300  # training slices or sets whose context positions place a model's nodes (reference protocol of GEN on wind)
 
 
 def fit(model: nn.Module, contexts: "Contexts", settings: Settings, checkpoints: Checkpoints, where: torch.device,
         group: Group = ALONE) -> dict[str, Any]:
     """Fit the model in place, together with the other processes of the group; returns its history (strict JSON). DivergedError, DataError."""
     scale_to(model, contexts)
+    if hasattr(model, "place_nodes"):
+        slices = contexts.pairs.targets("train")
+        some = slices[::max(1, len(slices) // PLACING)]
+        place(model, torch.cat([torch.from_numpy(contexts.pairs.pair(slice).context_x) for slice in some]), settings.seed)
     data = Data(contexts, model.to(where), where)
     if model.learns == "gradient":
         return Loop(model, data, settings, checkpoints, group).run()
@@ -27,7 +35,24 @@ def fit(model: nn.Module, contexts: "Contexts", settings: Settings, checkpoints:
         raise DataError("nothing to validate on", found="no validation slices", remedy="widen the split's intervals in params.yaml")
     if model.learns == "neighbours":
         return choose_neighbours(model, data)
-    return {"status": "completed", "steps": 0, "best_step": 0, "train": [], "val": [{"step": 0, **validate(model, data, data.unit_kn())}]}
+    return {"status": "completed", "steps": 0, "best_step": 0, "train": [], "val": [{"step": 0, **data.validate(model)}]}
+
+
+def fit_sets(model: nn.Module, data: SetData, settings: Settings, checkpoints: Checkpoints, group: Group = ALONE) -> dict[str, Any]:
+    """Fit the model in place to sets of points; returns its history. What needs no training is validated once. DivergedError, DataError."""
+    model.to(data.device)
+    if model.learns not in ("gradient", "nothing"):
+        raise InputError("this model is fitted to winds only", where="models", found=type(model).__name__)
+    if hasattr(model, "place_nodes"):
+        place(model, data.sets.context_x[data.sets.split("train")[:PLACING]].flatten(0, 1).cpu(), settings.seed)
+    if model.learns == "gradient":
+        return Loop(model, data, settings, checkpoints, group).run()
+    return {"status": "completed", "steps": 0, "best_step": 0, "train": [], "val": [{"step": 0, **data.validate(model)}]}
+
+
+def place(model: nn.Module, positions: torch.Tensor, seed: int) -> None:
+    """Let a model put its nodes where training contexts lie: positions (N, X)."""
+    model.place_nodes(positions, seeds.torch_stream(seed, "training", "nodes"))
 
 
 def scale_to(model: nn.Module, contexts: "Contexts") -> None:
@@ -44,7 +69,7 @@ def choose_neighbours(model: nn.Module, data: Data) -> dict[str, Any]:
     entries = []
     for count in sorted(model.candidates):
         model.neighbours.fill_(count)
-        entries.append({"step": 0, "neighbours": count, **validate(model, data, data.unit_kn())})
+        entries.append({"step": 0, "neighbours": count, **data.validate(model)})
     best = min(entries, key=lambda entry: entry["loss"])
     model.neighbours.fill_(best["neighbours"])
     return {"status": "completed", "steps": 0, "best_step": 0, "best_loss": best["loss"], "neighbours": best["neighbours"],

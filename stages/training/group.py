@@ -59,12 +59,12 @@ def wanted() -> int:
     return int(text)
 
 
-def refuse_unshared(slices: int, world: int) -> None:
-    """InputError unless a step's slices can be dealt evenly to the processes: an uneven mean would weigh some more than others."""
+def refuse_unshared(slices: int, world: int, parameter: str = "training.slices") -> None:
+    """InputError unless a step's slices, or sets, can be dealt evenly to the processes: an uneven mean would weigh some more than others."""
     if slices % world:
-        raise InputError("a step's slices cannot be dealt evenly to the processes", where="profiles.*.training.slices",
+        raise InputError("a step's slices cannot be dealt evenly to the processes", where=f"profiles.*.{parameter}",
                          expected=f"a multiple of {world}, the number of processes", found=str(slices),
-                         remedy=f"set training.slices in params.yaml, or {PROCESSES}=1")
+                         remedy=f"set {parameter} in params.yaml, or {PROCESSES}=1")
 
 
 def inside() -> bool:

@@ -1,9 +1,9 @@
 """The gradient loop: the thesis' protocol. One pair of slices a step (or the mean over several), Adam, gradient norm clipped at 4.
 
-Loss: RMSE in knots over the targets and both components of one slice (errata C.5); for a Gaussian head the mean negative
-log-likelihood in standardised units; a model may bring its own (`loss`), which it learns by and is not selected by. Every
-`validate_every` steps all validation slices are predicted: the mean of the per-slice losses selects the weights, as in the documents;
-the RMSE over all points stands beside it. A checkpoint follows each validation; between two of them nothing else is needed, because
+What a step sees and minimises is the data's affair (data.py for winds, sets.py for sets of points); a model may bring its own
+(`loss`), which it learns by and is not selected by, and learn parts of itself at another rate (`rates`: prefix of a parameter's name
+-> learning rate). Every `validate_every` steps all validation slices or sets are predicted: the mean of the losses selects the weights,
+as in the documents; the error over all points stands beside it. A checkpoint follows each validation; between two of them nothing else is needed, because
 order and arithmetic repeat exactly. Several processes (group.py) share a step's slices and the validation's; the first of them saves.
 """
 
@@ -18,14 +18,12 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
-from stages.batches import Batch, Prediction
+from stages.batches import Batch
 from stages.errors import DataError, DivergedError
 from stages.files import fault
 from stages.training.checkpoint import Checkpoints
 from stages.training.data import Data, order
 from stages.training.group import ALONE, Group, refuse_unshared
-
-LEAST = 1e-12  # kn^2: below this an error has no gradient, instead of one that is not a number
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,8 @@ class Settings:
     clip: float
     seed: int
     precision: str = "float32"  # "bfloat16" is used on CUDA only
-    slices: int = 1  # of a step
+    slices: int = 1  # of a step; or sets
+    schedule: str = "constant"  # or "cosine": from the learning rate to 0 over `steps`
 
 
 @dataclass
@@ -57,51 +56,30 @@ class Progress:
         return sum(entry["step"] > self.best_step for entry in self.val)
 
 
-def square_kn2(mean: Tensor, batch: Batch, unit_kn: Tensor) -> Tensor:
-    """Mean squared error over real targets and components, kn^2; `mean` (B T O) is standardised."""
-    square = ((mean - batch.target_y) * unit_kn).square() * batch.target_mask[..., None]
-    return square.sum() / (batch.target_mask.sum() * square.shape[-1])
-
-
-def loss_of(prediction: Prediction, batch: Batch, unit_kn: Tensor) -> Tensor:
-    """RMSE in knots, or with a scale the mean negative log-likelihood of a component in standardised units."""
-    if prediction.scale is None:
-        return square_kn2(prediction.mean, batch, unit_kn).clamp_min(LEAST).sqrt()
-    z = (batch.target_y - prediction.mean) / prediction.scale
-    each = (0.5 * z.square() + prediction.scale.log() + 0.5 * math.log(2 * math.pi)) * batch.target_mask[..., None]
-    return each.sum() / (batch.target_mask.sum() * z.shape[-1])
-
-
-@torch.no_grad()
-def validate(model: nn.Module, data: Data, unit_kn: Tensor, group: Group = ALONE) -> dict[str, float]:
-    """loss = mean of the per-slice losses, rmse_batch_mean_kn, rmse_component_kn (all points), over the validation slices."""
-    model.eval()
-    part = []
-    for slice in group.share(data.slices("val")):
-        batch = data.batch(slice)
-        prediction = model(batch)
-        part.append((float(loss_of(prediction, batch, unit_kn)), float(square_kn2(prediction.mean, batch, unit_kn)),
-                     int(batch.target_mask.sum())))
-    model.train()
-    losses, squares, points = zip(*group.gather(part), strict=True)
-    return {"loss": sum(losses) / len(losses), "rmse_batch_mean_kn": sum(map(math.sqrt, squares)) / len(squares),
-            "rmse_component_kn": math.sqrt(sum(square * count for square, count in zip(squares, points, strict=True)) / sum(points))}
+def rated(model: nn.Module, learning_rate: float) -> list[dict[str, Any]]:
+    """The optimizer's groups: what the model learns at the common rate, then each of its `rates`, in the order of its parameters."""
+    rates: dict[str, float] = getattr(model, "rates", {})
+    groups: dict[str, dict[str, Any]] = {"": {"params": [], "lr": learning_rate}}
+    for name, parameter in model.named_parameters():
+        prefix = next((prefix for prefix in rates if name.startswith(prefix)), "")
+        groups.setdefault(prefix, {"params": [], "lr": rates.get(prefix, learning_rate)})["params"].append(parameter)
+    return [group for group in groups.values() if group["params"]]
 
 
 class Objective(nn.Module):
     """The loss as a module, which is what DDP wraps."""
 
-    def __init__(self, model: nn.Module, unit_kn: Tensor, precision: AbstractContextManager):
+    def __init__(self, model: nn.Module, data: Data, precision: AbstractContextManager):
         super().__init__()
-        self.model, self.unit_kn, self.precision = model, unit_kn, precision
+        self.model, self.data, self.precision = model, data, precision
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss of one slice."""
+        """The loss of one slice, or of one batch of sets."""
         if hasattr(self.model, "loss"):
             return self.model.loss(batch)
         with self.precision:
             prediction = self.model(batch)
-        return loss_of(prediction, batch, self.unit_kn)
+        return self.data.loss(prediction, batch)
 
 
 class Loop:
@@ -110,18 +88,19 @@ class Loop:
     def __init__(self, model: nn.Module, data: Data, settings: Settings, checkpoints: Checkpoints, group: Group = ALONE):
         refuse_unshared(settings.slices, group.world)
         self.model, self.data, self.settings, self.checkpoints, self.group = model, data, settings, checkpoints, group
-        self.parameters = list(model.parameters())
-        self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate, fused=True)
-        self.unit_kn = data.unit_kn()
+        groups = rated(model, settings.learning_rate)
+        self.parameters = [parameter for group in groups for parameter in group["params"]]
+        self.optimizer = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
+        self.rates = [group["lr"] for group in groups]
         self.progress = Progress()
         self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
         self.slices = data.slices("train")
         if not self.slices or not data.slices("val"):
-            raise DataError("nothing to train or to validate on", found=f"{len(self.slices)} training slices, "
-                            f"{len(data.slices('val'))} validation slices", remedy="widen the split's intervals in params.yaml")
+            raise DataError("nothing to train or to validate on", found=f"{len(self.slices)} training slices or sets, "
+                            f"{len(data.slices('val'))} for validation", remedy="widen the split's intervals in params.yaml")
         bfloat16 = settings.precision == "bfloat16" and data.device.type == "cuda"
         self.precision = torch.autocast("cuda", torch.bfloat16) if bfloat16 else nullcontext()
-        self.objective: nn.Module = Objective(model, self.unit_kn, self.precision)
+        self.objective: nn.Module = Objective(model, data, self.precision)
         if group.world > 1:
             self.objective = DistributedDataParallel(self.objective, broadcast_buffers=False)
 
@@ -158,25 +137,29 @@ class Loop:
     def _step(self, slices: list[int]) -> float:
         """One step on the mean loss of the slices, which it returns."""
         self.optimizer.zero_grad(set_to_none=True)
-        own, total = self.group.share(slices), 0.0
-        for number, slice in enumerate(own, 1):
-            wait = self.group.world > 1 and number < len(own)  # gradients are exchanged once a step, with the last slice
+        if self.settings.schedule == "cosine":
+            left = 0.5 + 0.5 * math.cos(math.pi * self.progress.step / self.settings.steps)
+            for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+                group["lr"] = rate * left
+        parts, total = self.data.parts(self.group.share(slices), self.progress.step), 0.0
+        for number, batch in enumerate(parts, 1):
+            wait = self.group.world > 1 and number < len(parts)  # gradients are exchanged once a step, with the last part
             with self.objective.no_sync() if wait else nullcontext():
-                loss = self.objective(self.data.batch(slice)) / len(own)
+                loss = self.objective(batch()) / len(parts)
                 loss.backward()
             total = total + loss.detach()
         norm = nn.utils.clip_grad_norm_(self.parameters, self.settings.clip)
         value = float(self.group.mean(total))
         if not math.isfinite(value) or not torch.isfinite(norm):  # stop before the weights are touched
             told = ", ".join(map(str, slices))
-            self._diverged(f"loss {value:.6g}, gradient norm {float(norm):.6g}", f"step {self.progress.step + 1}, slice {told}")
+            self._diverged(f"loss {value:.6g}, gradient norm {float(norm):.6g}", f"step {self.progress.step + 1}, {self.data.word} {told}")
         self.optimizer.step()
         return value
 
     def _validate(self, train_loss: float) -> None:
         progress = self.progress
         with self.precision:
-            found = validate(self.model, self.data, self.unit_kn, self.group)
+            found = self.data.validate(self.model, self.group)
         if not all(map(math.isfinite, found.values())):
             self._diverged(f"validation {found}", f"step {progress.step}")
         progress.train.append({"step": progress.step, "loss": train_loss})

@@ -1,4 +1,4 @@
-"""`python -m stages.validation PROFILE DATASET`: judge data/P/raw/D and data/P/decoded/D, write data/P/validated/D.json.
+"""`python -m stages.validation PROFILE DATASET`: judge data/P/raw/D and what was made of it, write data/P/validated/D.json.
 
 Exit 0: the gate is open. 1: a critical rule failed, or the data are damaged. 2: a mistake in the call. 70: GX itself failed.
 """
@@ -22,8 +22,8 @@ def main(arguments: list[str] | None = None) -> int:
         if name not in settings.profiles:
             raise ParamsError(f"unknown profile {name!r}{params.nearest(name, settings.profiles)}")
         profile = settings.profiles[name]
-        if dataset not in profile.datasets:
-            raise ParamsError(f"unknown data set {dataset!r} in profile {name!r}{params.nearest(dataset, profile.datasets)}")
+        if dataset not in (known := (*profile.datasets, *profile.problems)):
+            raise ParamsError(f"unknown data set {dataset!r} in profile {name!r}{params.nearest(dataset, known)}")
         from stages.validation import validate  # Great Expectations takes seconds to import: mistakes are told before
         validate.run(profile, dataset)
     except TradewindError as error:

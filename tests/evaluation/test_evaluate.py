@@ -313,7 +313,7 @@ def test_the_stage_writes_its_outputs_and_a_record_of_them(project):
 @pytest.mark.parametrize(("name", "meta", "says"), [
     ("gone-shared-5k-s0", {}, "the model gone is not in params.yaml"), ("kernel", {}, "model knn is not of kernel"),
     ("knn-wide-none-s0", {"arm": "wide"}, "arm wide is not of plain"), ("knn-plain-5k-s0", {"size": "5k"}, "size 5k is not of none"),
-    ("msa-shared-20k-s0", {"model": "msa", "arm": "shared", "size": "20k"}, "size 20k is not of 5k"),
+    ("msa-shared-20k-s0", {"model": "msa", "arm": "shared", "size": "20k"}, "size 20k is not of 12k, 5k"),
     ("msa-shared-5k-s7", {"model": "msa", "arm": "shared", "size": "5k", "seed": 7}, "seed 7 is not of 0, 1, 2"),
     ("msa-shared-5k-s2", {"model": "msa"}, "its checkpoint is that of msa-shared-5k-s0")])
 def test_a_cell_of_other_settings_is_refused_by_name(project, airspace, capsys, name, meta, says):

@@ -87,7 +87,10 @@ def test_the_gradient_reaches_every_parameter(case):
         return
     loss = model.loss(batch) if hasattr(model, "loss") else sum((value - 0.3).square().sum() for value in outputs(model(batch)))
     loss.backward()
-    assert not [name for name, value in parameters.items() if value.grad is None or not value.grad.abs().max() > 0]
+    unreached = [name for name, value in parameters.items() if value.grad is None or not value.grad.abs().max() > 0]
+    if case[:2] == ("gen", "lattice_1"):  # one node has no neighbour to tell anything and no other node to be weighed against
+        unreached = [name for name in unreached if name != "strength" and ".message" not in name]
+    assert not unreached
 
 
 @laws

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from PIL import Image
 
 from stages import files, records
 
@@ -151,4 +152,4 @@ def plain_figures(home: Path, prepared: Path, arms: dict, cells: dict) -> None:
     with files.atomic_folder(home / "figures") as folder:
         for dataset in {name.split("/")[0] for name in arms}:
             for name in ("nowcast", "errors", "by_lead", "by_altitude", "by_distance"):
-                (folder / f"{dataset}-{name}.png").write_bytes(b"\x89PNG\r\n\x1a\n" + f"{dataset} {name}".encode())
+                Image.frombytes("RGB", (8, 4), f"{dataset} {name}".encode().ljust(96)[:96]).save(folder / f"{dataset}-{name}.png")

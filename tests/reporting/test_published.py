@@ -9,10 +9,11 @@ from results_project import ROOT
 
 from stages import params
 from stages.errors import DataError
-from stages.reporting import published
+from stages.reporting import published, set_results
 from stages.reporting.published import Printed, shown
 
-EXPERIMENTS = sorted(file.parent.name for file in ROOT.glob("reports/*/companions.csv") if file.parent.name != "neighbours")
+OTHERS = {"neighbours", *set_results.EXPERIMENTS}  # whose companions are read, and tested, elsewhere
+EXPERIMENTS = sorted(file.parent.name for file in ROOT.glob("reports/*/companions.csv") if file.parent.name not in OTHERS)
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_a_step_descends_the_mean_of_its_slices_losses(tmp_path):
     separate = []
     for slice in slices:
         model.zero_grad()
-        Objective(model, data.unit_kn(), loop.precision)(data.batch(slice)).backward()
+        Objective(model, data, loop.precision)(data.batch(slice)).backward()
         separate.append([p.grad.clone() for p in model.parameters()])
     loop._step(slices)
     for parameter, first, second in zip(model.parameters(), *separate, strict=True):

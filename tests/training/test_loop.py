@@ -12,7 +12,7 @@ from stages.batches import Prediction, collate, single
 from stages.errors import DataError, DivergedError, InputError
 from stages.files import read_json
 from stages.models.fields import build
-from stages.training import loop
+from stages.training import losses
 from stages.training.checkpoint import Checkpoints
 from stages.training.data import Data, order
 from stages.batches import device
@@ -44,16 +44,16 @@ def test_the_loss_is_the_rmse_in_knots_over_points_and_components():
     std = np.array(pairs.meta["scaler"]["y_std"])
     pair = pairs.pair(6)
     error_kn = (guess[0, :len(pair.target_y)].numpy() - pair.target_y) * std * 3600 / 1852
-    assert float(loop.loss_of(Prediction(guess), batch, data.unit_kn())) == pytest.approx(math.sqrt((error_kn ** 2).mean()), rel=1e-5)
+    assert float(losses.loss_of(Prediction(guess), batch, data.unit_kn())) == pytest.approx(math.sqrt((error_kn ** 2).mean()), rel=1e-5)
     scale = guess.abs() + 0.1
     expected = -torch.distributions.Normal(guess, scale).log_prob(batch.target_y)[0, :len(pair.target_y)].mean()
-    assert float(loop.loss_of(Prediction(guess, scale), batch, data.unit_kn())) == pytest.approx(float(expected), rel=1e-5)
+    assert float(losses.loss_of(Prediction(guess, scale), batch, data.unit_kn())) == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_a_perfect_prediction_has_a_finite_gradient():
     batch = toy_sky.data(toy_sky.sky()).batch(6)
     mean = batch.target_y.clone().requires_grad_()
-    loop.loss_of(Prediction(mean), batch, torch.ones(2)).backward()
+    losses.loss_of(Prediction(mean), batch, torch.ones(2)).backward()
     assert torch.isfinite(mean.grad).all()
 
 
@@ -61,7 +61,7 @@ def test_validation_tells_the_mean_of_slices_from_the_whole():
     pairs = toy_sky.sky()
     data = toy_sky.data(pairs)
     model = build("knn")
-    found = loop.validate(model, data, data.unit_kn())
+    found = losses.validate(model, data, data.unit_kn())
     squares = []
     for j in pairs.targets("val"):
         pair = pairs.pair(j)
@@ -90,7 +90,7 @@ def hour(tmp_path_factory):
 def test_the_kernel_learns_how_far_wind_carries(hour, tmp_path):
     pairs, average = hour
     data = toy_sky.data(pairs)
-    untrained = loop.validate(build("kernel"), data, data.unit_kn())["loss"]
+    untrained = losses.validate(build("kernel"), data, data.unit_kn())["loss"]
     model, history = fitted(tmp_path, "kernel", pairs=pairs, steps=150, validate_every=50)
     assert history["val"][-1]["rmse_component_kn"] < 0.45 * average and history["best_loss"] < 0.65 * untrained
     across, height = model.log_scale.tolist()
@@ -123,11 +123,11 @@ def test_a_gaussian_head_learns_its_own_error(hour, tmp_path):
 
 def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path):
     model, history = fitted(tmp_path, "msa", None, TINY, steps=4000, validate_every=5, patience=3, learning_rate=0.5)
-    losses = [entry["loss"] for entry in history["val"]]
+    values = [entry["loss"] for entry in history["val"]]
     assert history["status"] == "stopped early" and history["steps"] == history["best_step"] + 15 < 4000
-    assert history["best_loss"] == min(losses) == losses[-4]
+    assert history["best_loss"] == min(values) == values[-4]
     data = toy_sky.data(toy_sky.sky())
-    assert loop.validate(model, data, data.unit_kn())["loss"] == history["best_loss"]
+    assert losses.validate(model, data, data.unit_kn())["loss"] == history["best_loss"]
 
 
 def test_two_runs_of_a_seed_agree_in_every_bit_and_two_seeds_do_not(tmp_path):
@@ -163,7 +163,7 @@ def test_training_stops_at_the_step_that_diverges_and_keeps_the_last_good_checkp
 
 
 def test_a_validation_that_is_not_finite_is_divergence_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "validate", lambda *_: {"loss": math.nan})
+    monkeypatch.setattr(losses, "validate", lambda *_: {"loss": math.nan})
     with pytest.raises(DivergedError, match="validation"):
         fitted(tmp_path, "msa", None, TINY)
     assert not (tmp_path / "work" / "latest").exists()

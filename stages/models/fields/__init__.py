@@ -11,30 +11,45 @@ from typing import Any
 from torch import nn
 
 from stages.errors import InputError
+from stages.models.fields.cnp import CNP
 from stages.models.fields.day_average import DayAverage
+from stages.models.fields.gen import GEN, NODES
+from stages.models.fields.geofno import GeoFNO
 from stages.models.fields.gka import GKA
 from stages.models.fields.gka_mlp_tnn import GKAMLPTNN
 from stages.models.fields.gka_tnn import GKATNN
+from stages.models.fields.gng import GNG
 from stages.models.fields.hour_average import HourAverage
+from stages.models.fields.hypermixer import HyperMixer
 from stages.models.fields.kalman import Kalman
 from stages.models.fields.kernel import Kernel
+from stages.models.fields.kernel_mlp import KernelMLP
 from stages.models.fields.knn import KNN
 from stages.models.fields.knn_tnn import KNNTNN
 from stages.models.fields.kriging import Kriging
-from stages.models.fields.msa import HEADS, MSA
+from stages.models.fields.msa import BLOCKS, HEADS, MSA
 from stages.models.fields.optimum import Optimum
 from stages.models.fields.particle import Particle
+from stages.models.fields.perceiver import Perceiver
 from stages.models.fields.persistence import Persistence
+from stages.models.fields.tfs import TFS
 from stages.models.fields.trend import Trend
+from stages.models.layers.cross import CONDITIONINGS
 from stages.models.layers.encoders import ENCODERS
 from stages.models.layers.gaussian_process import KINDS
+from stages.models.layers.graphs import EXTENTS
+from stages.models.layers.messages import MESSAGES
 
 FIELDS = {"day_average": DayAverage, "hour_average": HourAverage, "persistence": Persistence, "knn": KNN, "trend": Trend, "kernel": Kernel,
           "msa": MSA, "knn_tnn": KNNTNN, "gka": GKA, "gka_tnn": GKATNN, "gka_mlp_tnn": GKAMLPTNN, "kriging": Kriging, "optimum": Optimum,
-          "particle": Particle, "kalman": Kalman}
-SAME = tuple(name for name in FIELDS if name != "msa")  # predict the values that they read, not others
-LIMITS = {"width": 4096, "heads": 4096, "layers": 256, "places": 4096, "x_dim": 64, "i_dim": 64, "o_dim": 64}
-WORDS = {"encoder": tuple(ENCODERS), "head": HEADS, "requery": (0, 1), "kind": tuple(KINDS)}
+          "particle": Particle, "kalman": Kalman, "cnp": CNP, "tfs": TFS, "perceiver": Perceiver, "hypermixer": HyperMixer,
+          "kernel_mlp": KernelMLP, "gen": GEN, "gng": GNG, "geofno": GeoFNO}
+NETWORKS = ("msa", "cnp", "tfs", "perceiver", "hypermixer", "gen", "gng", "geofno")  # predict any values; the others those that they read
+SAME = tuple(name for name in FIELDS if name not in NETWORKS)
+LIMITS = {"width": 4096, "heads": 4096, "hidden": 16384, "layers": 256, "encoder_layers": 256, "decoder_layers": 64, "latents": 65536,
+          "places": 4096, "steps": 256, "nearest": 64, "modes": 64, "side": 256, "x_dim": 64, "i_dim": 64, "o_dim": 64}
+WORDS = {"encoder": tuple(ENCODERS), "head": HEADS, "block": BLOCKS, "conditioning": CONDITIONINGS, "tied": (0, 1), "requery": (0, 1),
+         "kind": tuple(KINDS), "nodes": NODES, "message": MESSAGES, "extent": tuple(EXTENTS)}
 
 
 def axes(name: str) -> int:
@@ -52,8 +67,9 @@ def build(name: str, arm: Mapping[str, Any] | None = None, size: Mapping[str, An
         raise InputError("no such field model", found=repr(name), expected=", ".join(FIELDS))
     x_dim = axes(name) if x_dim is None else x_dim
     arguments = {**(arm or {}), **(size or {})}
-    known = set(inspect.signature(FIELDS[name].__init__).parameters) - {"self", "x_dim", "i_dim", "o_dim"}
-    problems = [f"{key} is not an argument" for key in sorted(set(arguments) - known)]
+    known = {key: parameter.default for key, parameter in inspect.signature(FIELDS[name]).parameters.items()
+             if key not in ("x_dim", "i_dim", "o_dim")}
+    problems = [f"{key} is not an argument" for key in sorted(set(arguments) - set(known))]
     dimensions = {"x_dim": x_dim, "i_dim": i_dim, "o_dim": o_dim}
     for key, value in {**arguments, **dimensions}.items():
         if key in LIMITS and not (type(value) is int and 1 <= value <= LIMITS[key]):
@@ -64,8 +80,10 @@ def build(name: str, arm: Mapping[str, Any] | None = None, size: Mapping[str, An
             problems.append(f"{key} must be a number above 0, not {value!r}")
         if key == "neighbours" and not (value and all(type(k) is int and k >= 1 for k in value)):
             problems.append(f"neighbours must be whole numbers of at least 1, not {value!r}")
-    if "heads" in known and not problems and arguments.get("width", 12) % arguments.get("heads", 2):
-        problems.append(f"width {arguments.get('width', 12)} is not a multiple of heads {arguments.get('heads', 2)}")
+    whole = {**known, **arguments}
+    if "heads" in known and not problems:
+        problems += [f"{key} {whole[key]} is not a multiple of heads {whole['heads']}"
+                     for key in ("width", "hidden") if key in known and whole[key] % whole["heads"]]
     if name in SAME and i_dim != o_dim:
         problems.append(f"a model of the {i_dim} values that it reads cannot predict {o_dim}")
     if problems:

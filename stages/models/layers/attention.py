@@ -42,16 +42,37 @@ class Attention(nn.Module):
                 last: int) -> Float[Tensor, "B Q H"]:
         """What the `last` tokens read from all tokens; `mask` (see `usable`) is True where a token is real."""
         count = tokens.shape[1]
+        if last < count:
+            return self._cross(tokens[:, count - last:], tokens, mask)
+        weight, bias = self._filled()
+        query, key, value = self._split(functional.linear(tokens, weight.flatten(0, 1), bias.flatten()), 3)
+        return self.outward(self._mixed(query, key, value, mask))
+
+    def read(self, queries: Float[Tensor, "B Q H"], memory: Float[Tensor, "B N H"], real: Bool[Tensor, "B N"]) -> Float[Tensor, "B Q H"]:
+        """What queries read from the `real` tokens of a memory; where none is real, what a memory of zeros gives (the bias alone)."""
+        if not memory.shape[1] or not queries.shape[1]:
+            return self.outward(torch.zeros_like(queries))
+        mask = usable(real)
+        return self._cross(queries, memory, mask, None if mask is None else real.any(1))
+
+    def _cross(self, queries: Tensor, memory: Tensor, mask: Tensor | None, some: Tensor | None = None) -> Tensor:
+        """`some` (B,): False for a set whose queries read nothing."""
+        weight, bias = self._filled()
+        query, = self._split(functional.linear(queries, weight[0], bias[0]), 1)
+        key, value = self._split(functional.linear(memory, weight[1:].flatten(0, 1), bias[1:].flatten()), 2)
+        mixed = self._mixed(query, key, value, mask)
+        return self.outward(mixed if some is None else mixed.masked_fill(~some[:, None, None], 0))
+
+    def _filled(self) -> tuple[Tensor, Tensor]:
+        """The inward projection with each head filled up with zeros: weight (3, heads*p, H), bias (3, heads*p)."""
         weight = functional.pad(self.inward.weight.unflatten(0, (3, self.heads, self.head)), (0, 0, 0, self.lanes)).flatten(1, 2)
-        bias = functional.pad(self.inward.bias.unflatten(0, (3, self.heads, self.head)), (0, self.lanes)).flatten(1)
-        if last == count:
-            query, key, value = self._split(functional.linear(tokens, weight.flatten(0, 1), bias.flatten()), 3)
-        else:
-            query, = self._split(functional.linear(tokens[:, count - last:], weight[0], bias[0]), 1)
-            key, value = self._split(functional.linear(tokens, weight[1:].flatten(0, 1), bias[1:].flatten()), 2)
+        return weight, functional.pad(self.inward.bias.unflatten(0, (3, self.heads, self.head)), (0, self.lanes)).flatten(1)
+
+    def _mixed(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        """Values (B, Q, H) weighed by the softmax, heads side by side and without their zeros."""
         with saved_tensors_hooks(partial(self._pack, masked=mask is not None), self._unpack):
             mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=self.head ** -0.5)
-        return self.outward(mixed[..., :self.head].transpose(1, 2).flatten(2))
+        return mixed[..., :self.head].transpose(1, 2).flatten(2)
 
     def _split(self, projected: Tensor, parts: int) -> Tensor:
         """(B, N, parts*heads*p) -> (parts, B, heads, N, p)."""

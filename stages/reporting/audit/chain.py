@@ -30,7 +30,7 @@ PLACES = {
 }
 RECORDS = ("data/*/records/*.json", "reports/*/*/records/*.json")
 # Sources in git that no stage produced: written by hand, or by a benchmark.
-SOURCES = re.compile(r"data/published/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/benchmarks\.json")
+SOURCES = re.compile(r"data/(published|sources)/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/benchmarks\.json")
 SEED = re.compile(r"-s(\d+)$")
 
 

@@ -281,14 +281,29 @@ def sources(case: Case) -> Iterator[Problem]:
             continue
         manifest, dataset = f"{node.homes[0]}/manifest.json", Path(node.homes[0]).name
         listed = manifest_of(case.root / manifest)
-        pinned = dig(case.params, f"datasets.{dataset}.files") or {}
+        pinned = pins(case, dataset)
         for path in sorted(path for path in case.chain.files if node.owns(path) and path != manifest):
             name, described = path.removeprefix(node.homes[0] + "/"), case.described(path) or {}
-            pin = (pinned.get(name) or {}).get("sha256")
+            pin = pinned.get(name)
             if listed is not None and (listed.get(name) or {}).get("sha256") != described.get("sha256"):
                 yield Problem("FAIL", manifest, f"it does not list {name} with the recorded SHA-256", node.producer)
             if pin and pin != described.get("sha256"):
-                yield Problem("FAIL", path, f"params.yaml pins {pin[:12]}, recorded is {str(described.get('sha256'))[:12]}", node.producer)
+                place = listing(case, dataset) or "params.yaml"
+                yield Problem("FAIL", path, f"{place} pins {pin[:12]}, recorded is {str(described.get('sha256'))[:12]}", node.producer)
+
+
+def listing(case: Case, dataset: str) -> str | None:
+    """The file that pins a data set of many files, None where params.yaml does it itself."""
+    return dig(case.params, f"datasets.{dataset}.listed.listing")
+
+
+def pins(case: Case, dataset: str) -> dict[str, str | None]:
+    """Name -> SHA-256 of a data set's pinned files; a listing that is not here pins nothing (`presence` and acquisition say so)."""
+    if place := listing(case, dataset):
+        file = case.root / str(place)
+        lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+        return {parts[2]: parts[0] for parts in (line.split(" ", 2) for line in lines) if len(parts) == 3}
+    return {name: (source or {}).get("sha256") for name, source in (dig(case.params, f"datasets.{dataset}.files") or {}).items()}
 
 
 def manifest_of(file: Path) -> dict | None:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,8 @@ def recomputed(case: Case, runs: dict[str, Path], more_threads: int = 0) -> dict
     from stages.evaluation import evaluate  # brings torch, which no other depth needs
 
     everything = params.load(case.root / "params.yaml")
+    if case.metric.dataset in everything.profiles[case.metric.profile].learning:
+        return answered(case, runs, everything, more_threads)
     if untrained(case):
         return searched(case, everything, more_threads)
     wanted, protocol = everything.profiles[case.metric.profile].evaluation, everything.training
@@ -91,8 +94,23 @@ def recomputed(case: Case, runs: dict[str, Path], more_threads: int = 0) -> dict
     return pick(cells.get(case.metric.key) or tabulate.over_seeds(cells)[case.metric.key], case.metric)
 
 
+def answered(case: Case, runs: dict[str, Path], everything: params.Params, more_threads: int) -> dict:
+    """The metric's entry on sets of points: from checkpoints, or from a companion that needs none."""
+    from stages.evaluation import sets
+
+    metric = case.metric
+    settings = sets.Settings.of(everything, metric.experiment, metric.profile, metric.dataset, device_of(case))
+    settings = replace(settings, threads=settings.threads + more_threads)
+    prepared = case.root / "data" / metric.profile / "prepared" / metric.dataset
+    if untrained(case):
+        cells = {f"{metric.dataset}/{name}": entry for name, entry, _ in sets.companions(sets.Held.open(prepared, settings))}
+    else:
+        cells = {f"{metric.dataset}/{name}": sets.cell(run, prepared, settings) for name, run in runs.items()}
+    return pick(cells.get(metric.key) or tabulate.over_seeds(cells)[metric.key], metric)
+
+
 def untrained(case: Case) -> bool:
-    """Whether the number rests on no trained cell: a count of the experiment `neighbours`."""
+    """Whether the number rests on no trained cell: a count of the experiment `neighbours`, or a companion on sets of points."""
     return not any(node.stage == "train" for node in case.chain.nodes)
 
 
@@ -123,7 +141,7 @@ def blame(found: Finding) -> str:
 def training(case: Case, found: Finding) -> Iterator[Problem]:
     """Every cell of the metric trained again in a folder of its own, its weights and its metric compared."""
     if untrained(case):
-        found.notes.append("nothing was trained for it: the search is made again instead")
+        found.notes.append("nothing was trained for it: it is measured again instead")
         yield from evaluation(case, found)
         return
     with tempfile.TemporaryDirectory(prefix="audit-") as name:

@@ -1,0 +1,19 @@
+"""What all parts of params.yaml share: the frozen section and its kinds of numbers and names."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$", max_length=40)]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
+Positive = Annotated[float, Field(gt=0, le=1e9)]
+Count = Annotated[int, Field(gt=0, le=10**9)]
+Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Interval = tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0)]]
+
+
+class Section(BaseModel):
+    """A frozen part of params.yaml; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
