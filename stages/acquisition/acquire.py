@@ -7,6 +7,7 @@ Store, which pins nothing). A pinned file is looked for in the mirror, then amon
 source of each file); the record goes to its place in git. Neither says which way a file came: the bytes are the same. Sizes in bytes.
 """
 
+import re
 import shutil
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,7 @@ from stages.params import PROBLEMS, Dataset, Source
 
 CODE = ("stages/acquisition", "stages/seeds.py")
 OWN = ("manifest.json",)
+FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # what a listing may name: nothing outside the raw folder
 FRAME_BYTES = 48  # a line of a simulated frame, its share of the truth included
 FRAMES_PER_UPDATE = 8
 WIND_BYTES = 80  # a line of a drawn wind
@@ -86,9 +88,10 @@ def pinned_files(dataset: Dataset) -> dict[str, Source]:
         return dataset.files
     found, place = {}, Path(dataset.listed.listing)
     for number, line in enumerate(place.read_text(encoding="utf-8").splitlines(), 1):
-        parts = line.split(" ", 2)
         try:
-            digest, size, name = parts
+            digest, size, name = line.split(" ", 2)
+            if not FILE.fullmatch(name):
+                raise ValueError(f"{name!r} is no plain file name")
             found[name] = Source(url=dataset.listed.base + name, sha256=digest, bytes=int(size), licence=dataset.listed.licence)
         except ValueError as error:
             raise DataError("a line of the listing pins no file", where=f"{place}, line {number}", expected="sha256, bytes and name", found=repr(line),
