@@ -18,7 +18,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup repro test schedule doctor bench bench-decode bench-prepare bench-model bench-neighbours bench-dag clean
+.PHONY: help setup repro test schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-neighbours bench-dag clean
 
 help:
 	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
@@ -26,6 +26,7 @@ help:
 	@echo "make schedule                                     retrain on new captures by a schedule, until Ctrl-C"
 	@echo "make doctor                                       what is amiss with this machine, and what mends it"
 	@echo "make bench                                        speed and memory, as ratios in one run"
+	@echo "make bench-fields [ARGS=--quick]                  of these, the models of chapter 3 against torch's own encoder"
 	@echo "make setup                                        only create the environment"
 
 setup: $(READY)
@@ -52,7 +53,7 @@ schedule: $(READY)
 doctor: $(READY)
 	$(BIN)/tradewind doctor
 
-bench: bench-decode bench-prepare bench-model bench-neighbours bench-dag
+bench: bench-decode bench-prepare bench-model bench-fields bench-neighbours bench-dag
 
 bench-decode: $(READY)
 	$(BIN)/python -m stages.preparation.bench_decode
@@ -62,6 +63,10 @@ bench-prepare: $(READY)
 
 bench-model: $(READY)
 	$(BIN)/python -m stages.evaluation.bench_msa
+
+# Every model of chapter 3 beside torch's encoder, and figure C.4; six minutes. ARGS="--size 100k --json FILE" and the like.
+bench-fields: $(READY)
+	$(BIN)/python -m stages.evaluation.bench_fields $(ARGS)
 
 # Writes reports/neighbours/<profile>/benchmarks.json, which the report shows; about ten minutes on an idle machine.
 bench-neighbours: $(READY)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from safetensors.numpy import load_file
 
 from stages.evaluation.set_claims import MANY, ONE, SOLVED
@@ -51,6 +53,13 @@ def curves(cells: dict[str, Any], dataset: str) -> dict[str, tuple[np.ndarray, n
     return found
 
 
+def numbered(axis: Axis) -> None:
+    """Plain numbers at 1, 2 and 5 of each power of ten on a logarithmic axis: within one power more would run into each other."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
 def learning(arms: dict[str, Any], cells: dict[str, Any], dataset: str, printed: Companions, loss: str, path: Path) -> None:
     """Left: validation loss against steps, a line an arm. Right: the MSE of each arm, and what the document prints."""
     names = set_tables.ordered(arms, dataset)
@@ -63,6 +72,7 @@ def learning(arms: dict[str, Any], cells: dict[str, Any], dataset: str, printed:
             left.fill_between(steps, losses.min(0), losses.max(0), color=colour(arm), alpha=0.12, lw=0)
     left.set(xlabel="step", ylabel=f"validation {loss}")
     left.set_yscale("log")
+    numbered(left.yaxis)
     for place, name in enumerate(names):
         one, arm = arms[name]["metrics"][MSE], name.split("/")[1]
         right.barh(place, one["mean"], color=colour(arm), alpha=style[arm][2], height=0.72)
@@ -75,6 +85,7 @@ def learning(arms: dict[str, Any], cells: dict[str, Any], dataset: str, printed:
     right.set_yticks(range(len(names)), [label(name.split("/")[1]) for name in names], fontsize=8)
     right.set(xlabel="MSE, test sets" + ("" if unit == "1" else f" [{unit}]"))
     right.set_xscale("log")
+    numbered(right.xaxis)
     right.set_xlim(left=0.5 * min(one for name in names if (one := arms[name]["metrics"][MSE]["mean"]) > 0))
     handles = dict(zip(*reversed(right.get_legend_handles_labels()), strict=True))
     if handles:
