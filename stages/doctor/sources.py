@@ -3,11 +3,13 @@
 import contextlib
 
 from stages import params
+from stages.acquisition.acquire import pinned_files
 from stages.acquisition.mirror import Mirror
 from stages.acquisition.sources import matches
 from stages.doctor.finding import FAIL, OK, WARN, Finding, Place
 
 PROFILE = "sample"
+SHOWN = 10  # files named
 
 
 def mirror(place: Place) -> Finding:
@@ -19,11 +21,18 @@ def mirror(place: Place) -> Finding:
         return Finding("mirror", FAIL, f"TRADEWIND_MIRROR is no folder: {folder}", "name an existing folder, or unset it to download")
     settings, shelf = params.load(place.root / "params.yaml"), Mirror(place.root / folder)
     wanted = {f"{dataset}/{name}": source for dataset in settings.profiles[PROFILE].acquired
-              for name, source in settings.datasets[dataset].files.items()}
+              for name, source in pinned_files(below(place, settings.datasets[dataset])).items()}
     missing = [name for name, source in wanted.items() if not holds(shelf, source)]
     told = f"{folder} holds {len(wanted) - len(missing)} of the {len(wanted)} pinned files of `{PROFILE}`"
-    return Finding("mirror", WARN if missing else OK, told + (f"; not {', '.join(missing)}" if missing else ""),
+    return Finding("mirror", WARN if missing else OK, told + (f"; not {', '.join(missing[:SHOWN])}" if missing else "") + (
+        f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""),
                    "put the missing files there under any name, or let them be downloaded")
+
+
+def below(place: Place, dataset: params.Dataset) -> params.Dataset:
+    """The data set with its listing looked for in the place."""
+    listed = dataset.listed and dataset.listed.model_copy(update={"listing": str(place.root / dataset.listed.listing)})
+    return dataset.model_copy(update={"listed": listed})
 
 
 def holds(shelf: Mirror, source: params.Source) -> bool:

@@ -16,7 +16,7 @@ from recipe import ROOT, Step, commit, copy, recipes, run, touched
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = recipes(TEXT)
 MODEL, DATASET, EXPERIMENT = "Add a field model", "Add a data set", "Add an experiment"
-SMALL = [("simulated, gp_wind]", "gp_wind]"), ("nowcast: [simulated]", "nowcast: [gp_wind]"), ("original: [simulated]", "original: [gp_wind]"),
+SMALL = [("[simulated, gp_wind", "[gp_wind"), ("nowcast: [simulated]", "nowcast: [gp_wind]"), ("original: [simulated]", "original: [gp_wind]"),
          ("bootstrap: 1000", "bootstrap: 100")]
 DVC = ("dvc", "repro")
 
