@@ -5,6 +5,9 @@ A message answers five questions: what went wrong, where, what was expected, wha
 failure of data or of a run, 75 (sysexits' EX_TEMPFAIL) when another run holds the place.
 """
 
+import sys
+from collections.abc import Callable
+
 
 class TradewindError(Exception):
     """Base of all. All five parts are plain text; empty ones are left out of the message."""
@@ -60,3 +63,16 @@ class BusyError(TradewindError):
     """Another live run holds the same place."""
 
     exit_code = 75
+
+
+def reported(work: Callable[[], object]) -> int:
+    """Do the work of a command; its exit code. An error of ours, or a file's, is told on standard error; others are bugs and pass."""
+    try:
+        work()
+    except TradewindError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)
+        return 1
+    return 0

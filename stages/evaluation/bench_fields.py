@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages import files, params
-from stages.errors import DataError, InputError, TradewindError
+from stages.errors import InputError, reported
 
 if TYPE_CHECKING:
     import torch
@@ -147,26 +147,23 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=6.0, help="what would take longer in all is left out of figure C.4 (default 6)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured there, too")
     options = parser.parse_args(argv)
-    try:
-        for name in ("most_gib", "minutes"):
-            if not 0 < getattr(options, name) < float("inf"):
-                raise InputError("a limit must be a number above 0", where="--" + name.replace("_", "-"), found=str(getattr(options, name)))
-        import torch
+    return reported(lambda: measure(options))
 
-        from stages import batches
-        torch.set_num_threads(1)
-        where = batches.device() if os.environ.get("TRADEWIND_DEVICE") else torch.device("cpu")
-        content = run(where, options.quick, options.size, options.most_gib, options.minutes)
-        print(shown(content))
-        if options.json:
-            files.write_json(options.json, content)
-    except TradewindError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except OSError as error:
-        print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)
-        return 1
-    return 0
+
+def measure(options: argparse.Namespace) -> None:
+    """Measure what the command asks for, print it, and write it where asked."""
+    for name in ("most_gib", "minutes"):
+        if not 0 < getattr(options, name) < float("inf"):
+            raise InputError("a limit must be a number above 0", where="--" + name.replace("_", "-"), found=str(getattr(options, name)))
+    import torch
+
+    from stages import batches
+    torch.set_num_threads(1)
+    where = batches.device() if os.environ.get("TRADEWIND_DEVICE") else torch.device("cpu")
+    content = run(where, options.quick, options.size, options.most_gib, options.minutes)
+    print(shown(content))
+    if options.json:
+        files.write_json(options.json, content)
 
 
 if __name__ == "__main__":

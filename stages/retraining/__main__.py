@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from stages import params
-from stages.errors import DataError, TradewindError
+from stages.errors import reported
 
 
 def intake(parameters: params.Params, drop: str | None = None) -> None:
@@ -40,15 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         steps.add_parser(step.__name__, help=step.__doc__.splitlines()[0]).set_defaults(run=step)
     steps.choices["intake"].add_argument("--drop", metavar="FOLDER", help="look there, instead of params.yaml's retraining.drop")
     asked = parser.parse_args(arguments)
-    try:
-        asked.run(params.load(), *([asked.drop] if asked.step == "intake" else []))
-    except TradewindError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except OSError as error:
-        print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)
-        return 1
-    return 0
+    return reported(lambda: asked.run(params.load(), *([asked.drop] if asked.step == "intake" else [])))
 
 
 if __name__ == "__main__":

@@ -125,7 +125,8 @@ def test_captures_that_come_out_of_order_leave_too_few_slices_and_decide_nothing
 
 
 def test_too_few_slices_for_the_threshold_decide_nothing(project):
-    refused(judge.run(live_project.settings(slices_least=41)), "Undecided: 40 test slices", "fewer than 41")
+    entry = refused(judge.run(live_project.settings(slices_least=41)), "Undecided: 40 test slices", "fewer than 41")
+    assert entry["evaluation"]["slices"] == 40
 
 
 def test_the_champion_itself_is_no_challenger(project):
@@ -135,7 +136,8 @@ def test_the_champion_itself_is_no_challenger(project):
     live_project.capture("b.csv", live_project.winds(seconds), seconds)
     live_project.cell("persistence")
     live_project.cell("knn", **live_project.BETTER)
-    refused(judge.run(project), "The challenger is the champion")
+    entry = refused(judge.run(project), "The challenger is the champion")
+    assert entry["after"] == challenger() and len(list(STORE.iterdir())) == 1
 
 
 def test_a_tracked_file_that_differs_from_the_commit_refuses_and_is_named(project):
@@ -146,7 +148,8 @@ def test_a_tracked_file_that_differs_from_the_commit_refuses_and_is_named(projec
 
 def test_without_a_commit_nothing_is_promoted(project):
     shutil.rmtree(".git")
-    refused(judge.run(project), "no commit")
+    entry = refused(judge.run(project), "no commit")
+    assert entry["after"] == "" and not STORE.exists()
 
 
 def test_data_far_from_the_champions_training_refuse_and_the_columns_are_named(project):

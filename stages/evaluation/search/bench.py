@@ -16,7 +16,7 @@ import torch
 from tqdm import tqdm
 
 from stages import files, params
-from stages.errors import DataError, InputError, TradewindError
+from stages.errors import InputError, reported
 from stages.evaluation.search import clock, races, scale, sets
 from stages.evaluation.search.sets import RANDOM, SIMULTANEOUS, SMOOTH
 
@@ -121,23 +121,20 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--points", type=int, default=1_000_000, help="of a synthetic set; at most as many of a prepared one")
     parser.add_argument("--skip-33m", action="store_true", help="leave the index over 33 million points out")
     options = parser.parse_args(argv)
-    try:
-        known = params.load().profiles
-        if options.profile not in known or known[options.profile].search is None:
-            raise InputError("no such profile, or it searches no neighbours", found=repr(options.profile),
-                             expected=params.nearest(options.profile, known).lstrip("; "))
-        if options.points < 10_000:
-            raise InputError("too few points to measure anything", found=str(options.points), expected="--points of at least 10000")
-        content = run(known[options.profile], options.points, 0 if options.skip_33m else scale.POINTS)
-        files.write_json(Path("reports/neighbours", options.profile, "benchmarks.json"), content)
-        print(shown(content))
-    except TradewindError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except OSError as error:
-        print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)
-        return 1
-    return 0
+    return reported(lambda: measure(options))
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Measure what the command asks for, write it and print it."""
+    known = params.load().profiles
+    if options.profile not in known or known[options.profile].search is None:
+        raise InputError("no such profile, or it searches no neighbours", found=repr(options.profile),
+                         expected=params.nearest(options.profile, known).lstrip("; "))
+    if options.points < 10_000:
+        raise InputError("too few points to measure anything", found=str(options.points), expected="--points of at least 10000")
+    content = run(known[options.profile], options.points, 0 if options.skip_33m else scale.POINTS)
+    files.write_json(Path("reports/neighbours", options.profile, "benchmarks.json"), content)
+    print(shown(content))
 
 
 if __name__ == "__main__":
