@@ -29,6 +29,7 @@ AUTH = HOME / "auth"
 LOG = HOME / "server.log"
 START_S = 180.0  # until the server must answer; under load it takes a minute
 END_S = 20.0
+BUSY_S = 60.0  # for how long a busy server is asked again: SQLite takes one writer at a time
 PASSWORDS = ("PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING")
 DATABASES = ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_DATABASE_CONNECTION_URL")
 DRIVERS = dict.fromkeys(("postgresql", "postgres", "postgresql+psycopg2", "postgresql+asyncpg"), "postgresql+asyncpg") | {
@@ -89,20 +90,27 @@ def free_port(host: str, port: int) -> int:
 
 
 def answer(url: str, auth: str | None = None, body: object = None) -> tuple[int, object]:
-    """A request's status and JSON (None: no JSON); 0 when nobody answers. With a body it is a POST."""
+    """A request's status and JSON (None: no JSON); 0 when nobody answers. With a body it is a POST.
+
+    503 is the server's word for a database that was busy: nothing was done, and the request is repeated for at most `BUSY_S`.
+    """
     headers = {"Content-Type": "application/json"}
     if auth:
         headers["Authorization"] = "Basic " + base64.b64encode(auth.encode("utf-8")).decode("ascii")
     asked = urllib.request.Request(url, headers=headers, data=None if body is None else json.dumps(body).encode("utf-8"))
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(asked, timeout=30) as reply:
-            text = reply.read()
-            return reply.status, json.loads(text) if text else None
-    except urllib.error.HTTPError as error:
-        return error.code, None
-    except (OSError, ValueError):
-        return 0, None
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            with opener.open(asked, timeout=30) as reply:
+                text = reply.read()
+                return reply.status, json.loads(text) if text else None
+        except urllib.error.HTTPError as error:
+            if error.code != 503 or time.monotonic() > deadline:
+                return error.code, None
+        except (OSError, ValueError):
+            return 0, None
+        time.sleep(0.5)
 
 
 def hidden(text: str, *passwords: str | None) -> str:

@@ -9,7 +9,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import uuid
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -234,6 +236,29 @@ def test_the_server_keeps_its_data_in_postgresql_and_tells_no_password(project, 
             with server.running("127.0.0.1", port, auth, server.database(url).replace(password, "wrong-word")):
                 pass
         assert "wrong-word" not in str(error.value) and auth not in str(error.value)
+
+
+@pytest.mark.parametrize(("busy", "patience_s", "told"), [(2, 60, (201, {"asked": 3})), (9, 0, (503, None))])
+def test_a_server_whose_database_is_busy_is_asked_again(monkeypatch, busy, patience_s, told):
+    """503 says that nothing was done: asked again it answers; when it stays busy too long its word is handed on."""
+    asked = []
+
+    class Busy(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(503 if len(asked) <= busy else 201)
+            self.end_headers()
+            self.wfile.write(json.dumps({"asked": len(asked)}).encode())
+
+        def log_message(self, *_):
+            """Nothing on the terminal."""
+
+    monkeypatch.setattr(server, "BUSY_S", patience_s)
+    with HTTPServer(("127.0.0.1", 0), Busy) as listener:
+        threading.Thread(target=listener.serve_forever, daemon=True).start()
+        assert server.answer(f"http://127.0.0.1:{listener.server_port}/runs", "me:word", {"state": 1}) == told
+        listener.shutdown()
+    assert asked == [b'{"state": 1}'] * (3 if patience_s else len(asked))
 
 
 def test_no_password_is_told_from_the_servers_log():
