@@ -30,7 +30,8 @@ def healthy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("healthy")
     for name in ("params.yaml", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, folder)
-    shutil.copytree(ROOT / "data/sources", folder / "data/sources")
+    for name in ("data/sources", "stages/params"):
+        shutil.copytree(ROOT / name, folder / name)
     for name, text in {".dvc/config": "[core]\n    analytics = false\n", "dvc.yaml": "stages: {}\n", ".gitignore": ".work/\n",
                        "dvc.lock": "schema: '2.0'\nstages: {}\n", "reports/e/dvc.lock": "schema: '2.0'\n"}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ from stages.params import Params, Profile
 from stages.preparation.pairs import Pairs
 
 CODE = ("stages/batches.py", "stages/contexts", "stages/seeds.py", "stages/preparation/pairs.py", "stages/preparation/slices.py",
-        "stages/models", "stages/neighbours",
+        "stages/models/fields", "stages/models/layers", "stages/models/store.py", "stages/neighbours",
         *(f"stages/evaluation/{name}.py" for name in ("__main__", "bootstrap", "breakdown", "evaluate", "field", "metrics", "scores")))
 NO_SIZE = "none"  # of a model without sizes, in its checkpoint
 COLUMNS = ("t_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s", "u_true_m_s", "v_true_m_s", "slice", "flight", "file", "record")

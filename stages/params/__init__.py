@@ -1,4 +1,5 @@
-"""params.yaml and its schema: everything that can be set, its type, its range. All problems are told at once.
+"""params.yaml, the parts of it in files of their own (reading.py) and their schema: what can be set, its type, its range.
+All problems are told at once.
 
 YAML 1.2 (`no` is a word, not false); duplicate keys, tags, unknown keys and names, wrong types and non-finite numbers are refused.
 Below `cli.py` and the packages' `__main__.py` nobody reads this file: they are handed the frozen objects defined here.
@@ -11,11 +12,10 @@ from pathlib import Path
 
 import pydantic
 from pydantic import BaseModel, model_validator
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from stages.errors import ParamsError
 from stages.params.problems import PROBLEMS, Cds, Darcy, NavierStokes, Poisson, SetBudget, Sets, Sines, Weather  # noqa: F401
+from stages.params.reading import gathered, prefix, read_yaml  # noqa: F401
 from stages.params.sections import (  # noqa: F401  (the sections are read by whoever is handed one)
     Budget, Contexts, Dataset, Decode, Drift, Evaluation, Flown, Gaussian, Listed, Model, PointSets, Prepare, Profile, Range, Retraining, Rolling, Search,
     Section, Simulate, Source, Split, Sweep, Training, Name,
@@ -23,7 +23,7 @@ from stages.params.sections import (  # noqa: F401  (the sections are read by wh
 
 
 class Params(Section):
-    """The whole of params.yaml."""
+    """The whole of params.yaml and its parts."""
 
     profiles: dict[Name, Profile]
     run: Profile
@@ -176,23 +176,11 @@ def experiments() -> tuple[str, ...]:
     return tuple(sorted(file.parent.name for file in Path("reports").glob("*/dvc.yaml")))
 
 
-def read_yaml(path: Path):
-    """Plain YAML 1.2 data: duplicate keys, tags and bytes that are not UTF-8 are ParamsErrors."""
-    try:
-        return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ParamsError("params.yaml is missing", where=str(path), remedy="run from the project's root") from None
-    except UnicodeDecodeError as error:
-        raise ParamsError("the file is not UTF-8", where=str(path), found=str(error)) from None
-    except (YAMLError, ValueError) as error:
-        raise ParamsError("the file is not plain YAML", where=str(path), found=" ".join(str(error).split())) from None
-
-
 def load(path: str | Path = "params.yaml") -> Params:
-    """Read and check params.yaml. ParamsError lists every problem with its key, what is allowed and the nearest name."""
+    """Read and check params.yaml with its parts. ParamsError lists every problem with its key, what is allowed and the nearest name."""
     path = Path(path)
     try:
-        return Params.model_validate(_tuples(read_yaml(path)))
+        return Params.model_validate(_tuples(gathered(path)))
     except RecursionError:
         raise ParamsError("a part of the file contains itself", where=str(path),
                           remedy="look for an alias (*name) inside its own anchor (&name)") from None

@@ -23,6 +23,9 @@ from stages.models import store
 from stages.params import Contexts as ContextSettings
 from stages.preparation.pairs import Pairs
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+import small_project  # noqa: E402
+
 NEARBY = ContextSettings(method="linear", places=8, horizontal_km=100.0, vertical_km=2.0, time_min=60.0)
 SETTINGS = evaluate.Settings(leads_min=(2.0, 5.0, 10.0, 12.0, 45.0, 600.0), resamples=100, seed=0, contexts=NEARBY)
 PREPARED, RUNS = "data/mini/prepared/toy", "reports/wind_nowcast/mini/runs/toy"
@@ -285,13 +288,13 @@ def test_scale_and_units_of_a_known_model(airspace):
 def project(airspace, tmp_path, monkeypatch):
     """A project's root whose mini profile has the toy data set, with links to the prepared data and the cells."""
     home = Path.cwd()
-    text = (home / "params.yaml").read_text(encoding="utf-8").replace("simulated", "toy").replace("bootstrap: 1000", "bootstrap: 100")
-    text = text.replace("sizes: [20k]", "sizes: [5k]")
-    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
+    small_project.code(tmp_path)
+    for name in ("params.yaml", "stages/params/budgets/mini.yaml"):
+        text = (home / name).read_text(encoding="utf-8").replace("simulated", "toy").replace("bootstrap: 1000", "bootstrap: 100")
+        (tmp_path / name).write_text(text.replace("sizes: [20k]", "sizes: [5k]"), encoding="utf-8")
     for name in (PREPARED, RUNS):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).symlink_to(airspace / name)
-    (tmp_path / "stages").symlink_to(home / "stages")
     (tmp_path / "reports/wind_nowcast/dvc.yaml").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TRADEWIND_DEVICE", raising=False)

@@ -16,8 +16,7 @@ from recipe import ROOT, Step, commit, copy, recipes, run, touched
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = recipes(TEXT)
 MODEL, DATASET, EXPERIMENT = "Add a field model", "Add a data set", "Add an experiment"
-SMALL = [("[simulated, gp_wind", "[gp_wind"), ("nowcast: [simulated]", "nowcast: [gp_wind]"), ("original: [simulated]", "original: [gp_wind]"),
-         ("bootstrap: 1000", "bootstrap: 100")]
+SMALL = [("[simulated, gp_wind", "[gp_wind"), ("nowcast: [simulated]", "nowcast: [gp_wind]"), ("original: [simulated]", "original: [gp_wind]")]
 DVC = ("dvc", "repro")
 
 
@@ -41,6 +40,8 @@ def small(tmp_path_factory):
         assert old in head, f"params.yaml, profile mini: {old}"
         head = head.replace(old, new)
     params.write_text(f"{head}\n  sample: &sample{tail}", encoding="utf-8")
+    budget = folder / "stages/params/budgets/mini.yaml"
+    budget.write_text(budget.read_text(encoding="utf-8").replace("bootstrap: 1000", "bootstrap: 100"), encoding="utf-8")
     run(folder, *DVC, "prepare@mini-gp_wind")
     commit(folder)
     return folder

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 import toy_sky
+from small_project import ROOT, settle
 from stages import files
 from stages.models import store
 from stages.preparation.pairs import Pairs
 from stages.training import __main__ as command
 
-ROOT = Path(__file__).parents[2]
 CELL = "reports/wind_nowcast/mini/runs/simulated/msa-shared-5k-s1"
 RECORD = "reports/wind_nowcast/mini/records/simulated.msa-shared-5k-s1.train.json"
 MSA = ["wind_nowcast", "mini", "simulated", "msa", "--arm", "shared", "--size", "5k", "--seed", "1"]
@@ -26,14 +26,7 @@ MSA = ["wind_nowcast", "mini", "simulated", "msa", "--arm", "shared", "--size", 
 def project(tmp_path_factory):
     """A project folder with a small budget and a prepared toy set."""
     root = tmp_path_factory.mktemp("project")
-    (root / "stages").symlink_to(ROOT / "stages")
-    (root / "reports/wind_nowcast").mkdir(parents=True)
-    (root / "reports/wind_nowcast/dvc.yaml").symlink_to(ROOT / "reports/wind_nowcast/dvc.yaml")
-    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    start = text.index("    training:", text.index("mini: &mini"))
-    end = text.index("\n", start)
-    small = "    training: {steps: 6, validate_every: 3, patience: 9}"
-    (root / "params.yaml").write_text(text[:start] + small + text[end:], encoding="utf-8")
+    settle(root, "{steps: 6, validate_every: 3, patience: 9}")
     prepared = root / "data/mini/prepared/simulated"
     prepared.mkdir(parents=True)
     table = toy_sky.columns(14, 10)

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import toy_sky
+from small_project import ROOT, settle
 from stages import files
 from stages.errors import InputError
 from stages.models import store
@@ -19,7 +20,6 @@ from stages.training import group
 from stages.training.checkpoint import Checkpoints
 from stages.training.loop import Loop, Objective, Settings
 
-ROOT = Path(__file__).parents[2]
 CELL = "reports/wind_nowcast/mini/runs/simulated/msa-shared-5k-s1"
 RECORD = "reports/wind_nowcast/mini/records/simulated.msa-shared-5k-s1.train.json"
 COMMAND = [sys.executable, "-m", "stages.training", "wind_nowcast", "mini", "simulated", "msa", "--arm", "shared", "--size", "5k", "--seed", "1"]
@@ -27,14 +27,7 @@ COMMAND = [sys.executable, "-m", "stages.training", "wind_nowcast", "mini", "sim
 
 def project(root: Path, slices: int) -> Path:
     """A project folder whose steps take so many slices of a toy set."""
-    root.mkdir()
-    (root / "stages").symlink_to(ROOT / "stages")
-    (root / "reports/wind_nowcast").mkdir(parents=True)
-    (root / "reports/wind_nowcast/dvc.yaml").symlink_to(ROOT / "reports/wind_nowcast/dvc.yaml")
-    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    start = text.index("    training:", text.index("mini: &mini"))
-    small = f"    training: {{steps: 12, validate_every: 4, patience: 9, slices: {slices}}}"
-    (root / "params.yaml").write_text(text[:start] + small + text[text.index("\n", start):], encoding="utf-8")
+    settle(root, f"{{steps: 12, validate_every: 4, patience: 9, slices: {slices}}}")
     prepared = root / "data/mini/prepared/simulated"
     prepared.mkdir(parents=True)
     table = toy_sky.columns(17, 10)

@@ -174,6 +174,7 @@ print(os.environ["GX_ANALYTICS_ENABLED"], asked)
 
 def test_data_that_are_not_there_end_with_a_message(tmp_path, monkeypatch, capsys):
     shutil.copy("params.yaml", tmp_path)
+    shutil.copytree("stages/params", tmp_path / "stages/params")
     monkeypatch.chdir(tmp_path)
     assert program.main(["sample", "hour_winds"]) == 1
     assert re.match("error: a file could not be read or written\\n.*data/sample/", capsys.readouterr().err, re.DOTALL)

@@ -19,7 +19,7 @@ from stages.reporting import tabulate
 from stages.reporting.audit import history
 from stages.reporting.audit.chain import SEED, SOURCES, Chain, Ledger, Metric, pick
 from stages.reporting.audit.finding import Problem
-from stages.reporting.audit.hashes import Bytes, Locks, read_data, read_lock, read_text
+from stages.reporting.audit.hashes import Bytes, Locks, read_lock, read_text
 
 REPRO, PULL = "run `dvc repro`", "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)"
 CHECKOUT = "`git checkout` it"
@@ -140,7 +140,7 @@ def parameters(case: Case) -> Iterator[Problem]:
     whole = completed(case.root)
     for node in case.chain.nodes:
         entry = case.locks.producer(node.homes[0])
-        told = entry.params.get("params.yaml", {}) if entry else {}
+        told = whole_keys(entry.params) if entry else {}
         for key, then in told.items():
             now = dig(case.params, key)
             if now != then:
@@ -154,6 +154,13 @@ def parameters(case: Case) -> Iterator[Problem]:
             if alike and content not in alike:
                 yield Problem("FAIL", node.path, f"stale: the record of {node.producer} says {name} = {short(content)}, params.yaml says "
                               f"{' or '.join(sorted({short(value) for value in alike}))}; {REPRO}", node.producer)
+
+
+def whole_keys(told: dict[str, dict]) -> dict[str, Any]:
+    """A lock's parameters by their place in the whole, whichever file they stand in."""
+    placed = {file: params.prefix(file) for file in told}
+    return {".".join(filter(None, (placed[file], key))): content
+            for file, keys in told.items() if placed[file] is not None for key, content in keys.items()}
 
 
 def completed(root: Path) -> dict:
@@ -315,8 +322,9 @@ def manifest_of(file: Path) -> dict | None:
 
 
 def read_params(root: Path) -> dict:
-    """params.yaml as plain data."""
-    return read_data(root / "params.yaml")
+    """params.yaml and its parts as plain data. ParamsError where they cannot be read."""
+    whole = params.gathered(root / "params.yaml")
+    return whole if isinstance(whole, dict) else {}
 
 
 ALL = (opened, value, links, names, presence, parameters, code, environments, locked, committed, sources)

@@ -60,7 +60,7 @@ def open_case(root: Path, metric: Metric) -> Case:
         early.append(Problem("FAIL", metric.table, " ".join(str(error).split()), entry.cmd, broken=True))
     try:
         params = checks.read_params(root)
-    except DataError as error:
+    except ParamsError as error:
         params = {}
         early.append(Problem("FAIL", "params.yaml", " ".join(str(error).split())))
     return Case(root, metric, ledger, walk(ledger, metric, cells), locks, contents, value, params, early)

@@ -1,0 +1,56 @@
+"""What a profile can afford of the thesis' chapter 4: how a model of sequences learns a data set, and how it is sampled and judged.
+
+Sections of params.yaml: `profiles.<P>.learning_orders.<dataset>` and `profiles.<P>.orders`. A step takes `batch` sequences; the share of
+sequences shown from left to right at a curriculum's first step is a number from 0 to 1 (table 4.4 labels its rows by it).
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from stages.params.base import Count, Name, Positive, Section
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Few = Annotated[int, Field(ge=1, le=1000)]
+
+
+class OrderBudget(Section):
+    """How a cell learns a data set of sequences. `rates`: models that learn at another rate than `learning_rate`.
+
+    `prompt_loss`: the prompt's tokens count in the loss and are shuffled like all others (the public code of the thesis); else they stand
+    first in every order and do not count. `curriculum`: share of sequences that are shown from left to right at the first step of a
+    model whose order is `curriculum`; it falls linearly to 0 over the steps. A model's arm may set its own.
+    """
+
+    steps: Count
+    validate_every: Count
+    patience: Count
+    batch: Annotated[int, Field(ge=1, le=65536)]
+    learning_rate: Positive
+    rates: dict[Name, Positive] = {}
+    schedule: Literal["constant", "cosine"] = "constant"
+    prompt_loss: bool = False
+    curriculum: Share = 1.0
+
+
+class OrderEvaluation(Section):
+    """How the cells of a data set are sampled and judged: `samples` test prompts (all where there are fewer), `batch` sequences at a time.
+
+    `orders`: numbers of orders that bursts try; `diffusion`: numbers of denoising steps; `posteriors`: test sequences whose exact
+    conditionals are compared with the learned ones, 0 for none; `bootstrap`: resamples of an interval.
+    """
+
+    samples: Count
+    batch: Annotated[int, Field(ge=1, le=65536)] = 100
+    orders: Annotated[tuple[Few, ...], Field(max_length=8)] = (1, 5, 20)
+    diffusion: Annotated[tuple[Few, ...], Field(max_length=8)] = (1, 4, 16)
+    posteriors: Annotated[int, Field(ge=0, le=10_000)] = 50
+    bootstrap: Count = 1000
+
+    @model_validator(mode="after")
+    def each_once(self):
+        for key in ("orders", "diffusion"):
+            values = getattr(self, key)
+            if list(values) != sorted(set(values)):
+                raise ValueError(f"{key}: {list(values)} is not in rising order, each number once")
+        return self
