@@ -51,7 +51,7 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
     ("    datasets: [simulated]  ", "    datasets: [simulatd]  ", ["'simulatd' is unknown", "did you mean 'simulated'", "'simulated' is not among its datasets"]),
     ("    wind: [simulated]  ", "    wind: [simulated, skysoft]  ", ["profiles.mini.wind: 'skysoft'", "profiles.mini.prepare: 'skysoft' is missing"]),
     ("    profile: mini", "    profile: mino", ["profiles.mini.profile is 'mino'"]),
-    ("    entry: frames", "    entry: frame", ["datasets.simulated.entry", "'frames', 'states', 'winds' or 'sets'"]),
+    ("    entry: frames", "    entry: frame", ["datasets.simulated.entry", "'frames', 'states', 'winds', 'sets' or 'sequences'"]),
     ("precision: float32}", "precision: float64}", ["training.precision", "'float32' or 'bfloat16'"]),
     # wrong types: a quoted number is text, a word is no truth value, truth is no number, 1.5 is no count
     ("  learning_rate: 3.0e-4", "  learning_rate: '3.0e-4'", ["training.learning_rate", "valid number", "'3.0e-4'"]),

@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
             if word not in known:
                 raise InputError(f"{word!r} is no {kind}{params.nearest(word, known)}", where="params.yaml")
         profile = settings.profiles[asked.profile]
-        known = (*profile.datasets, *profile.problems)
+        known = (*profile.datasets, *profile.problems, *profile.sequences)
         if asked.dataset not in known:
             raise InputError(f"data set {asked.dataset!r} is not in profile {asked.profile!r}{params.nearest(asked.dataset, known)}",
                              where="params.yaml")

@@ -1,6 +1,6 @@
 """The acquisition stage: one data set's bytes, as they come, into `data/<profile>/raw/<dataset>/`.
 
-Kinds: `simulate`, `gaussian` and the problems of `problems/` (seeded, no network), `files` (each pinned by URL and digest), `listed` (many
+Kinds: `simulate`, `gaussian`, the problems of `problems/` and `sequences` (seeded, no network), `files` (each pinned by URL and digest), `listed` (many
 of them, pinned by a listing in data/sources), `archive` (pinned, unpacked by our own extractor) and `cds` (asked of the Climate Data
 Store, which pins nothing). A pinned file is looked for in the mirror, then among verified downloads of earlier runs
 (`.work/downloads/<digest>/`), then fetched. Beside the bytes stand manifest.json (name, URL, sha256, bytes, licence,
@@ -64,6 +64,9 @@ def simulated(dataset: Dataset, folder: Path) -> dict[str, Any]:
     """Let the simulator of its kind fill the folder; the files are ours and carry the project's licence."""
     if dataset.kind in PROBLEMS:
         import_module(f"stages.acquisition.problems.{dataset.kind}").make(dataset.plan, folder)
+    elif dataset.kind == "sequences":
+        laws = ("product", "step", "permutation")
+        import_module(f"stages.acquisition.sequences.{'laws' if dataset.plan.kind in laws else dataset.plan.kind}").make(dataset.plan, folder)
     elif dataset.kind == "gaussian":
         from stages.acquisition import gaussian_wind
         gaussian_wind.make(dataset.gaussian, folder)

@@ -46,8 +46,9 @@ class Params(Section):
                     problems.append(f"profiles.{name}.datasets: {dataset!r} is unknown{nearest(dataset, self.datasets)}")
             problems += [f"profiles.{name}.{problem}" for problem in _plan_problems(profile, self.models)]
             problems += [f"profiles.{name}.acquired: {dataset!r} is not among its datasets and sets{nearest(dataset, profile.datasets)}"
-                         for dataset in profile.acquired if dataset not in (*profile.datasets, *profile.problems)]
+                         for dataset in profile.acquired if dataset not in (*profile.datasets, *profile.problems, *profile.sequences)]
             problems += _set_problems(name, profile, self.datasets, self.models)
+            problems += _sequence_problems(name, profile, self.datasets, self.models)
             for dataset in profile.wind:
                 if dataset not in profile.datasets:
                     problems.append(f"profiles.{name}.wind: {dataset!r} is not among its datasets{nearest(dataset, profile.datasets)}")
@@ -91,11 +92,31 @@ def _set_problems(name: str, profile: Profile, datasets: Mapping[str, Dataset], 
     return problems
 
 
+def _sequence_problems(name: str, profile: Profile, datasets: Mapping[str, Dataset], models: Mapping[str, Model]) -> list[str]:
+    """What does not fit among a profile's sequences: unknown data sets, ones that are none, cells without data, budget, arm or size."""
+    problems = [f"profiles.{name}.sequences: " + (f"{dataset!r} is unknown{nearest(dataset, datasets)}" if dataset not in datasets else
+                f"{dataset!r} enters as {datasets[dataset].entry}, not as sequences") for dataset in profile.sequences
+                if dataset not in datasets or datasets[dataset].entry != "sequences"]
+    problems += [f"profiles.{name}.sequences: {dataset!r} is not in `acquired`" for dataset in profile.sequences if dataset not in profile.acquired]
+    problems += [f"profiles.{name}.readings: {dataset!r} is missing" for dataset in profile.sequences if dataset not in profile.readings]
+    problems += [f"profiles.{name}.{part}: {dataset!r} is not in its `sequences`{nearest(dataset, profile.sequences)}"
+                 for part in ("readings", "learning_orders") for dataset in getattr(profile, part) if dataset not in profile.sequences]
+    for one in profile.order_cells:
+        where = f"profiles.{name}.order_cells"
+        if one.dataset not in profile.learning_orders:
+            problems.append(f"{where}: {one.dataset!r} is not in its `learning_orders`{nearest(one.dataset, profile.learning_orders)}")
+        if one.model not in models or one.arm not in models[one.model].arms or one.size not in models[one.model].sizes:
+            problems.append(f"{where}: models.{one.model} has no arm {one.arm!r} of size {one.size!r}")
+    if profile.order_cells and profile.orders is None:
+        problems.append(f"profiles.{name}.orders: missing, but there are cells to evaluate")
+    return problems
+
+
 def _plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:
     """What a profile cannot run: a list that says something twice, wind without a seed, unknown sizes, splits that meet."""
     problems = []
     for key in ("datasets", "acquired", "wind", "nowcast", "baselines", "optimum", "problems", "rooms", "fields", "failures", "field_seeds",
-                "field_models", "field_apart", "sizes", "seeds", "arm_seeds"):
+                "field_models", "field_apart", "sequences", "sizes", "seeds", "arm_seeds"):
         values = getattr(profile, key)
         problems += [f"{key}: {value!r} stands there {values.count(value)} times"
                      for value in sorted(set(values)) if values.count(value) > 1]

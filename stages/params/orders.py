@@ -1,6 +1,6 @@
-"""What a profile can afford of the thesis' chapter 4: how a model of sequences learns a data set, and how it is sampled and judged.
+"""What a profile can afford of the thesis' chapter 4: how sequences are read, how a model learns them, and how it is sampled and judged.
 
-Sections of params.yaml: `profiles.<P>.learning_orders.<dataset>` and `profiles.<P>.orders`. A step takes `batch` sequences; the share of
+Sections of a profile: `readings.<dataset>`, `learning_orders.<dataset>`, `orders`, and the list `order_cells`. A step takes `batch` sequences; the share of
 sequences shown from left to right at a curriculum's first step is a number from 0 to 1 (table 4.4 labels its rows by it).
 """
 
@@ -8,10 +8,42 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from stages.params.base import Count, Name, Positive, Section
+from stages.params.base import Count, Name, Positive, Section, Seed
+from stages.params.sequences import ClimbReading, Reading, Text
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Few = Annotated[int, Field(ge=1, le=1000)]
+
+
+class PlainReading(Reading):
+    """How a set of its own simulator's format is read."""
+
+    reader: Literal["laws", "walk", "maze", "grammar"]
+
+
+class FlightReading(ClimbReading):
+    """How flights are read."""
+
+    reader: Literal["climb"]
+
+
+class TextReading(Text):
+    """How a text is read."""
+
+    reader: Literal["text"]
+
+
+Readings = Annotated[PlainReading | FlightReading | TextReading, Field(discriminator="reader")]  # `reader`: a file of stages/preparation/sequences
+
+
+class OrderCell(Section):
+    """A cell of the experiment any_order: a data set of sequences, a model, one of its arms and sizes, a seed."""
+
+    dataset: Name
+    model: Name
+    arm: Name
+    size: Name
+    seed: Seed = 0
 
 
 class OrderBudget(Section):

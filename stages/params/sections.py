@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from stages.params.base import Count, Counts, FileName, Interval, Name, Positive, Section, Seed
+from stages.params.orders import OrderBudget, OrderCell, OrderEvaluation, Readings
 from stages.params.problems import PROBLEMS, Cds, Darcy, NavierStokes, Poisson, SetBudget, Sets, Sines, Weather
+from stages.params.sequences import Plan
 
 
 class Split(Section):
@@ -127,6 +129,11 @@ class Profile(Section):
     rivals: tuple[Variant, ...] = ()             # of MSA on winds
     sets: dict[Name, Sets] = {}
     learning: dict[Name, SetBudget] = {}
+    sequences: tuple[Name, ...] = ()             # the data sets that are sequences of tokens
+    readings: dict[Name, Readings] = {}
+    order_cells: tuple[OrderCell, ...] = ()      # of the experiment any_order
+    learning_orders: dict[Name, OrderBudget] = {}
+    orders: OrderEvaluation | None = None
 
 
 class Decode(Section):
@@ -222,8 +229,8 @@ class Gaussian(Flown):
 class Dataset(Section):
     """A data set: at which level it enters (frames, states or winds) and where its bytes come from."""
 
-    entry: Literal["frames", "states", "winds", "sets"]
-    kind: Literal["simulate", "gaussian", "files", "listed", "archive", "captures", "cds", "poisson", "darcy", "navier_stokes", "sines", "weather"]
+    entry: Literal["frames", "states", "winds", "sets", "sequences"]
+    kind: Literal["simulate", "gaussian", "files", "listed", "archive", "captures", "cds", "sequences", "poisson", "darcy", "navier_stokes", "sines", "weather"]
     files: dict[FileName, Source] = {}
     listed: Listed | None = None
     cds: Cds | None = None
@@ -234,18 +241,20 @@ class Dataset(Section):
     navier_stokes: NavierStokes | None = None
     sines: Sines | None = None
     weather: Weather | None = None
+    sequences: Plan | None = None
 
     @property
     def plan(self) -> Simulate | Gaussian | Section | None:
         """What a set of ours is made from; None for one that is fetched."""
-        return getattr(self, self.kind) if self.kind in ("simulate", "gaussian", *PROBLEMS) else None
+        return getattr(self, self.kind) if self.kind in ("simulate", "gaussian", "sequences", *PROBLEMS) else None
 
     @model_validator(mode="after")
     def has_a_source(self):
-        if self.kind in ("simulate", "gaussian", "listed", "cds", *PROBLEMS) and getattr(self, self.kind) is None:
+        if self.kind in ("simulate", "gaussian", "listed", "cds", "sequences", *PROBLEMS) and getattr(self, self.kind) is None:
             raise ValueError(f"kind {self.kind} needs the section `{self.kind}`")
-        if self.kind in PROBLEMS and self.entry != "sets":
-            raise ValueError(f"kind {self.kind} makes sets, which cannot enter as {self.entry}")
+        for made, kinds in (("sets", PROBLEMS), ("sequences", ("sequences",))):
+            if self.kind in kinds and self.entry != made:
+                raise ValueError(f"kind {self.kind} makes {made}, which cannot enter as {self.entry}")
         if self.kind in ("simulate", "gaussian"):
             try:
                 datetime.fromisoformat(self.plan.start)

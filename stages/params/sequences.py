@@ -152,7 +152,8 @@ class Maze(Made):
         if not (self.rows % 2 and self.columns % 2):
             raise ValueError(f"rows and columns are {self.rows} and {self.columns}: walls stand on even lines, both must be odd")
         if self.far > self.rows + self.columns - 6:
-            raise ValueError(f"far is {self.far}: an empty maze of this size has no cells more than {self.rows + self.columns - 6} steps apart")
+            most = self.rows + self.columns - 6
+            raise ValueError(f"far is {self.far}: an empty maze of this size has no cells more than {most} steps apart")
         return self
 # maze ends
 
@@ -231,3 +232,6 @@ class Text(Section):
     val: Number = 1
     test: Number = 1
 # text ends
+
+
+Plan = Annotated[Product | Step | Permutation | Walk | Maze | Grammar | Climb, Field(discriminator="kind")]  # what a simulated set is made from

@@ -1,4 +1,4 @@
-"""`python -m stages.preparation decode|prepare|sets PROFILE DATASET`: raw data to winds, winds (or a problem's raw data) to what models read."""
+"""`python -m stages.preparation decode|prepare|sets|sequences PROFILE DATASET`: raw data to winds, and winds or raw data to what models read."""
 
 import argparse
 import sys
@@ -8,12 +8,14 @@ from stages import params
 from stages.errors import DataError, InputError, TradewindError
 
 SETS = ("stages/preparation/problems", "stages/preparation/arrays.py", "stages/preparation/sets.py", "stages/seeds.py")
+SEQUENCES = ("stages/preparation/sequences", "stages/preparation/arrays.py", "stages/seeds.py")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse, check the names, run the step; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m stages.preparation", description=__doc__)
-    parser.add_argument("step", choices=("decode", "prepare", "sets"), help="raw data to winds, winds to what models read, or raw data to sets of points")
+    parser.add_argument("step", choices=("decode", "prepare", "sets", "sequences"),
+                        help="raw data to winds, winds to what models read, or raw data to sets of points or sequences of tokens")
     for name in ("profile", "dataset"):
         parser.add_argument(name, help=f"a {name} of params.yaml")
     asked = parser.parse_args(arguments)
@@ -22,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
         if asked.profile not in settings.profiles:
             raise InputError(f"{asked.profile!r} is no profile{params.nearest(asked.profile, settings.profiles)}", where="params.yaml")
         profile = settings.profiles[asked.profile]
-        known = {"decode": profile.datasets, "prepare": profile.wind, "sets": profile.problems}[asked.step]
+        known = {"decode": profile.datasets, "prepare": profile.wind, "sets": profile.problems, "sequences": profile.sequences}[asked.step]
         if asked.dataset not in known:
             raise InputError(f"data set {asked.dataset!r} has no step `{asked.step}` in profile {asked.profile!r}"
                              f"{params.nearest(asked.dataset, known)}", where="params.yaml")
@@ -34,6 +36,11 @@ def main(arguments: list[str] | None = None) -> int:
             wanted = profile.sets[asked.dataset]
             reader = import_module(f"stages.preparation.problems.{wanted.reader}")
             sets.run(asked.profile, asked.dataset, reader.read, wanted, SETS)
+        elif asked.step == "sequences":
+            from stages.preparation import sequences
+            wanted = profile.readings[asked.dataset]
+            reader = import_module(f"stages.preparation.sequences.{wanted.reader}")
+            sequences.run(asked.profile, asked.dataset, reader.read, wanted, SEQUENCES)
         else:
             from stages.preparation import prepare
             prepare.run(profile, asked.dataset, settings.decode)

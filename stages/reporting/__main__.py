@@ -21,13 +21,15 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         if arguments.verb == "tabulate":
-            from stages.reporting import searches, set_results, tabulate
+            from stages.reporting import order_results, searches, set_results, tabulate
             cell = f"{arguments.experiment}-{arguments.profile}"
             with records.timed("tabulate", cell), files.guard(f"tabulate-{cell}"):
                 if arguments.experiment == searches.EXPERIMENT:
                     searches.tabulate(arguments.profile)
                 elif arguments.experiment in set_results.EXPERIMENTS:
                     set_results.tabulate(arguments.experiment, arguments.profile)
+                elif arguments.experiment in order_results.EXPERIMENTS:
+                    order_results.tabulate(arguments.experiment, arguments.profile)
                 else:
                     tabulate.tabulate(arguments.experiment, arguments.profile)
         elif arguments.verb == "summary":

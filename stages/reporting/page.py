@@ -15,7 +15,7 @@ import jinja2
 from PIL import Image
 
 from stages.files import atomic_file, read_json
-from stages.reporting import promotions, search_tables, searches, set_results, tables
+from stages.reporting import order_results, promotions, search_tables, searches, set_results, tables
 from stages.reporting.lineage import UNDECODED, lineage
 from stages.reporting.published import companions, epochs
 from stages.reporting.tabulate import OPTIMUM
@@ -24,6 +24,7 @@ EXPERIMENTS = {
     "wind_nowcast": "Who nowcasts the wind best, from what aircraft measured half an hour ago?",
     "wind_baselines": "How far do the winds measured near a place carry, and who averages them best?",
     **set_results.EXPERIMENTS,
+    **order_results.EXPERIMENTS,
     searches.EXPERIMENT: "How many points must a search for the nearest neighbours look at, and how long does it take?",
 }
 PROFILES = ("mini", "sample", "full")
@@ -119,6 +120,17 @@ def sets_view(experiment: str, profile: str, content: dict[str, Any]) -> dict[st
             "copying": embedded(home / "figures/copying.png", COPYING)}
 
 
+def orders_view(experiment: str, profile: str, content: dict[str, Any]) -> dict[str, Any]:
+    """What the page shows of an experiment on sequences in one profile."""
+    home = Path("reports", experiment, profile, "figures")
+    shown = lambda dataset, named: [one for name, words in named.items() for one in embedded(home / f"{dataset}-{name}.png", words)]  # noqa: E731
+    datasets = [{"name": one.dataset, "told": one.told, "tables": one.tables, "address": one.address,
+                 "pictures": shown(one.dataset, order_results.PICTURES), "figures": shown(one.dataset, order_results.FIGURES),
+                 "cells": order_results.cells_of(content["cells"], one.dataset),
+                 "lineage": lineage(experiment, profile, one.dataset, UNDECODED)} for one in order_results.sections(experiment, content)]
+    return {"datasets": datasets, "legend": order_results.LEGEND, "across": order_results.across(experiment, content)}
+
+
 def set_view(profile: str, found: search_tables.Found, about: dict[str, Any], name: str) -> dict[str, Any]:
     """Everything the page shows of one point set that was searched."""
     k, home = found.most(name), Path("reports", searches.EXPERIMENT, profile)
@@ -157,6 +169,8 @@ def profile_view(experiment: str, profile: str) -> dict[str, Any] | None:
         return view | {"kind": "search"} | search_view(profile, content)
     if experiment in set_results.EXPERIMENTS:
         return view | {"kind": "sets"} | sets_view(experiment, profile, content)
+    if experiment in order_results.EXPERIMENTS:
+        return view | {"kind": "orders"} | orders_view(experiment, profile, content)
     names = tables.datasets_of(content["arms"])
     return view | {"kind": "wind", "datasets": [dataset_view(experiment, profile, content, name) for name in names]}
 

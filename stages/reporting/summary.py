@@ -6,7 +6,7 @@ from stages.errors import DataError
 from stages.files import read_json, write_json
 
 # The error of a forecast; of a field; of a neighbour search, its share of a linear search's work.
-METRICS = ("rmse_component_kn", "mse", "comparisons_share")
+METRICS = ("rmse_component_kn", "mse", "nats", "comparisons_share")
 
 
 def summary(profile: str) -> None:

@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
         if name not in settings.profiles:
             raise ParamsError(f"unknown profile {name!r}{params.nearest(name, settings.profiles)}")
         profile = settings.profiles[name]
-        if dataset not in (known := (*profile.datasets, *profile.problems)):
+        if dataset not in (known := (*profile.datasets, *profile.problems, *profile.sequences)):
             raise ParamsError(f"unknown data set {dataset!r} in profile {name!r}{params.nearest(dataset, known)}")
         from stages.validation import validate  # Great Expectations takes seconds to import: mistakes are told before
         validate.run(profile, dataset)

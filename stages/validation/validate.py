@@ -1,4 +1,4 @@
-"""The validation stage: data/P/raw/D and data/P/decoded/D (of sets of points, data/P/prepared/D) in, data/P/validated/D.json out.
+"""The validation stage: data/P/raw/D and data/P/decoded/D (of sets of points and of sequences, data/P/prepared/D) in, data/P/validated/D.json out.
 
 What is judged depends on how far the set reaches: raw files and drop counts always; frame files where it enters as frames;
 states and winds where decode wrote them. A set that the profile prepares must reach winds.
@@ -11,7 +11,7 @@ import polars as pl
 from stages import files, records
 from stages.errors import DataError
 from stages.params import Profile
-from stages.validation import frames, gate, sets, states, winds
+from stages.validation import frames, gate, sequences, sets, states, winds
 
 CODE = ("stages/validation",)
 
@@ -20,11 +20,11 @@ def run(profile: Profile, dataset: str) -> None:
     """Judge one data set. GateError on a critical failure, JudgeError if GX fails, DataError for missing or unreadable files."""
     cell = f"{profile.profile}/{dataset}"
     data = Path("data") / profile.profile
-    problem = dataset in profile.problems
-    raw, made, out = data / "raw" / dataset, data / ("prepared" if problem else "decoded") / dataset, data / "validated" / f"{dataset}.json"
+    part = sets if dataset in profile.problems else sequences if dataset in profile.sequences else None
+    raw, made, out = data / "raw" / dataset, data / ("prepared" if part else "decoded") / dataset, data / "validated" / f"{dataset}.json"
     with files.guard(f"validate/{cell}"), records.timed("validate", cell):
         judged = {path.as_posix(): files.sha256(path) for path in records.files_in([raw, made])}
-        tables, rules = (sets.tables(raw, made, judged), sets.RULES) if problem else gather(raw, made, dataset in profile.wind, judged)
+        tables, rules = (part.tables(raw, made, judged), part.RULES) if part else gather(raw, made, dataset in profile.wind, judged)
         results, internal = gate.judge(tables, rules)
         gate.decide(gate.verdict_of(profile.profile, dataset, results, internal, judged), out)
         record = records.make("validate", cell, inputs=[raw, made], outputs={out.as_posix(): out}, code=CODE,

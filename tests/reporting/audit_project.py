@@ -21,8 +21,8 @@ DATA, REPORTS = "data/mini", "reports/wind_nowcast/mini"
 TABLE, EVALUATED = f"{REPORTS}/metrics.json", f"{REPORTS}/evaluated/simulated/metrics.json"
 RUN = f"{REPORTS}/runs/simulated/msa-shared-5k-s0"
 EXPERIMENTS = {"wind_nowcast": ("knn", "msa-shared-5k-s0", "msa-shared-5k-s1"), "sensor_noise": ("knn",)}
-GROUND = ("__init__", "errors", "files", "params/__init__", "params/base", "params/problems", "params/reading", "params/sections", "records", "seeds",
-          "reporting/__init__", "reporting/tables", "reporting/tabulate", "reporting/published")
+GROUND = ("__init__", "errors", "files", "params/__init__", "params/base", "params/orders", "params/problems", "params/reading",
+          "params/sections", "params/sequences", "records", "seeds", "reporting/__init__", "reporting/tables", "reporting/tabulate", "reporting/published")
 
 STAGES = '''
 import json, pathlib, re, sys

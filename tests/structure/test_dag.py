@@ -116,9 +116,12 @@ def code_of(stage: dict) -> set[str]:
 
 
 def imports(file: str) -> set[str]:
-    """The project's files that a file imports, wherever in it the import stands; packages count by their __init__."""
-    found = set()
-    for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+    """The project's files that a file imports when it runs, wherever in it the import stands; packages count by their __init__."""
+    found, tree = set(), ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []  # names for a reader of types, which no run imports
+    for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]

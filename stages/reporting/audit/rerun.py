@@ -84,6 +84,8 @@ def recomputed(case: Case, runs: dict[str, Path], more_threads: int = 0) -> dict
     everything = params.load(case.root / "params.yaml")
     if case.metric.dataset in everything.profiles[case.metric.profile].learning:
         return answered(case, runs, everything, more_threads)
+    if case.metric.dataset in everything.profiles[case.metric.profile].learning_orders:
+        return continued(case, runs, everything, more_threads)
     if untrained(case):
         return searched(case, everything, more_threads)
     wanted, protocol = everything.profiles[case.metric.profile].evaluation, everything.training
@@ -106,6 +108,20 @@ def answered(case: Case, runs: dict[str, Path], everything: params.Params, more_
         cells = {f"{metric.dataset}/{name}": entry for name, entry, _ in sets.companions(sets.Held.open(prepared, settings))}
     else:
         cells = {f"{metric.dataset}/{name}": sets.cell(run, prepared, settings) for name, run in runs.items()}
+    return pick(cells.get(metric.key) or tabulate.over_seeds(cells)[metric.key], metric)
+
+
+def continued(case: Case, runs: dict[str, Path], everything: params.Params, more_threads: int) -> dict:
+    """The metric's entry on sequences: from checkpoints, or from a companion that needs none."""
+    from stages.evaluation.orders import evaluate as orders
+
+    metric, profile = case.metric, everything.profiles[case.metric.profile]
+    settings = orders.Settings(profile.orders, everything.training.seed, everything.training.threads + more_threads, device_of(case))
+    prepared = case.root / "data" / metric.profile / "prepared" / metric.dataset
+    if untrained(case):
+        cells = {f"{metric.dataset}/{name}": entry for name, entry, _ in orders.companions(orders.Held.open(prepared, settings))}
+    else:
+        cells = {f"{metric.dataset}/{name}": orders.cell(run, prepared, settings) for name, run in runs.items()}
     return pick(cells.get(metric.key) or tabulate.over_seeds(cells)[metric.key], metric)
 
 
@@ -171,7 +187,7 @@ def trained(case: Case, project: Path, home: str) -> Problem | None:
     """Run the stage's own command (from dvc.lock) in the temporary project; what went wrong, if anything did."""
     entry = case.locks.producer(home)
     words = shlex.split(entry.cmd) if entry else []
-    if words[:4] != ["exec", "python", "-m", "stages.training"]:
+    if words[:3] != ["exec", "python", "-m"] or words[3] not in ("stages.training", "stages.fitting.orders"):
         return Problem("INCONCLUSIVE", home, "dvc.lock names no training command for it", entry.cmd if entry else "")
     environment = {key: value for key, value in os.environ.items() if key != "FAULT"}
     done = subprocess.run([sys.executable, *words[2:]], cwd=project, env=environment, stdout=subprocess.DEVNULL, check=False)
