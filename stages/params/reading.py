@@ -55,4 +55,8 @@ def gathered(path: Path) -> Any:
         if twice := sorted(set(part) & set(inner)):
             raise ParamsError("parameters stand twice", where=str(file), found=f"{', '.join(twice)}, also in {path}", remedy="delete one of them")
         inner.update(part)
+    run, profiles = whole.get("run"), whole.get("profiles")
+    if isinstance(run, dict) and isinstance(profiles, dict) and isinstance(profiles.get(run.get("profile")), dict):
+        for key, content in profiles[run["profile"]].items():  # the same object where `run` is an alias; a copy of it lacks the parts
+            run.setdefault(key, content)
     return whole

@@ -74,7 +74,8 @@ def test_a_file_where_the_folder_should_be_is_told(tmp_path):
 
 def test_captures_are_not_acquired(tmp_path, monkeypatch, capsys):
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "stages").symlink_to(ROOT / "stages")
     monkeypatch.chdir(tmp_path)
     assert acquisition.main(["live", "captures"]) == 2
     assert "taken in as they arrive" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["params.yaml"]
+    assert {path.name for path in tmp_path.iterdir()} == {"params.yaml", "stages"}

@@ -1,6 +1,7 @@
 """The search experiment: point sets as the thesis says, counts that can be reckoned by hand, and wrong answers that are told."""
 
 import itertools
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from stages.evaluation.search import __main__ as command
 from stages.evaluation.search import evaluate, measure, sets
 from stages.neighbours import methods
 from stages.params import Search
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+import small_project  # noqa: E402
 
 SMALL = {"points": 1500, "queries": 12, "neighbours": (3, 40), "window": 0.3, "segments": (10, 25), "fetch": (1, 4), "leaves": (10, 100),
          "seed": 0, "sets": {"original": ("toy",), "synthetic": ("smoothed_random_walk", "random_points", "simultaneous_points")}}
@@ -202,10 +206,11 @@ def test_made_again_it_is_the_same_to_the_byte_with_any_threads(toy, evaluated, 
 def project(toy, tmp_path, monkeypatch):
     """A project's root whose mini profile searches the toy set, and whose sample searches nothing."""
     home = Path.cwd()
-    (tmp_path / "given.yaml").write_text((home / "params.yaml").read_text(encoding="utf-8").replace("simulated", "toy"), encoding="utf-8")
+    small_project.code(tmp_path)
+    for name, copied in (("params.yaml", "given.yaml"), ("stages/params/budgets/mini.yaml", "stages/params/budgets/mini.yaml")):
+        (tmp_path / copied).write_text((home / name).read_text(encoding="utf-8").replace("simulated", "toy"), encoding="utf-8")
     (tmp_path / "data/mini/prepared").mkdir(parents=True)
     (tmp_path / "data/mini/prepared/toy").symlink_to(toy)
-    (tmp_path / "stages").symlink_to(home / "stages")
     monkeypatch.chdir(tmp_path)
     wanted({})
     return tmp_path

@@ -219,7 +219,7 @@ def test_printed_rows_that_are_read_are_those_that_companions_name(project):
 def test_three_experiments_on_one_page_have_no_id_twice(tmp_path, monkeypatch):
     import baselines_project
 
-    from stages.reporting import figures, set_results, tabulate
+    from stages.reporting import figures, order_results, set_results, tabulate
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(figures, "draw", results_project.plain_figures)
     results_project.build(tmp_path)
@@ -232,6 +232,6 @@ def test_three_experiments_on_one_page_have_no_id_twice(tmp_path, monkeypatch):
     seen = read()
     assert seen.problems == [] and len(seen.ids) == len(set(seen.ids))
     links = {value.removeprefix("#") for tag, name, value in seen.attributes if name == "href"}
-    shown = [f"{name}-{PROFILE}" for name in page.EXPERIMENTS if name not in set_results.EXPERIMENTS]
+    shown = [f"{name}-{PROFILE}" for name in page.EXPERIMENTS if name not in (*set_results.EXPERIMENTS, *order_results.EXPERIMENTS)]
     assert links == {*shown, "bound", "ledger", "claims", "validation", "audit"} and links <= set(seen.ids)
     assert len(seen.tables) == len([value for tag, name, value in seen.attributes if name == "role" and value == "region"])  # no label twice
