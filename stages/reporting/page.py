@@ -33,15 +33,15 @@ FIGURES = {
                "Arrows point where the wind blows to; red lines are the model's own spread.",
     "errors": "Where the error of the wind vector lies, over all test minutes.",
     "by_lead": "Error against lead time: the same held-out targets, older and older contexts. Bands are 90 % bootstrap intervals.",
-    "by_altitude": "Error by altitude band.",
     "by_distance": "Error by distance from the nearest measurement the model was given.",
     "sweeps": "The sweeps, on validation slices: each draw's error and the least so far; the best to be expected of k draws (Dodge et al. 2019); "
               "what the error depends on; error by argument. Draws at the upper edge lie beyond it; ticks at the foot have no error.",
 }
-EMBEDDED = {"wind_nowcast": ("nowcast", "errors", "by_lead", "by_altitude", "by_distance"),
+EMBEDDED = {"wind_nowcast": ("nowcast", "errors", "by_lead", "by_distance"),
             "wind_baselines": ("by_lead", "sweeps")}
 OTHERS = ("by_lead", "errors")  # of an experiment that is not named above
 WIDE = ("nowcast", "errors", "sweeps")
+LARGE = 50_000  # bytes of an embedded figure
 SURFACE = "TNN by points a segment (K) and segments a fetch (F): the thesis' figure 1.4."
 SPEED = ("Time a query over the yardstick's, side by side in one run; the black line is the yardstick, a short bar the goal of the method "
          "in its colour. Filled: isotropic scale; hollow: (1, 1, 4, 9).")
@@ -59,12 +59,19 @@ BOUND = ("The counterexample: the run A–B, the query (star), and how near the 
 
 
 def embedded(path: Path, words: str) -> list[dict[str, str]]:
-    """A figure as a data URI with its caption; [] where it was not drawn. Lossless WebP: the same pixels in two thirds of a PNG's bytes."""
+    """A figure as a data URI with its caption; [] where it was not drawn.
+
+    Lossless WebP: the same pixels in two thirds of a PNG's bytes; of a map in many colours a lossy one where that is smaller.
+    """
     if not path.exists():
         return []
     packed = io.BytesIO()
     with Image.open(path) as picture:
         picture.convert("RGB").save(packed, format="WEBP", lossless=True, quality=100, method=4, exact=True)
+        if packed.tell() > LARGE:
+            lossy = io.BytesIO()
+            picture.convert("RGB").save(lossy, format="WEBP", quality=90, method=4)
+            packed = min(packed, lossy, key=lambda one: one.tell())
     return [{"title": words, "data": "data:image/webp;base64," + base64.b64encode(packed.getvalue()).decode()}]
 
 
@@ -125,7 +132,7 @@ def orders_view(experiment: str, profile: str, content: dict[str, Any]) -> dict[
     home = Path("reports", experiment, profile, "figures")
     shown = lambda dataset, named: [one for name, words in named.items() for one in embedded(home / f"{dataset}-{name}.png", words)]  # noqa: E731
     datasets = [{"name": one.dataset, "told": one.told, "tables": one.tables, "address": one.address,
-                 "pictures": shown(one.dataset, order_results.PICTURES), "figures": shown(one.dataset, order_results.FIGURES),
+                 "pictures": shown(one.dataset, order_results.PICTURES), "figures": shown(one.dataset, {"passes": order_results.FIGURES["passes"]}),
                  "cells": order_results.cells_of(content["cells"], one.dataset),
                  "lineage": lineage(experiment, profile, one.dataset, UNDECODED)} for one in order_results.sections(experiment, content)]
     return {"datasets": datasets, "legend": order_results.LEGEND, "across": order_results.across(experiment, content)}
