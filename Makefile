@@ -18,7 +18,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup repro test schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-neighbours bench-dag clean
+.PHONY: help setup repro test schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours bench-dag clean
 
 help:
 	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
@@ -27,6 +27,7 @@ help:
 	@echo "make doctor                                       what is amiss with this machine, and what mends it"
 	@echo "make bench                                        speed and memory, as ratios in one run"
 	@echo "make bench-fields [ARGS=--quick]                  of these, the models of chapter 3 against torch's own encoder"
+	@echo "make bench-orders [ARGS=--quick]                  and sequences in any order: cache, bursts, training, the shuffle"
 	@echo "make setup                                        only create the environment"
 
 setup: $(READY)
@@ -53,7 +54,7 @@ schedule: $(READY)
 doctor: $(READY)
 	$(BIN)/tradewind doctor
 
-bench: bench-decode bench-prepare bench-model bench-fields bench-neighbours bench-dag
+bench: bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours bench-dag
 
 bench-decode: $(READY)
 	$(BIN)/python -m stages.preparation.bench_decode
@@ -67,6 +68,10 @@ bench-model: $(READY)
 # Every model of chapter 3 beside torch's encoder, and figure C.4; six minutes. ARGS="--size 100k --json FILE" and the like.
 bench-fields: $(READY)
 	$(BIN)/python -m stages.evaluation.bench_fields $(ARGS)
+
+# Cached decoding, bursts, training and the shuffle as ratios; writes .work/bench/orders.json. Trained cells of mini are timed where there are any.
+bench-orders: $(READY)
+	$(BIN)/python -m stages.evaluation.bench_orders $(ARGS)
 
 # Writes reports/neighbours/<profile>/benchmarks.json, which the report shows; about ten minutes on an idle machine.
 bench-neighbours: $(READY)

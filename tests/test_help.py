@@ -20,7 +20,8 @@ COMMANDS = sorted({".".join(file.relative_to(ROOT).with_suffix("").parts).remove
                    if re.search(r'(?m)^if __name__ == "__main__":$', file.read_text(encoding="utf-8"))} - {LEASH})
 HEAVY = {"torch", "great_expectations", "matplotlib", "prefect", "dask", "distributed", "optuna"}
 # These train or time with torch and hand its modules on; whoever asks them for help waits for it.
-WITH_TORCH = {"stages.training", "stages.fitting.orders", "stages.sweeps", "stages.evaluation.bench_msa", "stages.evaluation.search.bench"}
+WITH_TORCH = {"stages.training", "stages.fitting.orders", "stages.sweeps", "stages.evaluation.bench_msa",
+              "stages.evaluation.bench_orders", "stages.evaluation.search.bench"}
 every = pytest.mark.parametrize("command", COMMANDS)
 
 

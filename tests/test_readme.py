@@ -69,10 +69,13 @@ def numbers_not_published(text: str, root: Path) -> list[str]:
     """Arguments of `tradewind audit` that no metrics.json holds."""
     wrong = []
     for metric in [cli.parser().parse_args(words[1:]).metric for words in ours(text) if words[1] == "audit"]:
-        experiment, profile, dataset, cell, name = metric.split("/")
+        experiment, profile, dataset, cell, *path = metric.split("/")
         table = root / "reports" / experiment / profile / "metrics.json"
         cells = json.loads(table.read_text(encoding="utf-8"))["cells"] if table.exists() else {}
-        if name not in cells.get(f"{dataset}/{cell}", {}).get("metrics", {}):
+        found = cells.get(f"{dataset}/{cell}", {})
+        for key in path if len(path) > 1 else ("metrics", *path):
+            found = found.get(key, {})
+        if "value" not in found:
             wrong.append(metric)
     return wrong
 
