@@ -134,8 +134,9 @@ def test_a_process_of_its_own_answers_or_its_death_is_told():
 @pytest.mark.parametrize(("words", "told"), [(["--profile", "mono"], "mini"), (["--points", "10"], "10000")])
 def test_mistakes_are_told_before_any_work(tmp_path, monkeypatch, capsys, words, told):
     from stages import params
-    given = params.read_yaml(Path("params.yaml"))
+    given, code = params.read_yaml(Path("params.yaml")), Path("stages").resolve()
+    (tmp_path / "stages").symlink_to(code)
     given["profiles"]["mini"]["search"] = SEARCH.model_dump(mode="json") | {"neighbours": [3]}
     monkeypatch.chdir(tmp_path)
     files.write_json("params.yaml", given | {"run": given["profiles"]["mini"]})
-    assert bench.main(words) == 2 and told in capsys.readouterr().err and list(tmp_path.iterdir()) == [tmp_path / "params.yaml"]
+    assert bench.main(words) == 2 and told in capsys.readouterr().err and {path.name for path in tmp_path.iterdir()} == {"params.yaml", "stages"}
