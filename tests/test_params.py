@@ -1,5 +1,6 @@
 """params.yaml: everything wrong is told at once, by key, with what is allowed and the nearest name; nothing is executed."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ from stages import params
 from stages.errors import ParamsError
 
 TRUE = Path(__file__).with_name("params_example.yaml").read_text(encoding="utf-8")
+
+BUDGET = {"steps": 9, "validate_every": 3, "patience": 3, "batch": 4, "learning_rate": 1e-3}
+CELL = {"dataset": "product", "model": "sigma_gpt", "arm": "random", "size": "tiny", "seed": 0}
 
 
 def load(tmp_path, text: str | bytes) -> params.Params:
@@ -155,6 +159,65 @@ def test_what_msa_takes_is_what_the_model_says():
     from stages.models import fields
     assert {key: set(words) for key, words in params.MSA_WORDS.items()} == {key: set(fields.WORDS[key]) for key in ("encoder", "head", "block")}
     assert {key: fields.LIMITS[key] for key in params.MSA_COUNTS} == params.MSA_COUNTS
+
+
+# --- the parts that have files of their own
+
+
+def parted(tmp_path, **files: str) -> params.Params:
+    """The example, its models, its protocol and mini's training budget moved into files of their own (or others in their place)."""
+    whole = params.read_yaml(Path(__file__).with_name("params_example.yaml"))
+    parts = {f"models/{name}.yaml": one for name, one in whole.pop("models").items()}
+    parts["protocol.yaml"] = {key: whole.pop(key) for key in ("training", "contexts")}
+    parts["budgets/mini.yaml"] = {key: whole["profiles"]["mini"].pop(key) for key in ("training", "evaluation")}
+    for name, content in parts.items():
+        place = tmp_path / "stages/params" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(files.get(name.replace("/", "_").removesuffix(".yaml"), json.dumps(content)), encoding="utf-8")
+    whole.pop("run")
+    (tmp_path / "params.yaml").write_text(json.dumps(whole)[:-1] + ', "run": ' + json.dumps(whole["profiles"]["mini"]) + "}", encoding="utf-8")
+    return params.load(tmp_path / "params.yaml")
+
+
+def test_parts_in_files_of_their_own_make_the_same_parameters(tmp_path):
+    assert parted(tmp_path) == load(tmp_path / "stages", TRUE)
+
+
+@pytest.mark.parametrize(("file", "text", "told"), [
+    ("protocol", '{"decode": {}}', "parameters stand twice"), ("budgets_mini", '{"profile": "mini"}', "profile, also in"),
+    ("budgets_mini", "[1]", "these parameters are no mapping"), ("models_msa", "arms: [", "the file is not plain YAML"),
+    ("models_msa", "{}", "models.msa.arms"), ("protocol", '{"trainign": 1}', "trainign")])
+def test_a_part_that_is_no_part_is_told_with_its_file_or_key(tmp_path, file, text, told):
+    with pytest.raises(ParamsError) as caught:
+        parted(tmp_path, **{file: text})
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(("file", "expected"), [
+    ("params.yaml", ""), ("stages/params/protocol.yaml", ""), ("stages/params/models/msa.yaml", "models.msa"),
+    ("stages/params/budgets/mini.yaml", "profiles.mini"), ("stages/params/models/msa.py", None), ("stages/params/other/msa.yaml", None),
+    ("reports/models/msa.yaml", None)])
+def test_a_part_knows_its_place_in_the_whole(file, expected):
+    assert params.prefix(file) == expected
+
+
+@pytest.mark.parametrize(("change", "told"), [
+    ({"sequences": ["laws"]}, "sequences: 'laws' is unknown"), ({"sequences": ["simulated"]}, "enters as frames, not as sequences"),
+    ({"readings": {}}, "readings: 'product' is missing"), ({"acquired": ["simulated"]}, "'product' is not in `acquired`"),
+    ({"learning_orders": {"step": BUDGET}}, "learning_orders: 'step' is not in its `sequences`"),
+    ({"order_cells": [CELL | {"dataset": "step"}]}, "order_cells: 'step' is not in its `learning_orders`"),
+    ({"order_cells": [CELL | {"arm": "backwards"}]}, "models.sigma_gpt has no arm 'backwards' of size 'tiny'"),
+    ({"orders": None}, "orders: missing, but there are cells to evaluate")])
+def test_sequences_that_do_not_fit_are_told(tmp_path, change, told):
+    whole = params.read_yaml(Path(__file__).with_name("params_example.yaml"))
+    whole["datasets"]["product"] = {"entry": "sequences", "kind": "sequences", "sequences": {"kind": "product", "seed": 0, "train": 9, "val": 9, "test": 9}}
+    whole["models"]["sigma_gpt"] = {"arms": {"random": {"order": "random"}}, "sizes": {"tiny": {"width": 16}}}
+    mini = whole["profiles"]["mini"]
+    mini |= {"acquired": [*mini["acquired"], "product"], "sequences": ["product"], "readings": {"product": {"reader": "laws", "seed": 0}},
+             "learning_orders": {"product": BUDGET}, "orders": {"samples": 9}, "order_cells": [CELL]}
+    whole["run"] = mini
+    assert load(tmp_path, json.dumps(whole)).run.order_cells[0].dataset == "product"
+    assert told in refused(tmp_path, json.dumps(whole | {"profiles": whole["profiles"] | {"mini": mini | change}}))
 
 
 def test_yaml_1_2_no_is_a_word(tmp_path):

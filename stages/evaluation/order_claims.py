@@ -38,6 +38,11 @@ def share_of(kind: str) -> str:
     return QUALITY.get(kind, "valid")
 
 
+def prompt_of(kind: str) -> str:
+    """The prompt that samples of a kind are compared at: of flights the first altitude alone."""
+    return "0" if kind == "climb" else "prompt"
+
+
 def tried(samplers: Any) -> list[str]:
     """The bursts among samplers' names, fewest orders first."""
     return sorted((name for name in samplers if re.fullmatch(r"burst_\d+", name)), key=lambda name: int(name[6:]))
@@ -56,11 +61,6 @@ class Ordered(Evaluated):
     def __init__(self, dataset: str, content: dict[str, Any]):
         super().__init__(dataset, content.get("cells", {}))
         self.kind, self.bounds = content.get("kind", ""), content.get("bounds", {})
-
-    @property
-    def prompt(self) -> str:
-        """The prompt that samples are compared at: of flights the first altitude alone."""
-        return "0" if self.kind == "climb" else "prompt"
 
     def of(self, order: str) -> list[str]:
         """The arms of an order (`curriculum` and `curriculum_50` are both of a curriculum), or of diffusion."""
@@ -82,7 +82,7 @@ class Ordered(Evaluated):
     def side(self, arm: str, metric: str = "", sampler: str | None = None, prompt: str = "") -> "Side":
         """A number of an arm's samples: of the sampler that stands for it, at the first prompt, the quality, if nothing else is said."""
         sampler = sampler or stands(arm, self.samplers(arm)) or "none"
-        return Side(arm, ("samplers", sampler, prompt or self.prompt, "metrics", metric or share_of(self.kind)))
+        return Side(arm, ("samplers", sampler, prompt or prompt_of(self.kind), "metrics", metric or share_of(self.kind)))
 
 
 @dataclass(frozen=True)

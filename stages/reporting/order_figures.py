@@ -18,7 +18,7 @@ from stages.evaluation import order_claims as claims
 from stages.evaluation.orders import maze, vertical
 from stages.files import atomic_folder, read_json
 from stages.reporting.figures import plt, save
-from stages.reporting.order_tables import PROMPTS, RANKS, SHOWN, Cells, at, first, order_of, prompt_of, rank_of, ranked, shares_of, short
+from stages.reporting.order_tables import PROMPTS, RANKS, SHOWN, Cells, at, first, order_of, rank_of, ranked, shares_of, short
 from stages.reporting.set_figures import curves, numbered
 from stages.reporting.tables import arm_of
 
@@ -231,7 +231,7 @@ def passes(cells: Cells, about: dict[str, Any], dataset: str, path: Path) -> boo
     for arm in ranked(cells, dataset):
         points, samplers = {}, sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of)
         for sampler in samplers:
-            where = ("samplers", sampler, prompt_of(about), "metrics")
+            where = ("samplers", sampler, claims.prompt_of(about["kind"]), "metrics")
             cost, worth = (at(cells, dataset, arm, *where, name) for name in ("rounds", key))
             if cost and worth:
                 points[sampler] = (cost["mean"], scale * worth["mean"], *(scale * worth.get(end, worth["mean"]) for end in ("low", "high")))

@@ -138,15 +138,10 @@ def first(cells: Cells, dataset: str, arm: str) -> dict[str, Any]:
     return members(cells, dataset, arm)[0]
 
 
-def prompt_of(about: dict[str, Any]) -> str:
-    """The prompt that samples are compared at: of flights the first altitude alone."""
-    return "0" if about["kind"] == "climb" else "prompt"
-
-
 def standing(cells: Cells, about: dict[str, Any], dataset: str, arm: str) -> tuple[str, ...] | None:
     """The path to the metrics of the sampler that an arm is told by, at the first prompt; None where nothing was sampled."""
     sampler = claims.stands(arm, first(cells, dataset, arm).get("samplers", {}))
-    return ("samplers", sampler, prompt_of(about), "metrics") if sampler else None
+    return ("samplers", sampler, claims.prompt_of(about["kind"]), "metrics") if sampler else None
 
 
 def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companions) -> Told:
@@ -270,7 +265,7 @@ def rank_of(sampler: str) -> tuple[int, int]:
 
 def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     """Figure 4.6 as numbers: what each sampler of each arm costs, beside the fewest passes there can be, and what its samples are worth."""
-    kind, prompt, rows = about["kind"], prompt_of(about), []
+    kind, prompt, rows = about["kind"], claims.prompt_of(about["kind"]), []
     quality = SHOWN[kind][0] if SHOWN[kind] else None
     for arm in ranked(cells, dataset):
         for sampler in sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of):

@@ -258,7 +258,7 @@ def test_a_server_whose_database_is_busy_is_asked_again(monkeypatch, busy, patie
         threading.Thread(target=listener.serve_forever, daemon=True).start()
         assert server.answer(f"http://127.0.0.1:{listener.server_port}/runs", "me:word", {"state": 1}) == told
         listener.shutdown()
-    assert asked == [b'{"state": 1}'] * (3 if patience_s else len(asked))
+    assert set(asked) == {b'{"state": 1}'} and (len(asked) == 3 if patience_s else len(asked) < busy)
 
 
 def test_no_password_is_told_from_the_servers_log():

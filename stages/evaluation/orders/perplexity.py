@@ -4,49 +4,16 @@ A model's loss on a window is -log p of each token given those that its order pu
 rule all orders of a perfect model agree in the sum over a window, whatever its single tokens cost. Levels of tokens are compared through
 what a token stands for on average in the same part of the text: bits per character and perplexity per word (words between white space).
 90 % intervals: windows are drawn in runs, for neighbours share their subject (bootstrap.py). Shapes: N windows in the order of the text,
-T tokens, V vocabulary. Losses in nats.
+T tokens. Losses in nats.
 """
 
 import math
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from stages.errors import DataError, InputError
+from stages.errors import DataError
 from stages.evaluation import bootstrap
-from stages.models.orders import permutations
-
-ORDERS = ("left_to_right", "random", "fractal")
-
-
-@torch.no_grad()
-def losses(model: torch.nn.Module, tokens: Tensor, kind: str, generator: torch.Generator, batch: int = 16) -> np.ndarray:
-    """-log p (N, T) float64 of tokens (N, T), by POSITION, in one order of `kind` a window; the model is put in eval mode.
-
-    InputError for another kind; DataError where a loss is not finite.
-    """
-    if kind not in ORDERS:
-        raise InputError("no such order to read a text in", found=repr(kind), expected=", ".join(ORDERS))
-    model.eval()
-    made = []
-    for part in tokens.split(batch):
-        order = permutations.draw(kind, len(part), part.shape[1], generator).to(part.device)
-        guess = model(part, order).double().log_softmax(-1)
-        told = -guess.gather(2, part.gather(1, order)[..., None])[..., 0]
-        made.append(told.gather(1, permutations.inverse(order)).cpu().numpy())
-    found = np.concatenate(made)
-    if not np.isfinite(found).all():
-        raise DataError("a loss is not finite", where=f"window {np.argwhere(~np.isfinite(found))[0][0]}, order {kind}",
-                        found="nan or infinity", remedy="look at the model's training")
-    return found
-
-
-def unigram(training: np.ndarray, tokens: np.ndarray, vocabulary: int) -> np.ndarray:
-    """-log p (N, T) of tokens by how often each stands in the training windows, one more each: what a model must beat."""
-    count = np.bincount(training.ravel(), minlength=vocabulary) + 1.0
-    return -np.log(count / count.sum())[tokens]
 
 
 def metrics(found: np.ndarray, law: dict[str, Any], split: str, rng: np.random.Generator,

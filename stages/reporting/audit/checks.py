@@ -141,10 +141,10 @@ def parameters(case: Case) -> Iterator[Problem]:
     for node in case.chain.nodes:
         entry = case.locks.producer(node.homes[0])
         told = whole_keys(entry.params) if entry else {}
-        for key, then in told.items():
+        for key, (file, then) in told.items():
             now = dig(case.params, key)
             if now != then:
-                yield Problem("FAIL", "params.yaml", f"stale: {node.producer} was run with {key} = {short(then)}, params.yaml now says "
+                yield Problem("FAIL", "params.yaml", f"stale: {node.producer} was run with {key} = {short(then)}, {file} now says "
                               f"{short(now)}; {REPRO}", node.producer)
         known: dict[str, list] = {}
         for name, content in (*sections(case.params, told), *sections(whole, told)):
@@ -152,14 +152,14 @@ def parameters(case: Case) -> Iterator[Problem]:
         for name, content in leaves(node.record.get("params", {})):
             alike = [value for value in known.get(name, ()) if kind(value) is kind(content)]  # another kind: derived, not copied
             if alike and content not in alike:
-                yield Problem("FAIL", node.path, f"stale: the record of {node.producer} says {name} = {short(content)}, params.yaml says "
+                yield Problem("FAIL", node.path, f"stale: the record of {node.producer} says {name} = {short(content)}, the parameters say "
                               f"{' or '.join(sorted({short(value) for value in alike}))}; {REPRO}", node.producer)
 
 
-def whole_keys(told: dict[str, dict]) -> dict[str, Any]:
-    """A lock's parameters by their place in the whole, whichever file they stand in."""
+def whole_keys(told: dict[str, dict]) -> dict[str, tuple[str, Any]]:
+    """A lock's parameters by their place in the whole: the file that they stand in, and the value."""
     placed = {file: params.prefix(file) for file in told}
-    return {".".join(filter(None, (placed[file], key))): content
+    return {".".join(filter(None, (placed[file], key))): (file, content)
             for file, keys in told.items() if placed[file] is not None for key, content in keys.items()}
 
 
