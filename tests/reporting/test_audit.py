@@ -13,7 +13,7 @@ from audit_project import DATA, EVALUATED, NUMBER, REPORTS, RUN, TABLE, about, e
 
 from stages import records
 from stages.errors import InputError
-from stages.reporting.audit import audit, impact, render
+from stages.reporting.audit import audit, checks, impact, render
 
 ALL = {f"{experiment}/mini/simulated/{cell}/{name}" for experiment, cells in audit_project.EXPERIMENTS.items()
        for cell in cells for name in ("rmse_component_kn", "nse")}
@@ -250,11 +250,19 @@ def test_edited_parameters_are_stale(project, old, new, key, stage):
     assert {problem.producer.split()[0] for problem in found.problems if problem.path == "params.yaml"} == {stage}
 
 
+def test_a_locks_parameters_are_found_wherever_they_stand():
+    told = {"params.yaml": {"decode": 1}, "stages/params/models/msa.yaml": {"arms.shared": 2}, "stages/params/budgets/mini.yaml": {"training": 3},
+            "stages/params/protocol.yaml": {"training": 4}, "elsewhere.yaml": {"x": 5}}
+    assert checks.whole_keys(told) == {
+        "decode": ("params.yaml", 1), "models.msa.arms.shared": ("stages/params/models/msa.yaml", 2),
+        "profiles.mini.training": ("stages/params/budgets/mini.yaml", 3), "training": ("stages/params/protocol.yaml", 4)}
+
+
 def test_an_edited_parameter_in_a_record_fails(project):
     record = f"{REPORTS}/records/simulated.msa-shared-5k-s0.train.json"
     edit(project / record, '"steps": 1500', '"steps": 9000')
     forge(project)
-    assert "steps = 9000, params.yaml says 1500" in about(audit(NUMBER, root=project), record)
+    assert "steps = 9000, the parameters say 1500" in about(audit(NUMBER, root=project), record)
 
 
 @pytest.mark.parametrize("committed", [False, True])
