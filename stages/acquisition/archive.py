@@ -1,4 +1,4 @@
-"""Unpacking tar.gz and zip so that nothing is written outside one folder, and nothing but plain files inside it.
+"""Unpacking tar.gz, tar.xz and zip so that nothing is written outside one folder, and nothing but plain files inside it.
 
 An archive is somebody else's program for our file system: `../`, absolute names, links, devices, two names for one file,
 a gigabyte of zeros in a megabyte. Here each member is judged before a byte of it is written: regular files and folders
@@ -8,6 +8,7 @@ on members, bytes and ratio. One bad member refuses the whole archive. Sizes in 
 
 import errno
 import gzip
+import lzma
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -49,10 +51,10 @@ def unpack(archive: str | Path, folder: Path, caps: Caps = Caps()) -> list[str]:
     """Unpack into an existing folder that the caller throws away on an error; names of the files written, sorted."""
     archive = Path(archive)
     with archive.open("rb") as stream:
-        magic = stream.read(4)
-    reader = _tar if magic[:2] == b"\x1f\x8b" else _zip if magic in (b"PK\x03\x04", b"PK\x05\x06") else None
+        magic = stream.read(6)
+    reader = next((reader for start, reader in READERS.items() if magic.startswith(start)), None)
     if reader is None:
-        raise DataError("the archive is of no known kind", where=archive.name, expected="tar.gz or zip", found=f"first bytes {magic!r}")
+        raise DataError("the archive is of no known kind", where=archive.name, expected="tar.gz, tar.xz or zip", found=f"first bytes {magic!r}")
     limit = min(caps.unpacked_bytes, max(SLACK, int(caps.ratio * archive.stat().st_size)))
     unpacker = _Unpacker(archive.name, folder, caps.members, limit)
     try:
@@ -62,7 +64,8 @@ def unpack(archive: str | Path, folder: Path, caps: Caps = Caps()) -> list[str]:
             raise DataError("the disk does not hold what is in the archive", where=archive.name, found=str(error),
                             remedy="free some space and run again") from None
         raise _broken(archive, error) from None
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError,
+            RuntimeError) as error:
         raise _broken(archive, error) from None
     if not unpacker.written:
         raise DataError("the archive holds no file", where=archive.name)
@@ -171,9 +174,9 @@ class _Member(tarfile.TarInfo):
             raise tarfile.ReadError(f"a header is broken or cut off ({error})") from None
 
 
-def _tar(archive: Path, unpacker: _Unpacker) -> None:
-    """Members of a tar.gz in the order they come, in one pass; after the end mark only zeros may follow."""
-    with gzip.open(archive, "rb") as plain:
+def _tar(archive: Path, unpacker: _Unpacker, opened: Callable = gzip.open) -> None:
+    """Members of a packed tar in the order they come, in one pass; after the end mark only zeros may follow."""
+    with opened(archive, "rb") as plain:
         metered = _Metered(plain)
         with tarfile.open(fileobj=metered, mode="r|", tarinfo=_Member, errors="strict") as tar:
             while (member := tar.next()) is not None:
@@ -204,3 +207,6 @@ def _zip(archive: Path, unpacker: _Unpacker) -> None:
                 unpacker.folder_member(member.orig_filename)
             else:
                 unpacker.file_member(member.orig_filename, member.file_size, lambda member=member: package.open(member))
+
+
+READERS = {b"\x1f\x8b": _tar, b"\xfd7zXZ\x00": partial(_tar, opened=lzma.open), b"PK\x03\x04": _zip, b"PK\x05\x06": _zip}  # by first bytes

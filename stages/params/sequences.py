@@ -221,6 +221,7 @@ class Text(Section):
     """How a text becomes sequences of `length` tokens without overlap: characters, or pieces of `vocabulary` kinds (byte-pair encoding).
 
     Files whose names say train, valid and test are the splits; else every file is cut by weight: `train`, then `val`, then `test`.
+    `most_mb`: million characters of text that are read at most, from the files in the order of their names; null: all.
     """
 
     kind: Literal["text"] = "text"
@@ -228,6 +229,7 @@ class Text(Section):
     level: Literal["character", "bpe"] = "character"
     length: Annotated[int, Field(ge=2, le=4096)] = 256
     vocabulary: Annotated[int, Field(ge=257, le=65_536)] = 1024
+    most_mb: Number | None = None
     train: Number = 8
     val: Number = 1
     test: Number = 1

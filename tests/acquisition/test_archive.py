@@ -1,6 +1,7 @@
 """Hostile archives, built here. Whatever they hold, nothing outside the target changes."""
 
 import gzip
+import lzma
 import hashlib
 import io
 import os
@@ -216,6 +217,16 @@ def test_caps_count_from_the_outside(watched):
         unpack(watched, data, unpacked_bytes=2000)
 
 
+def test_a_tar_xz_is_unpacked_as_a_tar_gz_is(tmp_path):
+    members = [("openwebtext/urlsf_subset00-1_data.xz", os.urandom(70_000)), ("openwebtext/b.txt", b"text\n")]
+    for name, data in (("a.tar.gz", tar_of(members)), ("a.tar.xz", lzma.compress(gzip.decompress(tar_of(members))))):
+        (tmp_path / name).write_bytes(data)
+        assert extract(tmp_path / name, tmp_path / f"{name}.out") == ["openwebtext/b.txt", "openwebtext/urlsf_subset00-1_data.xz"]
+        assert all((tmp_path / f"{name}.out" / member).read_bytes() == body for member, body in members)
+    with pytest.raises(DataError, match="2000 bytes"):
+        extract(tmp_path / "a.tar.xz", tmp_path / "small", Caps(unpacked_bytes=2000))
+
+
 def broken():
     sound = tar_of([("a.csv", os.urandom(50_000)), ("b.csv", os.urandom(50_000))])
     plain = gzip.decompress(sound)
@@ -226,6 +237,8 @@ def broken():
     yield "broken second header", gzip.compress(plain[:second] + b"\xff" * 512 + plain[second + 512:])
     yield "flipped byte", sound[:-2000] + bytes([sound[-2000] ^ 1]) + sound[-1999:]
     yield "data after the end", gzip.compress(plain + b"more" * 1000)
+    yield "cut xz", lzma.compress(plain)[:40_000]
+    yield "flipped byte in xz", (packed := lzma.compress(plain))[:60_000] + bytes([packed[60_000] ^ 1]) + packed[60_001:]
     yield "a cut zip", zip_of([("a.csv", os.urandom(5000))])[:-30]
     yield "empty tar", tar_of([])
     yield "empty zip", zip_of([])

@@ -1,8 +1,11 @@
 """Texts to windows: planted texts whose every token is known, vocabularies of the training part alone, splits that share nothing, real texts."""
 
 import importlib.util
+import io
 import os
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +92,7 @@ def test_bytes_that_are_no_text_and_a_table_without_text_are_told(tmp_path):
 
 def test_pieces_without_their_library_are_told_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(InputError, match="pip install tokenizers"):
+    with pytest.raises(InputError, match="constraints-text.txt"):
         text.read(written(tmp_path, input=LINES), 0, config(level="bpe"))
 
 
@@ -136,3 +139,55 @@ def test_wikitext_2_in_pieces_has_fewer_tokens_than_characters_and_knows_everyth
     whole, row = (tmp_path / "valid.txt").read_text(), 700
     told = text.decode(made.tokens[row], made.names)
     assert whole[made.record[row]:made.record[row] + len(told)] == told
+
+
+def packed(path, documents):
+    """A tar.xz of documents {name: text}, as OpenWebText's parts are."""
+    with tarfile.open(path, "w:xz") as tar:
+        for name, body in documents.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(body.encode())
+            tar.addfile(info, io.BytesIO(body.encode()))
+    return path
+
+
+def test_documents_in_a_tar_xz_are_one_text_in_their_order(tmp_path):
+    bodies = {f"{k:07d}.txt": f"document {k}\n" + "words\n" * (k + 3) for k in range(6)}
+    packed(tmp_path / "urlsf_subset00-1_data.xz", bodies | {"notes.json": "{}"})
+    assert text.content(tmp_path / "urlsf_subset00-1_data.xz") == "\n".join(bodies.values())
+    made = text.read(tmp_path, 0, Text(length=4))
+    assert made.files == ("urlsf_subset00-1_data.xz",) and made.law["split_by"] == "contiguous parts"
+
+
+@pytest.mark.parametrize("body", [b"\xfd7zXZ\x00 cut", b"no archive at all"])
+def test_a_broken_tar_xz_is_refused_by_name(tmp_path, body):
+    (tmp_path / "urlsf_subset00-1_data.xz").write_bytes(body)
+    with pytest.raises(DataError, match="urlsf_subset00-1_data.xz"):
+        text.read(tmp_path, 0, Text(length=4))
+
+
+@pytest.mark.parametrize("sizes, most, read", [((600_000, 600_000, 600_000), 1, [600_000]), ((1_500_000, 600_000), 1, [1_000_000]),
+                                               ((400_000, 500_000, 200_000), 1, [400_000, 500_000]), ((400_000, 500_000), None, [400_000, 500_000])])
+def test_no_more_text_is_read_than_asked_for_and_files_stay_whole_where_they_can(tmp_path, sizes, most, read):
+    for k, size in enumerate(sizes):
+        (tmp_path / f"part{k}.txt").write_text("a line of\n" * (size // 10))
+    made = text.read(tmp_path, 0, Text(length=100, most_mb=most))
+    lengths = np.bincount(made.source, minlength=len(read)) * 100
+    assert len(made.files) == len(read) and (abs(lengths - read) < 300).all()
+
+
+def test_files_that_are_splits_cannot_be_shortened(tmp_path):
+    with pytest.raises(InputError, match="most_mb"):
+        text.read(written(tmp_path, train=LINES, valid=LINES, test=LINES), 0, Text(length=4, most_mb=1))
+
+
+@real
+def test_wikitext_103s_archive_is_read_by_its_own_splits(tmp_path):
+    with zipfile.ZipFile(REAL / "format-samples" / "wikitext-103-raw-v1.zip") as package:
+        package.extractall(tmp_path)
+    made = text.read(tmp_path, 0, Text(length=16))
+    check(made, "real")
+    assert made.law["split_by"] == "files" and [Path(name).name for name in made.files] == ["wiki.test.raw", "wiki.train.raw", "wiki.valid.raw"]
+    for row in range(0, len(made.tokens), 20):
+        whole = (tmp_path / made.files[made.source[row]]).read_text()
+        assert made.split[row] != 0 or text.decode(made.tokens[row], made.names) == whole[made.record[row]:made.record[row] + 16]

@@ -1,14 +1,18 @@
 """Texts as sequences (thesis 4.3.1): windows of T tokens without overlap, of characters or of pieces found by byte-pair encoding.
 
-Files are .txt, .raw, .tokens (UTF-8) or .parquet (column `text`). Where names say train, valid (val, validation) and test, and all three
-are there, these are the splits; else every file is cut, by weight and at a line's end, into its beginning for training, then val, then
-test. No window crosses a file or a cut. Vocabularies come from the training part alone: characters in the order of their code points
-after <unk> = 0; pieces by the `tokenizers` library over all bytes, so that nothing is unknown, trained line by line and kept whole in
-`names`. Shapes: N windows, T tokens. A record is the character of its file where a window begins.
+Files are .txt, .raw, .tokens (UTF-8), .parquet (column `text`) or .xz (a packed tar of .txt documents, as OpenWebText's). Where names
+say train, valid (val, validation) and test, and all three are there, these are the splits; else every file is cut, by weight and at a
+line's end, into its beginning for training, then val, then test. No window crosses a file or a cut. Vocabularies come from the training
+part alone: characters in the order of their code points after <unk> = 0; pieces by the `tokenizers` library over all bytes, so that
+nothing is unknown, trained line by line and kept whole in `names`. Shapes: N windows, T tokens. A record is the character of its file
+where a window begins.
 """
 
 import json
+import lzma
 import re
+import tarfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +24,8 @@ from stages.errors import DataError, InputError
 from stages.params.sequences import Text
 from stages.preparation.sequences import SPLITS, Sequences
 
-SUFFIXES = (".txt", ".raw", ".tokens", ".parquet")
+SUFFIXES = (".txt", ".raw", ".tokens", ".parquet", ".xz")
+MILLION = 10**6
 WORDS = {"train": 0, "valid": 1, "val": 1, "validation": 1, "test": 2}
 NAMED = re.compile(r"(?:^|[._-])(" + "|".join(sorted(WORDS, key=len, reverse=True)) + r")(?=[._-]|$)")
 UNKNOWN = "<unk>"
@@ -43,13 +48,34 @@ def content(path: Path) -> str:
             rows = pl.read_parquet(path, columns=["text"])["text"].fill_null("").cast(pl.String).to_list()
             text = "".join(row if row.endswith("\n") else row + "\n" for row in rows)
         else:
-            text = path.read_bytes().decode("utf-8")
-    except (UnicodeDecodeError, OSError, pl.exceptions.PolarsError) as error:
-        raise DataError("a text cannot be read", where=path.name, expected="UTF-8, or a table with a column `text`",
+            text = "\n".join(documents(path)) if path.suffix == ".xz" else path.read_bytes().decode("utf-8")
+    except (UnicodeDecodeError, OSError, EOFError, lzma.LZMAError, tarfile.TarError, pl.exceptions.PolarsError) as error:
+        raise DataError("a text cannot be read", where=path.name, expected="UTF-8, a tar.xz of it, or a table with a column `text`",
                         found=str(error).split("\n")[0], remedy="acquire it again") from None
     if not text.strip():
         raise DataError("a text is empty", where=path.name, remedy="acquire it again")
     return text
+
+
+def documents(path: Path) -> Iterator[str]:
+    """The .txt members of a tar.xz, in the order they come; nothing is unpacked to the disk."""
+    with lzma.open(path, "rb") as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
+        for member in tar:
+            tar.members.clear()  # a stream never goes back; the list would only grow
+            if member.isfile() and member.name.endswith(".txt"):
+                yield tar.extractfile(member).read().decode("utf-8")
+
+
+def contents(paths: list[Path], most: int | None) -> Iterator[str]:
+    """The texts of the first files, `most` characters in all at most: whole ones, but for a first one that is longer."""
+    left = most
+    for number, path in enumerate(paths):
+        text = content(path)
+        if left is not None:
+            if len(text) > left and number:
+                return
+            text, left = text[:left], max(left - len(text), 0)
+        yield text
 
 
 def cuts(text: str, weights: tuple[int, int, int]) -> list[int]:
@@ -63,25 +89,27 @@ def cuts(text: str, weights: tuple[int, int, int]) -> list[int]:
 
 
 def parts(raw: Path, config: Text) -> tuple[list[Part], list[Path], str]:
-    """All parts, the files in order, and how they were split. DataError where a split has no text, or a file's name does not say which."""
+    """All parts, the files that were read in order, and how they were split. DataError where a split has no text, or a file's name does not say which."""
     paths = sorted(path for path in raw.rglob("*") if path.suffix in SUFFIXES)
     if not paths:
         raise DataError("there is no text", where=str(raw), expected="files ending in " + ", ".join(SUFFIXES))
+    most = config.most_mb and config.most_mb * MILLION
     told = [WORDS[found[1]] if (found := NAMED.search(path.stem.lower())) else None for path in paths]
     if set(told) >= {0, 1, 2}:
         if None in told:
             raise DataError("a file's name does not say its split", where=paths[told.index(None)].name, expected=", ".join(WORDS))
+        if most is not None:
+            raise InputError("files that are splits are read whole", where="most_mb of the data set's reading", expected="null", found=str(config.most_mb))
         return [Part(content(path), k, told[k], 0) for k, path in enumerate(paths)], paths, "files"
     made = []
-    for k, path in enumerate(paths):
-        text = content(path)
+    for k, text in enumerate(contents(paths, most)):
         ends = cuts(text, (config.train, config.val, config.test))
         if min(np.diff(ends)) == 0:
-            raise DataError("a text is too short to be cut in three", where=path.name,
+            raise DataError("a text is too short to be cut in three", where=paths[k].name,
                             expected="a line or more for train, val and test each",
                             found=f"{len(text)} characters in {text.count(chr(10))} lines")
         made += [Part(text[ends[s]:ends[s + 1]], k, s, ends[s]) for s in range(3)]
-    return made, paths, "contiguous parts"
+    return made, paths[:k + 1], "contiguous parts"
 
 
 def codes(text: str) -> np.ndarray:
@@ -136,7 +164,7 @@ def _library() -> Any:
         import tokenizers.trainers
     except ImportError:
         raise InputError("byte-pair encoding needs the tokenizers library", found="it is not installed",
-                         remedy="`pip install tokenizers`, or `level: character` of the data set in params.yaml") from None
+                         remedy="`pip install -c constraints-text.txt -e '.[text]'`, or `level: character` of the data set in params.yaml") from None
     return tokenizers
 
 
