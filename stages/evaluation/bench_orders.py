@@ -52,10 +52,11 @@ class Plan:
     draws: tuple[tuple[int, int], ...] = ((1, 8), (25, 25))
     batch: tuple[int, int] = (25, 100)  # B and T of a training step
     rounds: int = 9
-    slow_rounds: int = 3  # of decoding but the first, where a round takes up to half a minute
+    slow_rounds: int = 2  # of decoding but the first, where a round takes up to half a minute
+    slow_steps: int = 5  # rounds of training steps of the greater size
 
 
-QUICK = Plan(32, (("17k", 1), ("4m", 2)), 20, 30, ((1, 2), (4, 4)), (2, 16), 2, 1)
+QUICK = Plan(32, (("17k", 1), ("4m", 2)), 20, 30, ((1, 2), (4, 4)), (2, 16), 2, 1, 2)
 
 
 class PlainBlock(nn.Module):
@@ -162,11 +163,10 @@ def training(models: dict[str, params.Model], size: str, plan: Plan, where: torc
     count, length = plan.batch
     generator = seeds.torch_stream(0, "bench", "orders", "training", device=str(where))
     tokens = torch.randint(2, (count, length), generator=generator, device=where)
-    networks = {"random": made(models, size, 2, length), "left_to_right": made(models, size, 2, length),
-                **{name: made(models, size, 2, length, name) for name in YARDSTICKS}}
+    networks = {name: made(models, size, 2, length, name if name in YARDSTICKS else None) for name in ("random", "left_to_right", *YARDSTICKS)}
     calls = {name: step(model.to(where), None if name in YARDSTICKS else name, lambda: tokens, generator)
              for name, model in networks.items()}
-    race = clock.race({name: scaling.repeated(call) for name, call in calls.items()}, plan.rounds)
+    race = clock.race({name: scaling.repeated(call) for name, call in calls.items()}, plan.rounds if size == SIZES[0] else plan.slow_steps)
     speed = lambda name: 1e3 * count * length / race.median(name)  # noqa: E731
     rows = [{"against": name, **ratios(race, name, "random")} for name in YARDSTICKS]
     rows.append({"against": "left_to_right", **ratios(race, "random", "left_to_right")})
@@ -274,16 +274,14 @@ def validity(task: Task, found: list[tuple[np.ndarray, passes.Drawn]]) -> dict:
 
 def measured(models: dict[str, params.Model], profile: str, plan: Plan, where: torch.device) -> dict:
     """Rows of all four parts."""
-    found = {"cache": [], "sampling": [], "validity": [], "training": [], "skipped": []}
+    found = {"cache": [], "sampling": [], "validity": [], "training": [], "skipped": [], "learning": None}
     with tqdm(total=len(plan.decoding) + 1 + len(TASKS) + len(SIZES), desc="bench", disable=None) as bar:
         for size, batch in plan.decoding:
             found["cache"].append(cache(models, size, batch, plan, where))
             bar.update()
         for name in ("product", *TASKS):
-            if name == "product":
-                task, found["learning"] = product(models, plan, where)
-            else:
-                task = trained(profile, name, where)
+            task, told = product(models, plan, where) if name == "product" else (trained(profile, name, where), None)
+            found["learning"] = told or found["learning"]
             if isinstance(task, dict):
                 found["skipped"].append(task)
             else:
@@ -303,16 +301,22 @@ def equal(found: dict, task: str, sampler: str) -> bool:
     return one["low"] is not None and other["low"] is not None and one["low"] <= other["high"] and other["low"] <= one["high"]
 
 
+def work(row: dict) -> str:
+    """What a sampler computes for a sequence, against sequential decoding."""
+    return (f"; {row['positions']:.0f} positions in {row['ms']:.2f} ms, one by one {row['sequential_positions']:.0f} in "
+            f"{row['sequential_ms']:.2f} ms: {row['positions'] / row['sequential_positions']:.1f} x the work")
+
+
 def goals(found: dict) -> list[dict]:
     """Every goal about which something was measured; `met` also asks for equal validity where the goal says so."""
-    def goal(name: str, value: float, bar: float, least: bool = True, fair: bool = True) -> dict:
-        return {"goal": name, "value": value, "bar": bar, "at": "least" if least else "most",
+    def goal(name: str, value: float, bar: float, least: bool = True, fair: bool = True, work: str = "") -> dict:
+        return {"goal": name, "value": value, "bar": bar, "at": "least" if least else "most", "work": work,
                 "met": fair and (value >= bar if least else value <= bar)}
     rows = [goal(f"uncached / cached decoding of {row['tokens']} tokens, {row['size']}, batch {row['batch']}", row["ratio"], CACHED)
             for row in found["cache"]]
     for row in found["sampling"]:
         name, single = f"sequential / {row['sampler']}, {row['task']}, batch {row['batch']}", row["batch"] == 1
-        rows.append(goal(name, row["ratio"], SINGLE if single else BATCHED))
+        rows.append(goal(name, row["ratio"], SINGLE if single else BATCHED, work=work(row)))
         if row["task"] == "mazes" and single:
             fair = equal(found, "mazes", row["sampler"])
             rows.append(goal(f"{name}, at equal validity ({'it is' if fair else 'it is NOT'})", row["ratio"], MAZES, fair=fair))
@@ -330,8 +334,7 @@ def run(where: torch.device, profile: str, quick: bool) -> dict:
         raise InputError("unknown profile", where="--profile", found=repr(profile),
                          expected=params.nearest(profile, parameters.profiles).lstrip("; "))
     start, before = time.monotonic(), clock.busy()
-    found = measured(parameters.models, profile, QUICK if quick else Plan(), where)
-    others = clock.others(before)
+    found, others = measured(parameters.models, profile, QUICK if quick else Plan(), where), clock.others(before)
     return {"date": datetime.date.today().isoformat(), "machine": clock.machine(), "device": str(where), "quick": quick, "profile": profile,
             "seconds": round(time.monotonic() - start, 1), "others_cores": round(others, 3), "quiet": others <= clock.OTHERS, **found,
             "goals": goals(found)}
@@ -348,10 +351,8 @@ def shown(content: dict) -> str:
     device = machine["gpu"] if content["device"].startswith("cuda") else machine["cpu"]
     lines = [f"{device}, torch {machine['versions']['torch']}, {machine['threads']} thread(s); "
              f"others used {content['others_cores']:.2f} cores; {content['seconds']:.0f} s"]
-    if not content["quiet"]:
-        lines.append("WARNING: other processes were busy: run it again on a quiet machine")
-    if content["quick"]:
-        lines.append("WARNING: a quick run: its sequences are too short to judge the goals by")
+    lines += ["WARNING: other processes were busy: run it again on a quiet machine"] * (not content["quiet"])
+    lines += ["WARNING: a quick run: its sequences are too short to judge the goals by"] * content["quick"]
     lines.append(f"{'decoding':10} {'parameters':>10} {'tokens':>6} {'batch':>5} {'cached ms':>10} {'uncached':>11} {'(min-max)':>20}")
     lines += [f"{row['size']:10} {row['parameters']:10,} {row['tokens']:6} {row['batch']:5} {row['ms']:10.1f} {row['uncached_ms']:11.1f} "
               f"{spread(row):>20}" for row in content["cache"]]
@@ -372,7 +373,7 @@ def shown(content: dict) -> str:
     lines.append(f"\n{'training':10} {'against':16} {'parameters':>21} {'tokens/s':>10} {'against':>10} {'ratio (min-max)':>20}")
     lines += [f"{row['size']:10} {row['against']:16} {row['parameters']:10,} {row['against_parameters']:10,} {row['tokens_s']:10,.0f} "
               f"{row['against_tokens_s']:10,.0f} {spread(row):>20}" for row in content["training"]]
-    return "\n".join([*lines, "", *(f"{'met ' if row['met'] else 'MISS'}  {row['goal']}: {row['value']:.3g} (at {row['at']} {row['bar']:g})"
+    return "\n".join([*lines, "", *(f"{'met ' if row['met'] else 'MISS'}  {row['goal']}: {row['value']:.3g} (at {row['at']} {row['bar']:g}{row['work']})"
                                     for row in content["goals"])])
 
 
@@ -390,8 +391,7 @@ def main(argv: list[str] | None = None) -> int:
 def measure(options: argparse.Namespace) -> None:
     """Measure what the command asks for, print it and write it."""
     torch.set_num_threads(1)
-    where = batches.device() if os.environ.get("TRADEWIND_DEVICE") else torch.device("cpu")
-    content = run(where, options.profile, options.quick)
+    content = run(batches.device() if os.environ.get("TRADEWIND_DEVICE") else torch.device("cpu"), options.profile, options.quick)
     print(shown(content))
     files.write_json(options.json, content)
 

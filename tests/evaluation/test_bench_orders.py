@@ -188,7 +188,8 @@ def found(validity):
     interval = lambda name, low, high: {"task": "mazes", "sampler": name, "low": low, "high": high}  # noqa: E731
     return {"cache": [{"size": "4m", "batch": 1, "tokens": 512, "ratio": 4.9}], "training": [
                 {"size": "4m", "against": "torch attention", "ratio": 0.91}, {"size": "4m", "against": "left_to_right", "ratio": 1.06}],
-            "sampling": [{"task": "mazes", "sampler": "burst_5", "batch": batch, "ratio": ratio} for batch, ratio in ((1, 4.1), (25, 0.99))],
+            "sampling": [{"task": "mazes", "sampler": "burst_5", "batch": batch, "ratio": ratio, "ms": 2.0, "sequential_ms": 2.0 * ratio, "positions": 350.0,
+                          "sequential_positions": 100.0} for batch, ratio in ((1, 4.1), (25, 0.99))],
             "validity": [interval("own", 0.8, 0.9), interval("burst_5", *validity)]}
 
 
@@ -197,6 +198,7 @@ def test_the_goals_are_those_asked_for_and_speed_does_not_buy_validity(validity,
     met = {row["goal"]: row["met"] for row in bench_orders.goals(found(validity))}
     assert list(met.values()) == [False, True, fair, False, True, False]
     assert ("it is NOT" in list(met)[2]) is not fair
+    assert "350 positions in 2.00 ms, one by one 100 in 8.20 ms: 3.5 x the work" in bench_orders.goals(found(validity))[1]["work"]
 
 
 def test_an_unknown_profile_is_refused_before_anything_runs(capsys, monkeypatch):

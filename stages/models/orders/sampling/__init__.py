@@ -54,7 +54,17 @@ def opened(law, tokens: Tensor, order: Tensor, first: Tensor) -> Reader:
 
 def gumbel(shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
     """Standard Gumbel noise: argmax(logits + noise) is a draw from softmax(logits)."""
-    return torch.empty(shape, dtype=dtype, device=generator.device).exponential_(generator=generator).log().neg()
+    return torch.empty(shape, dtype=dtype, device=generator.device).exponential_(generator=generator).log_().neg_()
+
+
+def prompts(tokens: Tensor, order: Tensor, first: int | Tensor) -> Tensor:
+    """How many steps of each row are given, (B,). InputError where they do not fit tokens (B, T) and orders (B, T)."""
+    rows, length = order.shape
+    first = torch.as_tensor(first, dtype=torch.int64, device=order.device).expand(rows)
+    if tokens.shape != order.shape or rows and not 0 <= int(first.min()) <= int(first.max()) <= length:
+        raise InputError("tokens, order and prompt do not fit together", expected="(B, T), (B, T), 0 to T given steps",
+                         found=f"tokens {tuple(tokens.shape)}, order {tuple(order.shape)}, prompts of {first.tolist()[:5]}")
+    return first
 
 
 class Rows:
@@ -62,10 +72,7 @@ class Rows:
 
     def __init__(self, law, tokens: Tensor, order: Tensor, first: int | Tensor):
         rows, self.length = order.shape
-        first = torch.as_tensor(first, dtype=torch.int64, device=order.device).expand(rows)
-        if tokens.shape != order.shape or rows and not 0 <= int(first.min()) <= int(first.max()) <= self.length:
-            raise InputError("tokens, order and prompt do not fit together", expected="(B, T), (B, T), 0 to T given steps",
-                             found=f"tokens {tuple(tokens.shape)}, order {tuple(order.shape)}, prompts of {first.tolist()[:5]}")
+        first = prompts(tokens, order, first)
         self.order, self.tokens, self.known = order.clone(), tokens.clone(), first.clone()
         self.ids = torch.arange(rows, device=order.device)
         self.sample = Sample(tokens.clone(), order.clone(), *(torch.zeros_like(first) for _ in range(3)), torch.zeros_like(order))
@@ -88,11 +95,10 @@ class Rows:
         self.sample.passes[self.ids] += passes
         self.sample.positions[self.ids] += positions
 
-    def accept(self, choice: Tensor, count: Tensor, order: Tensor, tokens: Tensor, remember: bool = True) -> None:
+    def accept(self, choice: Tensor, count: Tensor, order: Tensor, tokens: Tensor) -> None:
         """Accept the first `count` steps of an order (R, K) of the remaining positions and its tokens; then let finished rows go.
-        What is not accepted is the next draft. `remember`: the reader's last pass held this order as chain `choice`."""
-        if remember:
-            self.reader.keep(choice, count, tokens)
+        What is not accepted is the next draft. The reader's last pass held this order as chain `choice`."""
+        self.reader.keep(choice, count, tokens)
         place = self.place[:, :order.shape[1]]
         self.order = self._put(self.order, place, order)
         self.tokens = self._put(self.tokens, order.masked_fill(place >= self.length, self.length), tokens)
