@@ -61,6 +61,7 @@ class Ordered(Evaluated):
     def __init__(self, dataset: str, content: dict[str, Any]):
         super().__init__(dataset, content.get("cells", {}))
         self.kind, self.bounds = content.get("kind", ""), content.get("bounds", {})
+        self.sequences, self.held_out = content.get("sequences", {}), content.get("held_out", "")
 
     def of(self, order: str) -> list[str]:
         """The arms of an order (`curriculum` and `curriculum_50` are both of a curriculum), or of diffusion."""
@@ -264,13 +265,6 @@ def a4(measured: Ordered) -> dict:
     return conclude(measured, "A-4", text, "thesis, table 4.5", parts, note)
 
 
-def a5(measured: Ordered) -> dict:
-    """Memorisation against the number of training sequences."""
-    why = "train and validation losses by the number of training sequences: every data set of this profile has one number of them"
-    return conclude(measured, "A-5", "In random order memorisation lasts to larger data sets.", "thesis, figure 4.5",
-                    [unmeasured("memorisation by size", why)])
-
-
 def a6(measured: Ordered) -> dict:
     """What a burst costs, and whether its samples are as good."""
     parts = []
@@ -357,17 +351,20 @@ def a10(measured: Ordered) -> dict:
 
 
 TASKS, LAWS, TEXT = ("maze", "climb"), ("product", "step", "permutation"), ("text", "grammar")
-CLAIMS = ((a1, TASKS), (a2, TASKS + TEXT), (a3, TEXT), (a4, TASKS + TEXT), (a5, ()), (a6, LAWS + TASKS),
+CLAIMS = ((a1, TASKS), (a2, TASKS + TEXT), (a3, TEXT), (a4, TASKS + TEXT), (a6, LAWS + TASKS),
           (a7, ("step", "permutation", "walk", "grammar", *TASKS)), (a8, LAWS + TASKS), (a9, ("walk", "maze")), (a10, ("climb",)))
 
 
 def check(home: Path) -> list[dict]:
-    """Every claim on every data set under `home` (the folder of one profile) that it speaks of; once, undecided, if on none."""
+    """Every claim on every data set under `home` (the folder of one profile) that it speaks of; once, undecided, if on none. Data sets
+    that are there to differ in size are spoken of by A-5 alone."""
+    from stages.evaluation import memory_claims  # which reads levels and parts from here
+
     found = [Ordered(file.parent.name, read_json(file)) for file in sorted((home / "evaluated").glob("[!.]*/metrics.json"))]
-    entries = []
+    sized, entries = memory_claims.families(found), []
     for claim, kinds in CLAIMS:
-        mine = [measured for measured in found if measured.kind in kinds]
-        nowhere = claim(Ordered("–", {}))
-        why = nowhere["why"] if claim is a5 else "this profile has no data set that tells anything about it"
-        entries += [claim(measured) for measured in mine] or [nowhere | {"verdict": "undecided", "why": why}]
+        entries += memory_claims.entries(sized) if claim is a6 else []
+        mine = [measured for measured in found if measured.kind in kinds and not any(measured in family for family in sized)]
+        why = "this profile has no data set that tells anything about it"
+        entries += [claim(measured) for measured in mine] or [claim(Ordered("–", {})) | {"verdict": "undecided", "why": why}]
     return entries

@@ -69,7 +69,8 @@ class OrderEvaluation(Section):
     """How the cells of a data set are sampled and judged: `samples` test prompts (all where there are fewer), `batch` sequences at a time.
 
     `orders`: numbers of orders that bursts try; `diffusion`: numbers of denoising steps; `posteriors`: test sequences whose exact
-    conditionals are compared with the learned ones, 0 for none; `bootstrap`: resamples of an interval.
+    conditionals are compared with the learned ones, 0 for none; `bootstrap`: resamples of an interval; `memory`: data sets of at most so
+    many training sequences are sampled and judged at training prompts too (4.3.6), 0 for none.
     """
 
     samples: Count
@@ -78,6 +79,7 @@ class OrderEvaluation(Section):
     diffusion: Annotated[tuple[Few, ...], Field(max_length=8)] = (1, 4, 16)
     posteriors: Annotated[int, Field(ge=0, le=10_000)] = 50
     bootstrap: Count = 1000
+    memory: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def each_once(self):

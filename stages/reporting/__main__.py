@@ -16,7 +16,7 @@ def main() -> int:
     tabulate.add_argument("profile")
     summary = verbs.add_parser("summary", help="write reports/summary-PROFILE.json")
     summary.add_argument("profile")
-    verbs.add_parser("report", help="write reports/index.html and reports/README.md")
+    verbs.add_parser("report", help="write reports/index.html, the pages beside it and reports/README.md")
     verbs.add_parser("readme", help="write the result tables of README.md anew")
     arguments = parser.parse_args()
     try:

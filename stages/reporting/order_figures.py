@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.colors import ListedColormap
-from safetensors.numpy import load_file
 
 from stages.evaluation import order_claims as claims
 from stages.evaluation.orders import maze, vertical
-from stages.files import atomic_folder, read_json
+from stages.reporting import order_sizes
 from stages.reporting.figures import plt, save
 from stages.reporting.order_tables import PROMPTS, RANKS, SHOWN, Cells, at, first, order_of, rank_of, ranked, shares_of, short
 from stages.reporting.set_figures import curves, numbered
 from stages.reporting.tables import arm_of
 
-DPI = 80  # pixels an inch: small enough for the page
+DPI = 100  # pixels an inch: small enough for the page
 MAZES = 3  # mazes of a figure
 STAGES = 8  # pictures of a strip at most
 COLOURS = {"left_to_right": "#1d6fa5", "random": "#c1121f", "fractal": "#c9a227", "curriculum": "#2a9d8f", "diffusion": "#7b5ea7"}
@@ -136,10 +135,13 @@ def accepted(tensors: Tensors, cell: str, sampler: str, row: int, known: int) ->
 
 
 def strip(tensors: Tensors, cells: Cells, dataset: str, about: dict[str, Any], law: dict[str, Any], path: Path) -> bool:
-    """A burst as it goes: after each picture's burst (or number of tokens) what is accepted, the newest dotted; grey waits."""
+    """A burst as it goes: after each picture's burst (or number of tokens) what is accepted, the newest dotted; grey waits.
+
+    Of the bursts of the arm in random order that with the fewest orders, which takes most rounds."""
     key = next(((cell, sampler) for cell, sampler in chosen(tensors, cells, dataset) if sampler == claims.TRIED), None)
     if key is None:
         return False
+    key = (key[0], claims.tried(sampler for cell, sampler in sampled(tensors, "prompt") if cell == key[0])[0])
     shape, known = (law["rows"], law["columns"]), about["prompt"]
     size, rows = shape[0] * shape[1], min(2, len(tensors["truth"]))
     whens = [accepted(tensors, *key, row, known) for row in range(rows)]
@@ -152,7 +154,7 @@ def strip(tensors: Tensors, cells: Cells, dataset: str, about: dict[str, Any], l
         for panel, end, before in zip(axes[row], ends, (0, *ends[:-1]), strict=True):
             draw_maze(panel, made)
             panel.imshow(np.ma.masked_where(when <= end, np.zeros(shape)), cmap=waiting, interpolation="nearest")
-            fresh = np.argwhere((when > before) & (when <= end))
+            fresh = np.argwhere((when > before) & (when <= end) & (when > 0))
             panel.plot(fresh[:, 1], fresh[:, 0], ".", color="#c1121f", ms=5, mec="white", mew=0.5)
             if row == 0:
                 panel.set_title(f"after {'burst' if by_round else 'token'} {end}", fontsize=8)
@@ -226,7 +228,7 @@ def passes(cells: Cells, about: dict[str, Any], dataset: str, path: Path) -> boo
     if not SHOWN[about["kind"]]:
         return False
     key, title, scale = SHOWN[about["kind"]][0]
-    figure, axes = plt.subplots(figsize=(7.6, 3.9), layout="constrained")
+    figure, axes = plt.subplots(figsize=(8.4, 4.0), layout="constrained")
     drawn, spread = 0, {}
     for arm in ranked(cells, dataset):
         points, samplers = {}, sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of)
@@ -236,7 +238,9 @@ def passes(cells: Cells, about: dict[str, Any], dataset: str, path: Path) -> boo
             if cost and worth:
                 points[sampler] = (cost["mean"], scale * worth["mean"], *(scale * worth.get(end, worth["mean"]) for end in ("low", "high")))
         if arm in RANKS[:4]:
-            spread |= {arm: one[1] for one in points.values() if one[1] > 0 or about["kind"] != "climb"}  # no 0 on a logarithmic axis
+            for one in points.values():
+                if one[1] > 0 or about["kind"] != "climb":  # no 0 on a logarithmic axis
+                    spread.setdefault(one[1], []).append(short(arm))
             continue
         for kind, mark in MARKS.items():
             some = [(sampler, one) for sampler, one in points.items() if sampler.startswith(kind) and one[0] > 0]
@@ -248,23 +252,23 @@ def passes(cells: Cells, about: dict[str, Any], dataset: str, path: Path) -> boo
             axes.vlines(x, low, high, color=colour(arm), lw=1.1)
             for (sampler, _), across, up in zip(some, x, y, strict=True):
                 if kind in ("burst", "diffusion"):
-                    axes.annotate(sampler.rpartition("_")[2], (across, up), xytext=(4, 4), textcoords="offset points", fontsize=7,
-                                  color=colour(arm))
+                    axes.annotate(sampler.rpartition("_")[2], (across, up), xytext=(0, 7 if kind == "burst" else -13), ha="center",
+                                  textcoords="offset points", fontsize=8, color=colour(arm))
             drawn += 1
     law = about.get("bounds", {})
     for orders, one in law.items():
         if orders == (claims.TRIED.removeprefix("burst_") if claims.TRIED.removeprefix("burst_") in law else list(law)[-1]):
             axes.axvline(one["mean"], color="black", lw=0.9, ls="--", label="the fewest passes there can be")
-    for name, value in spread.items():
+    for value, names in spread.items():
         axes.axhline(value, color="#8a929c", lw=0.8, ls=":")
-        axes.annotate(short(name), (0.01, value), xycoords=("axes fraction", "data"), xytext=(0, 2), textcoords="offset points", fontsize=7,
-                      color="#5f6b7a")
+        axes.annotate(", ".join(names), (0.01, value), xycoords=("axes fraction", "data"), xytext=(0, 2), textcoords="offset points",
+                      fontsize=8, color="#5f6b7a")
     axes.set(xlabel="passes (of bursts: draft and check together)", ylabel=title, xscale="log")
     if about["kind"] == "climb":
         axes.set_yscale("log")
         numbered(axes.yaxis)
     numbered(axes.xaxis)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
     save(figure, path, dpi=DPI)
     return bool(drawn)
 
@@ -308,21 +312,3 @@ def densities(cells: Cells, dataset: str, arms: Iterable[str], path: Path) -> bo
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
     save(figure, path, dpi=DPI)
     return True
-
-
-def draw(home: Path, prepared: Path, content: dict[str, Any]) -> None:
-    """All figures of an experiment and profile into `home`/figures; `content` is its metrics.json."""
-    cells, told = content["cells"], content["about"]
-    with atomic_folder(home / "figures") as folder:
-        for dataset, about in told.items():
-            of = lambda name, dataset=dataset: folder / f"{dataset}-{name}.png"  # noqa: E731
-            law, file = read_json(prepared / dataset / "sequences.json")["law"], home / "evaluated" / dataset / "samples.safetensors"
-            tensors = load_file(file) if file.exists() else {}
-            if tensors and about["kind"] == "maze":
-                mazes(tensors, cells, dataset, law, of("mazes"))
-                strip(tensors, cells, dataset, about, law, of("strip"))
-            if tensors and about["kind"] == "climb":
-                climbs(tensors, cells, dataset, law, of("climbs"))
-            passes(cells, about, dataset, of("passes"))
-            learning(cells, about, dataset, of("learning"))
-            densities(cells, dataset, ranked(cells, dataset), of("densities"))

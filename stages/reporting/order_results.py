@@ -12,16 +12,16 @@ from typing import Any
 from stages import records
 from stages.errors import DataError
 from stages.files import atomic_file, read_json, write_json
-from stages.reporting import order_tables, tables
+from stages.reporting import order_bias, order_infill, order_map, order_sizes, order_tables, order_texts, tables
 from stages.reporting.published import PUBLISHED
 from stages.reporting.tabulate import gather, over_seeds
 
 EXPERIMENTS = {"any_order": "What does a model gain that can produce a sequence in any order, and what does it cost?"}
 CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in (
-            "claims", "set_claims", "order_claims", "orders/maze", "orders/vertical", "bootstrap", "metrics", "scores")),
+            "claims", "set_claims", "order_claims", "memory_claims", "orders/maze", "orders/vertical", "bootstrap", "metrics", "scores")),
         *(f"stages/reporting/{name}.py" for name in (
-            "order_results", "order_tables", "order_figures", "set_tables", "set_figures", "tabulate", "tables", "figures", "sweep_figures",
-            "published")))
+            "order_results", "order_tables", "order_figures", "order_gallery", "order_bias", "order_infill", "order_map", "order_sizes",
+            "order_texts", "set_tables", "set_figures", "tabulate", "tables", "figures", "sweep_figures", "published")))
 LEGEND = ("± is the sample standard deviation over seeds; [ ] the 90 % interval within them: of shares Wilson's, of other numbers a "
           "bootstrap over independent sequences (flights: over aircraft). GPT is the same network, trained and sampled from left to "
           "right; 'own order' is the one that a model was trained in. `uniform` draws any token, `marginals` each place's training "
@@ -32,16 +32,20 @@ LEGEND = ("± is the sample standard deviation over seeds; [ ] the 90 % interval
 PICTURES = {  # what is shown of single sequences, and what it says
     "mazes": "A row a test maze: the true path; the exact chance that a shortest path passes a cell; how often samples do; single samples, "
              "a cross where the maze itself was changed.",
-    "strip": "A maze produced by bursts (5 orders): what has been accepted so far, the newest dotted; grey cells wait.",
+    "strip": "A maze produced by bursts: what has been accepted so far, the newest dotted; grey cells wait.",
     "climbs": "One test flight, by what is given of it (thick): samples as median, 25-75 % and 5-95 %, single ones thin; the truth in black, "
               "the cleared level dashed.",
+    "infilled": "Infilling. " + " ".join(words.removeprefix("Infilling: ").capitalize() for words in order_infill.CAPTION.values()),
+    "map": order_map.CAPTION,
+    "bias": order_bias.CAPTION,
 }
 FIGURES = {
     "passes": "Quality of the samples against passes, with 90 % intervals; numbers at marks are orders tried or steps of diffusion.",
     "learning": "Validation loss against steps, each model in its own order: the mean over seeds with their range.",
+    "sizes": "Share of training (dashed) and of test prompts (full) answered, by the number of training sequences, with 90 % intervals.",
     "densities": "How far learned conditional densities are from exact ones, by the share of tokens known.",
 }
-FIELDS = ("kind", "prompt", "sequences", "entropy", "bounds")  # of an evaluation, beside its cells
+FIELDS = ("kind", "prompt", "sequences", "entropy", "bounds", "held_out", "generations", "bias")  # of an evaluation, beside its cells
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,10 @@ def sections(experiment: str, content: dict[str, Any]) -> list[Section]:
                  order_tables.curriculum(cells, about, dataset, printed)),
                 ("Flights by what is given of them (thesis, table D.1)", order_tables.prompts(cells, about, dataset, printed)),
                 ("What each sampler costs (thesis, figure 4.6)", order_tables.bursts(cells, about, dataset)),
-                ("Learned densities against exact ones (thesis, figures 4.3 and D.1)", order_tables.densities(cells, about, dataset))):
+                (order_map.TITLE, order_map.told(cells, about, dataset)),
+                ("Learned densities against exact ones (thesis, figures 4.3 and D.1)", order_tables.densities(cells, about, dataset)),
+                ("Infilling: tokens given anywhere (thesis 4.3.7)", order_infill.table(cells, about, dataset)),
+                ("The bias of Algorithm 3 as printed (see the errata)", order_bias.table(about["bias"]) if about.get("bias") else None)):
             told += [(title, *one)] if one else []
         arms = [arm for arm in order_tables.ranked(cells, dataset) if order_tables.standing(cells, about, dataset, arm)]
         arm = next((arm for arm in arms if arm.startswith("sigma_gpt")), arms[-1] if arms else None)
@@ -87,12 +94,14 @@ def sections(experiment: str, content: dict[str, Any]) -> list[Section]:
 
 
 def across(experiment: str, content: dict[str, Any]) -> list[tuple[str, tables.Table, str]]:
-    """The tables that span data sets: 4.3 and 4.5."""
+    """The tables that span data sets: 4.3, 4.5 and figure 4.5 as numbers."""
     printed = order_tables.companions(experiment)
     found = (("Training: steps to the validation loss that an order and GPT both reach, each in its own order (thesis, table 4.3)",
               order_tables.efficiency(content["cells"], content["about"], printed)),
              ("Fractal against random order, each in its own (thesis, table 4.5)",
-              order_tables.fractal(content["cells"], content["about"], printed)))
+              order_tables.fractal(content["cells"], content["about"], printed)),
+             ("Memorisation: training and test prompts by the number of training sequences (thesis, figure 4.5)",
+              order_sizes.table(content["cells"], content["about"])))
     return [(title, *one) for title, one in found if one]
 
 
@@ -111,6 +120,7 @@ def table(experiment: str, profile: str, content: dict[str, Any]) -> str:
         lines += [f"## {section.dataset}", "", f"{section.told}.", ""]
         for title, one, said in section.tables:
             lines += ([f"{title}:", ""] if title else []) + one.markdown() + note(said)
+        lines += order_texts.markdown(content.get("texts", {}).get(section.dataset, []))
         mine = ", ".join(f"`{name}`" for name in cells_of(content["cells"], section.dataset))
         lines += [f"Audit a number: `tradewind audit {experiment}/{profile}/{section.dataset}/CELL/{section.address}`, with CELL one of "
                   f"{mine} and a sampler that it has.", ""]
@@ -120,16 +130,18 @@ def table(experiment: str, profile: str, content: dict[str, Any]) -> str:
 def tabulate(experiment: str, profile: str) -> None:
     """Write metrics.json, table.md, claims.json, figures/ and the record of one experiment on sequences and profile."""
     from stages.evaluation import order_claims as claims
-    from stages.reporting import order_figures
+    from stages.reporting import order_gallery
 
     home, prepared = Path("reports") / experiment / profile, Path("data") / profile / "prepared"
     cells = gather(home)
-    content = {"experiment": experiment, "profile": profile, "cells": cells, "arms": over_seeds(cells), "about": described(home)}
+    about = described(home)
+    content = {"experiment": experiment, "profile": profile, "cells": cells, "arms": over_seeds(cells), "about": about,
+               "texts": order_texts.gathered(home, prepared, cells, about)}
     write_json(home / "metrics.json", content)
     with atomic_file(home / "table.md", "w") as stream:
         stream.write(table(experiment, profile, content))
     write_json(home / "claims.json", claims.check(home))
-    order_figures.draw(home, prepared, content)
+    order_gallery.draw(home, prepared, content)
     outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
     laws = [prepared / name / "sequences.json" for name in content["about"]]  # sizes and units, for the figures
     record = records.make("tabulate", f"{experiment}/{profile}", params={}, code=CODE,

@@ -171,6 +171,8 @@ def efficiency(cells: Cells, about: About, printed: Companions) -> Told | None:
     """Table 4.3: steps to the validation loss that an order and left to right both reach; None where no data set has both."""
     rows, used = [], []
     for dataset, one in about.items():
+        if one.get("held_out"):  # there for its number of training sequences; validated once
+            continue
         mine = {name.partition("/")[2]: content for name, content in cells.items() if name.startswith(dataset + "/")}
         measured = claims.Ordered(dataset, one | {"cells": mine})
         for order in ("random", "fractal", "curriculum"):

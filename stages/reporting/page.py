@@ -1,8 +1,8 @@
-"""reports/index.html and reports/README.md: every result beside what it must be compared with, and where it came from.
+"""reports/index.html, pages beside it and reports/README.md: every result beside what it must be compared with, and where it came from.
 
-The page is one file: styles and pictures inside, no script, no network. The same inputs give the same bytes. It is read from what is in git
-(metrics.json, claims.json, benchmarks.json, sweeps, figures, records), so every profile that has been run stands in it. Not all figures of
-an experiment are embedded: the page stays below 2 MB, and the others lie in its folder `figures`.
+A page is one file: styles and pictures inside, no script, no network. The same inputs give the same bytes. It is read from what is in git
+(metrics.json, claims.json, benchmarks.json, sweeps, figures, records), so every profile that has been run stands in it. A page stays below
+2 MB: experiments of many pictures have a page of their own (PAGES), and figures that are not embedded lie in the experiment's folder.
 """
 
 import base64
@@ -15,7 +15,7 @@ import jinja2
 from PIL import Image
 
 from stages.files import atomic_file, read_json
-from stages.reporting import order_results, promotions, search_tables, searches, set_results, tables
+from stages.reporting import order_results, order_texts, promotions, search_tables, searches, set_results, tables
 from stages.reporting.lineage import UNDECODED, lineage
 from stages.reporting.published import companions, epochs
 from stages.reporting.tabulate import OPTIMUM
@@ -28,6 +28,8 @@ EXPERIMENTS = {
     searches.EXPERIMENT: "How many points must a search for the nearest neighbours look at, and how long does it take?",
 }
 PROFILES = ("mini", "sample", "full")
+INDEX = "index.html"
+PAGES = {experiment: f"{experiment}.html" for experiment in order_results.EXPERIMENTS}  # the others stand on the index
 FIGURES = {
     "nowcast": "One test minute: the winds known at issue time, and the forecast over what was measured. "
                "Arrows point where the wind blows to; red lines are the model's own spread.",
@@ -131,7 +133,8 @@ def orders_view(experiment: str, profile: str, content: dict[str, Any]) -> dict[
     """What the page shows of an experiment on sequences in one profile."""
     home = Path("reports", experiment, profile, "figures")
     shown = lambda dataset, named: [one for name, words in named.items() for one in embedded(home / f"{dataset}-{name}.png", words)]  # noqa: E731
-    datasets = [{"name": one.dataset, "told": one.told, "tables": one.tables, "address": one.address,
+    datasets = [{"name": one.dataset, "told": one.told, "address": one.address,
+                 "tables": (*one.tables, *order_texts.table(content.get("texts", {}).get(one.dataset, []), one.dataset)),
                  "pictures": shown(one.dataset, order_results.PICTURES), "figures": shown(one.dataset, {"passes": order_results.FIGURES["passes"]}),
                  "cells": order_results.cells_of(content["cells"], one.dataset),
                  "lineage": lineage(experiment, profile, one.dataset, UNDECODED)} for one in order_results.sections(experiment, content)]
@@ -171,7 +174,8 @@ def profile_view(experiment: str, profile: str) -> dict[str, Any] | None:
     if not (home / "metrics.json").exists():
         return None
     content = read_json(home / "metrics.json")
-    view = {"experiment": experiment, "profile": profile, "id": f"{experiment}-{profile}", "claims": read_json(home / "claims.json")}
+    view = {"experiment": experiment, "profile": profile, "id": f"{experiment}-{profile}", "page": PAGES.get(experiment, INDEX),
+            "claims": read_json(home / "claims.json")}
     if experiment == searches.EXPERIMENT:
         return view | {"kind": "search"} | search_view(profile, content)
     if experiment in set_results.EXPERIMENTS:
@@ -200,16 +204,19 @@ def markdown(views: list[dict[str, Any]]) -> str:
 
 
 def report() -> None:
-    """Write reports/index.html and reports/README.md from what is in git for every profile that has been run."""
+    """Write the pages and reports/README.md from what is in git for every profile that has been run."""
     asked = questions()
     views = [view for experiment in asked for profile in PROFILES if (view := profile_view(experiment, profile))]
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True,
                                      undefined=jinja2.StrictUndefined, lstrip_blocks=True)
+    template = environment.get_template("page.html")
     profiles = [profile for profile in PROFILES if any(view["profile"] == profile for view in views)]
-    page = environment.get_template("page.html").render(
-        views=views, experiments={view["experiment"]: asked[view["experiment"]] for view in views},
-        validations={profile: validations(profile) for profile in profiles}, promotions=promotions.view())
-    with atomic_file("reports/index.html", "w") as stream:
-        stream.write(page + "\n")
+    common = {"index": INDEX, "validations": {profile: validations(profile) for profile in profiles}, "promotions": promotions.view()}
+    for page in (INDEX, *PAGES.values()):
+        shown = [view for view in views if page in (INDEX, view["page"])]
+        text = template.render(common, here=page, views=shown, title="results" if page == INDEX else page.removesuffix(".html"),
+                               experiments={view["experiment"]: asked[view["experiment"]] for view in shown})
+        with atomic_file(f"reports/{page}", "w") as stream:
+            stream.write(text + "\n")
     with atomic_file("reports/README.md", "w") as stream:
         stream.write(markdown(views))

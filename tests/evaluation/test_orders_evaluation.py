@@ -351,11 +351,11 @@ def test_other_sequences_and_no_cells_are_plain_errors(whole, tmp_path):
         Held.open(tmp_path / "none", SETTINGS)
 
 
-def test_text_is_told_in_perplexity_and_bits_and_its_samples_by_their_passes_alone(tmp_path):
+def test_text_is_told_in_perplexity_and_bits_and_its_samples_by_passes_and_whether_they_are_told_apart(tmp_path):
     given = held(tmp_path, "text")
     entry, _ = evaluation.measure(build("sigma_gpt", SIZE, None, 3, LENGTH), {"order": "left_to_right", "vocabulary": 3, "length": LENGTH}, given, "x")
     assert entry["metrics"]["bits_per_character"]["value"] == pytest.approx(entry["metrics"]["nats"]["value"] / math.log(2))
-    assert set(entry["samplers"]["left_to_right"]["prompt"]["metrics"]) == {"rounds", "passes", "positions"}
+    assert {*entry["samplers"]["left_to_right"]["prompt"]["metrics"]} == {"rounds", "passes", "positions", "mmd", "mmd_p", "neighbour", "neighbour_p"}
     assert evaluation.densities(given, lambda tokens, known: None) == {}  # no exact one is known
 
 

@@ -10,7 +10,7 @@ from orders_project import COLUMNS, DIFFUSION, GPT, LAWS, MAZE, PROFILE, RANDOM,
 from PIL import Image
 from safetensors.numpy import load_file, save_file
 
-from stages.reporting import order_figures, order_results
+from stages.reporting import order_figures, order_gallery, order_results
 from stages.reporting.figures import plt
 from stages.reporting.tabulate import gather
 
@@ -52,17 +52,17 @@ def pictures(figure) -> list[np.ndarray]:
 
 
 def test_all_figures_are_small_wide_enough_and_have_the_same_bytes_again(content):
-    order_figures.draw(HOME, Path("data", PROFILE, "prepared"), content)
+    order_gallery.draw(HOME, Path("data", PROFILE, "prepared"), content)
     drawn = {file.name: file.read_bytes() for file in (HOME / "figures").iterdir()}
     common = {f"{dataset}-{name}.png" for dataset in content["about"] for name in ("passes", "learning")}
     assert set(drawn) == common | {"mazes-mazes.png", "mazes-strip.png", "mazes-densities.png", "climbs-climbs.png", "permutation-densities.png"}
     assert all(len(data) < 70_000 for data in drawn.values()) and all(Image.open(file).size[0] >= 400 for file in (HOME / "figures").iterdir())
-    order_figures.draw(HOME, Path("data", PROFILE, "prepared"), content)
+    order_gallery.draw(HOME, Path("data", PROFILE, "prepared"), content)
     assert drawn == {file.name: file.read_bytes() for file in (HOME / "figures").iterdir()}
 
 
 def test_without_samples_the_numbers_are_drawn_all_the_same(content, tmp_path):
-    order_figures.draw(tmp_path / "none", Path("data", PROFILE, "prepared"), content)
+    order_gallery.draw(tmp_path / "none", Path("data", PROFILE, "prepared"), content)
     assert {file.name.partition("-")[2] for file in (tmp_path / "none/figures").iterdir()} == {"passes.png", "learning.png", "densities.png"}
 
 
@@ -98,7 +98,7 @@ def test_a_learned_density_has_a_column_where_it_was_kept(content, tensors, seen
 
 
 def test_a_strip_goes_by_bursts_where_they_were_kept_and_by_tokens_else(content, tensors, seen, tmp_path):
-    about, key = content["about"]["mazes"], f"{RANDOM}-s0/burst_5/prompt"
+    about, key = content["about"]["mazes"], f"{RANDOM}-s0/burst_1/prompt"  # of the bursts that with most rounds
     order_figures.strip(tensors, content["cells"], "mazes", about, LAWS["mazes"], tmp_path / "x.png")
     assert seen[0].axes[0].get_title().startswith("after token") and len(seen[0].axes) == 2 * order_figures.STAGES
     rounds = np.concatenate([np.zeros((SHOWN, MAZE), np.int32), np.repeat([[1] * 20 + [2] * 10 + [3] * (MAZE - 30)], SHOWN, 0)], 1).astype(np.int32)

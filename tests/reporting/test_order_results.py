@@ -12,16 +12,16 @@ from results_project import PROFILE, ROOT
 
 from stages import files, records
 from stages.errors import DataError
-from stages.reporting import order_figures, order_results, order_tables
+from stages.reporting import order_gallery, order_results, order_tables, page
 from stages.reporting.audit.chain import Metric, pick
 from stages.reporting.published import Printed
 
 HOME = Path("reports", EXPERIMENT, PROFILE)
-DRAW = order_figures.draw
+DRAW = order_gallery.draw
 
 
 def plain(home: Path, prepared: Path, content: dict) -> None:
-    """In place of order_figures.draw: a file a data set."""
+    """In place of order_gallery.draw: a file a data set."""
     with files.atomic_folder(home / "figures") as folder:
         for dataset in content["about"]:
             (folder / f"{dataset}-passes.png").write_bytes(dataset.encode())
@@ -34,7 +34,7 @@ def project(tmp_path_factory):
         root = tmp_path_factory.mktemp("orders")
         patch.chdir(root)
         orders_project.build(root)
-        patch.setattr(order_figures, "draw", plain)
+        patch.setattr(order_gallery, "draw", plain)
         order_results.tabulate(EXPERIMENT, PROFILE)
         yield root
 
@@ -208,7 +208,24 @@ def test_the_page_s_part_shows_every_table_and_figure():
     macros = "{% macro grid(table, where) %}<table>{{ table.name }}</table>{% endmacro %}{% macro picture(one) %}<img {{ one }}>{% endmacro %}"
     text = environment.from_string(macros + '{% include "page_orders.html" %}').render(view=view)
     assert text.count("<table>") == sum(len(one["tables"]) for one in datasets) + 2 and text.count("<img p>") == text.count("<img f>") == len(datasets)
-    assert "`" not in text and set(order_results.PICTURES) | set(order_results.FIGURES) == {"mazes", "strip", "climbs", "passes", "learning", "densities"}
+    names = {"mazes", "strip", "climbs", "infilled", "map", "bias", "passes", "learning", "sizes", "densities"}
+    assert "`" not in text and set(order_results.PICTURES) | set(order_results.FIGURES) == names
+
+
+def test_the_experiment_has_a_page_of_its_own_and_the_index_leads_there(monkeypatch):
+    monkeypatch.setattr(page, "embedded", lambda path, words: [])
+    for dataset in told()["about"]:
+        orders_project.stage_records(dataset)
+    page.report()
+    index, own = (Path("reports", name).read_text() for name in ("index.html", f"{EXPERIMENT}.html"))
+    name = re.search(r'aria-label="[^"]*\(' + f"{EXPERIMENT}, {PROFILE}", own)
+    assert name and name[0] not in index
+    assert f'href="{EXPERIMENT}.html#{EXPERIMENT}-{PROFILE}"' in index and 'href="index.html"' in own
+    for text in (index, own):  # claims stand in both; the gates and the ledger on the index alone
+        assert f"claims of {EXPERIMENT}, {PROFILE}" in text and text.count("<h1>") == 1
+        links = {link for link in re.findall(r'href="#([^"]+)"', text)}
+        assert links <= set(re.findall(r'id="([^"]+)"', text))
+    assert 'id="validation"' in index and 'id="ledger"' in index and 'id="validation"' not in own and 'id="ledger"' not in own
 
 
 def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
@@ -237,7 +254,7 @@ def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
             (run / "weights.safetensors").write_bytes(store.dump(build("sigma_gpt", None, size, vocabulary, tokens.shape[1]), meta))
             files.write_json(run / "history.json", {"val": [{"step": step, "loss": 2 / step} for step in (1, 2, 3)]})
         evaluate.evaluate(home, folder, HOME / "evaluated" / dataset, evaluate.Settings(plan, seed=0))
-    monkeypatch.setattr(order_figures, "draw", DRAW)
+    monkeypatch.setattr(order_gallery, "draw", DRAW)
     order_results.tabulate(EXPERIMENT, PROFILE)
     text, names = (HOME / "table.md").read_text(), {file.name for file in (HOME / "figures").iterdir()}
     assert "| constant rate |" in text and "table D.1" in text and "exact ones" in text and "table 4.3" in text

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from tqdm import tqdm
 from stages import files, seeds
 from stages.errors import DataError, DivergedError, InputError
 from stages.evaluation import set_scores
-from stages.evaluation.orders import bounds, chains, judges, maze, passes, perplexity, posteriors, vertical
+from stages.evaluation.orders import bias, bounds, chains, generations, infill, judges, maze, memory, passes, perplexity, posteriors, vertical
 from stages.models import store
 from stages.models.orders import build
 from stages.models.orders.sampling.sequential import density
@@ -38,6 +38,7 @@ from stages.params.orders import OrderEvaluation
 KEYS = ("model", "arm", "size", "seed", "arguments", "order", "vocabulary", "length")  # of a checkpoint's metadata
 SPLITS = ("train", "val", "test")
 SHOWN = 8  # samples of each sampler in samples.safetensors
+EVERY = "/every"  # ends the names of all samples of texts and grammars, which are read together and not kept
 BOUND_RUNS = 200
 KNOWN = (0.0, 0.1, 0.5)  # shares of the tokens after the prompt that are known where densities are compared
 UNIFORM, MARGINALS, PERSISTENCE, CONSTANT = "uniform", "marginals", "persistence", "constant_rate"  # companions
@@ -98,6 +99,12 @@ class Held:
         if self.meta["kind"] == "climb":
             return {name: vertical.given(self.tokens[numbers], self.meta["law"], name) for name in vertical.PROMPTS}
         return {"prompt": np.full(len(numbers), self.meta["prompt"])}
+
+    @cached_property
+    def reader(self) -> generations.Reader:
+        """What samples of texts and grammars are compared with; learned once a process."""
+        splits = {name: self.tokens[self.split(name)] for name in SPLITS}
+        return generations.Reader.of(splits, self.meta["vocabulary"], self.meta["prompt"], self.settings.plan.samples)
 
     def stream(self, *names: str) -> torch.Generator:
         """A torch stream of these names on the device: the same for all cells."""
@@ -165,12 +172,13 @@ def bound(model: nn.Module, tokens: Tensor, first: int, steps: int, generator: t
 
 
 def judged(held: Held, numbers: np.ndarray, known: np.ndarray, samples: np.ndarray) -> dict:
-    """Metrics of samples (N, T) that continue the first `known` (N,) tokens of the sequences `numbers`; of text none."""
+    """Metrics of samples (N, T) that continue the first `known` (N,) tokens of the sequences `numbers`; of text only those of generations.py."""
     kind, law = held.meta["kind"], held.meta["law"]
     if kind == "climb":
         return vertical.judge(samples, held.tokens[numbers], known, law, held.group[numbers], held.rng("bootstrap"),
                               held.settings.plan.bootstrap)
-    return judges.judge(kind, samples, held.tokens[numbers, :known[0]], law) if kind in judges.JUDGES else {}
+    found = judges.judge(kind, samples, held.tokens[numbers, :known[0]], law) if kind in judges.JUDGES else {}
+    return found | (held.reader.compare(samples, held.rng("generations")) if kind in generations.KINDS else {})
 
 
 def sampled(held: Held, draws: dict[str, passes.Sampler], name: str) -> tuple[dict, dict[str, np.ndarray]]:
@@ -187,6 +195,7 @@ def sampled(held: Held, draws: dict[str, passes.Sampler], name: str) -> tuple[di
             entries[sampler][prompt] = strict(judged(held, numbers, known, made.tokens) | passes.costs(made))
             parts = {"tokens": made.tokens, "order": made.order} | ({} if made.when is None else {"round": made.when})
             shown |= {f"{sampler}/{prompt}/{part}": array[:SHOWN].astype(np.int32) for part, array in parts.items()}
+            shown |= {f"{sampler}{EVERY}": made.tokens} if held.meta["kind"] in generations.KINDS else {}
     return entries, shown
 
 
@@ -230,13 +239,20 @@ def measure(model: nn.Module, meta: dict, held: Held, where: str) -> tuple[dict,
                             remedy="run `dvc repro`, which trains it again")
     model, plan = model.to(held.settings.device).eval(), held.settings.plan
     entry = strict(likelihood(model, meta["order"], held))
-    entry["samplers"], shown = sampled(held, passes.samplers(model, meta["order"], plan.orders, plan.diffusion), where)
+    draws = passes.samplers(model, meta["order"], plan.orders, plan.diffusion)
+    entry["samplers"], shown = sampled(held, draws, where)
+    if memory.asked(held):
+        told_by = None if hasattr(model, "bound") else partial(losses, model, batch=plan.batch)
+        entry["memorised"] = memory.remembered(held, draws, meta["order"], told_by)
     anywhere = meta["order"] in passes.ANY and not hasattr(model, "bound")  # other models do not answer everywhere
     entry["posteriors"] = densities(held, learned(model, held)) if anywhere else {}
     if anywhere and held.meta["kind"] == "maze":  # of the shown mazes: the chance that the path passes each cell
         tokens, prompt = held.tokens[held.sampled()[:SHOWN]], held.meta["prompt"]
         known = np.broadcast_to(np.arange(tokens.shape[1]) < prompt, tokens.shape).copy()
         shown["density"] = learned(model, held)(tokens, known)[:, prompt:, maze.PATH].astype(np.float32)
+    if anywhere and meta["order"] == "random" and not memory.asked(held):  # trained to answer after any given tokens
+        entry["infilled"], more = infill.measured(model, held, held.sampled(), SHOWN)
+        shown |= more
     return entry | {"parameters": sum(value.numel() for value in model.parameters())}, shown
 
 
@@ -337,6 +353,8 @@ def known_of(held: Held) -> dict:
     if kind in bounds.KINDS:
         found["bounds"] = {str(orders): bounds.bound(kind, law, orders, BOUND_RUNS, held.rng("bounds", str(orders)))
                            for orders in held.settings.plan.orders}
+    if kind == "step":  # of laws of its own: once is enough
+        found["bias"] = bias.measured(held.settings.seed)
     return found
 
 
@@ -358,9 +376,12 @@ def evaluate(runs: Path, prepared: Path, final: Path, settings: Settings) -> Non
     for name, entry, shown in (*companions(held), *named):
         entries[name] = entry
         tensors |= {f"{name}/{key}": array for key, array in shown.items()}
+    every = {name.removesuffix(EVERY): tensors.pop(name) for name in [*tensors] if name.endswith(EVERY)}
+    together, maps = generations.generations(held.reader, every, held.rng("generations")) if every else ({}, {})
+    tensors |= maps
     counts = {split: len(held.split(split)) for split in SPLITS}
     whole = {"cells": entries, "kind": held.meta["kind"], "prompt": held.meta["prompt"], "sequences": counts, "shown": numbers.tolist(),
-             **known_of(held)}
+             **known_of(held), **memory.named(held)} | ({"generations": together} if together else {})
     with files.atomic_folder(final) as folder:
         (folder / "samples.safetensors").write_bytes(save({name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}))
         files.write_json(folder / "metrics.json", whole)
