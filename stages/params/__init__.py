@@ -178,9 +178,9 @@ def _msa_problems(model: Model) -> list[str]:
                      for word, allowed in MSA_WORDS.items() if word in arm and arm[word] not in allowed]
     for name, size in model.sizes.items():
         missing = [word for word in MSA_COUNTS if word not in size]
-        wrong = [word for word, most in MSA_COUNTS.items() if word in size and not 1 <= size[word] <= most]
+        wrong = [word for word, most in MSA_COUNTS.items() if word in size and not (type(size[word]) is int and 1 <= size[word] <= most)]
         problems += [f"models.msa.sizes.{name}.{word} is missing" for word in missing]
-        problems += [f"models.msa.sizes.{name}.{word} is {size[word]}, not from 1 to {MSA_COUNTS[word]}" for word in wrong]
+        problems += [f"models.msa.sizes.{name}.{word} is {size[word]!r}, not from 1 to {MSA_COUNTS[word]}" for word in wrong]
         if not {"width", "heads"} & {*missing, *wrong} and size["width"] % size["heads"]:
             problems.append(f"models.msa.sizes.{name}.width is {size['width']}, no multiple of its heads, {size['heads']}")
     return problems

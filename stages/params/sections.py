@@ -273,7 +273,7 @@ class Model(Section):
     """A model's arms (what is compared) and sizes (how large); each is a set of keyword arguments of its class."""
 
     arms: dict[Name, dict[str, int | float | str | tuple[int, ...]]]
-    sizes: dict[Name, dict[str, int]] = {}
+    sizes: dict[Name, dict[str, int | str]] = {}
 
 
 class Contexts(Section):

@@ -1,6 +1,7 @@
 """Training of models of sequences: which order a step shows, what counts in the loss, and that a killed run ends with the same bits."""
 
 import itertools
+import json
 import math
 import os
 import signal
@@ -9,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from torch import nn
 
 from stages import files, params, seeds
 from stages.errors import DataError, InputError
 from stages.files import read_json, write_json
+from stages.models import store
 from stages.models.orders.diffusion import Diffusion
 from stages.models.orders.sigma_gpt import SigmaGPT
 from stages.params.orders import OrderBudget, OrderEvaluation
@@ -315,6 +318,18 @@ def test_an_arms_own_curriculum_stands_for_the_budgets_and_is_no_argument_of_the
     assert one.plan.curriculum == 0.5 and one.order == "curriculum" and one.network == SIZE and asked().plan is BUDGET
     with pytest.raises(InputError, match=r"sigma_gpt\.arms\.random\.curriculum"):
         asked(curriculum=1.5).plan  # noqa: B018
+
+
+@pytest.mark.parametrize(("law", "axes"), [({"rows": 2, "columns": 1}, [3, 2, 1]), ({"share": 0.3}, [6])])
+def test_positions_on_a_grid_take_the_data_s_axes_and_the_weights_say_which(asked, law, axes):
+    one = asked(positions="grid")
+    meta = read_json(one.prepared / "sequences.json")
+    write_json(one.prepared / "sequences.json", meta | {"law": law})
+    command.train(one, torch.device("cpu"), Group())
+    with safe_open(str(one.folder / "weights.safetensors"), "pt") as file:
+        told, shape = json.loads(file.metadata()[store.ENTRY]), file.get_tensor("positions.table.weight").shape
+    assert told["arguments"] == {**SIZE, "positions": "grid", "axes": axes} and shape == (1 + sum(axes), 8)
+    assert asked(positions="learned").network == {**SIZE, "positions": "learned"}
 
 
 @pytest.mark.parametrize("damage", ["gone", "junk", "other"])

@@ -123,7 +123,8 @@ def train(asked: Asked, where: torch.device, together: group.Group) -> None:
     data = OrderData(prepared, budget, asked.order, cell.seed, together)
     dimensions = {key: prepared.meta[key] for key in ("vocabulary", "length")}
     seeds.everything(cell.seed)
-    model = build(cell.model, asked.network, None, **dimensions)
+    network = ({"axes": prepared.axes} if asked.network.get("positions") == "grid" else {}) | asked.network
+    model = build(cell.model, network, None, **dimensions)
     settings = Settings(steps=budget.steps, validate_every=budget.validate_every, patience=budget.patience, clip=protocol.clip,
                         seed=cell.seed, learning_rate=budget.rates.get(cell.model, budget.learning_rate), slices=budget.batch,
                         schedule=budget.schedule)
@@ -135,7 +136,7 @@ def train(asked: Asked, where: torch.device, together: group.Group) -> None:
     history = fit(model, data, settings, checkpoints, together)
     if together.rank:
         return
-    metadata = {"family": "orders", "model": cell.model, "arm": cell.arm, "size": cell.size, "seed": cell.seed, "arguments": asked.network,
+    metadata = {"family": "orders", "model": cell.model, "arm": cell.arm, "size": cell.size, "seed": cell.seed, "arguments": network,
                 "order": asked.order, "dataset": asked.prepared.name, "profile": asked.profile, **dimensions}
     write(asked, model, metadata, history, used, environment)
     checkpoints.clear()

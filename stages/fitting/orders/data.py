@@ -54,6 +54,12 @@ class Prepared:
                             remedy="run `dvc repro`") from None
         return cls(tokens, split, read_json(folder / "sequences.json"))
 
+    @property
+    def axes(self) -> list[int]:
+        """The grid that the tokens lie on, the last axis fastest: a maze's two planes, rows and columns; else a line."""
+        cells = [self.meta["law"][key] for key in ("rows", "columns") if key in self.meta.get("law", {})]
+        return [self.meta["length"] // math.prod(cells), *cells]
+
 
 @dataclass(frozen=True)
 class OrderBatch:

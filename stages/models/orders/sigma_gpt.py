@@ -1,22 +1,26 @@
 """sigma-GPT: one causal transformer whose order of production is an argument (thesis sections 4.2.1-4.2.2; figure 4.1).
 
 Step i reads the token made at step i-1, that token's position and the position asked for, and predicts the token there. Position -1 with
-token 0 stands before the first step, so every token is predicted. Both positions are encoded in half the width, set side by side and ADDED to
-the token's embedding: the thesis writes "concatenated", its public code does this (errata). With the identity order it is a plain GPT.
-Sinusoids: Vaswani's, frequencies 1 to 10^-4 within EACH half; the public code's exponent covers only half of its range there.
-Dropout falls on what a branch adds, not on attention's weights, for which fused kernels would have to write out B H T T numbers.
-Styles: "plain" (pre-norm, ReLU, no final norm, biases but in attention; the counts of the public code: 16,898 for 17K, 4,340,226 for 4M at
-vocabulary 2) and "text" (nanoGPT: GELU, final norm, no biases, tied head). Shapes: B batch, T length, V vocabulary, W width, H heads,
-Q steps asked.
+token 0 stands before the first step, so every token is predicted. Both positions are encoded in half the width, set side by side and ADDED
+to the token's embedding: the thesis writes "concatenated", its public code does this (errata). With the identity order it is a plain GPT.
+Codes: Vaswani's sinusoids, frequencies 1 to 10^-4 within EACH half (the public code's exponent covers half of its range there); a learned
+row a position; learned rows of a grid's coordinates (ours). Dropout falls on what a branch adds, not on attention's weights, for which
+fused kernels would have to write out B H T T numbers.
+Styles: "plain" (pre-norm, ReLU, no final norm, biases but in attention; the counts of the public code: 16,898 for 17K, 4,340,226 for 4M
+at vocabulary 2), "text" (nanoGPT: GELU, final norm, no biases, tied head). Shapes: B batch, T length, V vocabulary, W width, H heads, Q
+steps asked.
 """
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
+
+from stages.errors import InputError
 
 BASE = 1e4  # ratio of the fastest to the slowest frequency
 Mix = Callable[[int, Tensor, Tensor, Tensor], Tensor]  # (block, queries, keys, values), each (B, Q, H, lanes) -> mixed values, alike
@@ -49,7 +53,29 @@ class Learned(nn.Module):
         return self.table(position + 1)
 
 
-POSITIONS = {"sinusoidal": Sinusoids, "learned": Learned}
+class Grid(nn.Module):
+    """The sum of learned rows, one for each coordinate of a position on a grid of `axes` (the last runs fastest); a row of its own stands
+    before the first. So what is learned of one place serves its line, column and plane: a cell and its copy differ in one row."""
+
+    def __init__(self, length: int, width: int, axes: Any = None):
+        super().__init__()
+        axes = [length] if axes is None else axes
+        whole = isinstance(axes, list | tuple) and all(type(axis) is int and axis >= 1 for axis in axes)
+        if not whole or math.prod(axes) != length:
+            raise InputError("the grid does not hold the sequence", where="axes", found=str(axes), remedy="leave axes to the data set",
+                             expected=f"a list of whole numbers from 1 on whose product is {length}")
+        self.table = nn.Embedding(1 + sum(axes), width)
+        nn.init.normal_(self.table.weight, std=0.1)
+        coordinates = torch.cartesian_prod(*map(torch.arange, axes)).view(length, -1)
+        begins = torch.tensor([1 + sum(axes[:index]) for index in range(len(axes))])
+        self.register_buffer("rows", functional.pad(coordinates + begins, (0, 0, 1, 0)), persistent=False)  # 0 for position -1
+
+    def forward(self, position: Tensor) -> Tensor:
+        """(...) -> (..., width)."""
+        return functional.embedding(position + 1, self.table(self.rows).sum(1))
+
+
+POSITIONS = {"sinusoidal": Sinusoids, "learned": Learned, "grid": Grid}
 STYLES = ("plain", "text")
 
 
@@ -88,17 +114,19 @@ class Block(nn.Module):
 
 
 class SigmaGPT(nn.Module):
-    """positions: "sinusoidal" or "learned"; style: "plain" or "text". The table of learned positions and the head of a text model have
-    `length` + 1 rows and the embedding's weights."""
+    """positions: "sinusoidal", "learned" or "grid" (of `axes`; none: a line); style: "plain" or "text". The table of learned positions
+    and the head of a text model have `length` + 1 rows and the embedding's weights."""
 
     learns = "gradient"
 
     def __init__(self, vocabulary: int, length: int, width: int = 32, keys: int = 32, hidden: int = 32, heads: int = 2, blocks: int = 2,
-                 positions: str = "sinusoidal", style: str = "plain", dropout: float = 0.1):
+                 positions: str = "sinusoidal", style: str = "plain", dropout: float = 0.1, axes: Any = None):
         super().__init__()
         self.vocabulary, self.length, self.text = vocabulary, length, style == "text"
         self.embedding = nn.Embedding(vocabulary, width)
-        self.positions = POSITIONS[positions](length, width // 2)
+        if axes is not None and positions != "grid":
+            raise InputError("axes are of positions on a grid", where="axes", found=f"positions {positions}", expected="positions grid")
+        self.positions = Grid(length, width // 2, axes) if positions == "grid" else POSITIONS[positions](length, width // 2)
         self.blocks = nn.ModuleList(Block(width, keys, hidden, heads, style, dropout) for _ in range(blocks))
         self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(width, bias=False) if self.text else nn.Identity()

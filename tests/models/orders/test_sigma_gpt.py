@@ -14,7 +14,7 @@ SIZES = {"17k": ({"width": 32, "keys": 32, "hidden": 32, "heads": 2, "blocks": 2
          "4m": ({"width": 256, "keys": 32, "hidden": 1024, "heads": 4, "blocks": 6}, 2, 4_340_226)}
 SMALL = {"width": 16, "keys": 8, "hidden": 24, "heads": 2, "blocks": 2}
 ARMS = {"plain": {"dropout": 0.0}, "text": {"style": "text", "positions": "learned", "dropout": 0.0},
-        "mixed": {"positions": "learned", "dropout": 0.0}}
+        "mixed": {"positions": "learned", "dropout": 0.0}, "grid": {"positions": "grid", "axes": [3, 3], "dropout": 0.0}}
 arms = pytest.mark.parametrize("arm", ARMS)
 
 
@@ -53,7 +53,10 @@ def plain_gpt(model, tokens):
     batch, length = tokens.shape
     width, keys = model.embedding.embedding_dim, model.blocks[0].keys
     read = torch.cat((torch.zeros(batch, 1, dtype=torch.int64), tokens[:, :-1]), 1)
-    if "positions.table.weight" in weights:
+    if model.positions.__class__.__name__ == "Grid":  # 3 x 3: row 0 stands before, once an axis; 1 to 3 are of lines, 4 to 6 of columns
+        rows = weights["positions.table.weight"]
+        table = torch.stack([2 * rows[0], *(rows[1 + line] + rows[4 + column] for line in range(3) for column in range(3))])
+    elif "positions.table.weight" in weights:
         table = weights["positions.table.weight"]
     else:
         columns = width // 4
@@ -142,6 +145,30 @@ def test_sinusoids_of_both_positions_have_all_frequencies():
     assert table.shape == (501, 8)
     angle = torch.atan2(table[:, :4], table[:, 4:]).diff(dim=0).remainder(2 * math.pi).mean(0)
     torch.testing.assert_close(angle, 10_000.0 ** -torch.tensor([0, 1 / 3, 2 / 3, 1], dtype=torch.float64), atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("axes", "rows"), [(None, 1 + 24), ([24], 1 + 24), ([2, 3, 4], 1 + 9), ([24, 1], 1 + 25)])
+def test_a_grid_has_a_row_for_each_coordinate_and_one_before_the_first(axes, rows):
+    count = lambda arm: sum(value.numel() for value in build("sigma_gpt", arm, SMALL, 5, 24).parameters())  # noqa: E731
+    assert count({"positions": "grid", "axes": axes}) == count({}) + 8 * rows
+
+
+def test_a_cell_and_its_copy_lie_apart_by_the_planes_alone_and_no_two_positions_agree():
+    seeds.everything(0)
+    code = build("sigma_gpt", {"positions": "grid", "axes": [2, 3, 4]}, SMALL, 5, 24).positions(torch.arange(-1, 24))
+    planes = code[1:].view(2, 12, 8)
+    torch.testing.assert_close(planes[1] - planes[0], (planes[1] - planes[0])[:1].expand(12, 8), atol=1e-6, rtol=0)
+    cells = planes.view(2, 3, 4, 8)
+    torch.testing.assert_close(cells[0, 1, 3] - cells[0, 1, 2], cells[1, 2, 3] - cells[1, 2, 2], atol=1e-6, rtol=0)
+    assert torch.pdist(code).min() > 0.01
+
+
+@pytest.mark.parametrize("axes", [[2, 5], [9, 1.0], [-3, -3], [], 9, "9", [True, 9]])
+def test_axes_that_do_not_hold_the_sequence_are_refused(axes):
+    with pytest.raises(InputError, match="grid does not hold"):
+        build("sigma_gpt", {"positions": "grid", "axes": axes}, SMALL, 5, 9)
+    with pytest.raises(InputError, match="axes are of positions on a grid"):
+        build("sigma_gpt", {"positions": "learned", "axes": [3, 3]}, SMALL, 5, 9)
 
 
 def test_dropout_is_at_work_in_training_only():
