@@ -27,8 +27,8 @@ STAGES = 8  # pictures of a strip at most
 COLOURS = {"left_to_right": "#1d6fa5", "random": "#c1121f", "fractal": "#c9a227", "curriculum": "#2a9d8f", "diffusion": "#7b5ea7"}
 CELLS = ListedColormap(["#ffffff", "#39414d", "#2a9d8f", "#e07a1f", "#6baed6"])  # empty, wall, start, goal, path
 WAITING = "#d5d8dc"
-MARKS = {"left_to_right": "s", "own": "o", "burst": "^", "exact": "D", "diffusion": "P"}
-SAMPLERS = {"left_to_right": "left to right", "own": "in its own order", "exact": "exact bursts"}
+MARKS = {"left_to_right": "s", "own": "o", "greedy": "*", "burst": "^", "exact": "D", "diffusion": "P"}
+SAMPLERS = {"left_to_right": "left to right", "own": "in its own order", "greedy": "likeliest tokens", "exact": "exact bursts"}
 Tensors = dict[str, np.ndarray]
 
 

@@ -259,9 +259,9 @@ def prompts(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
 
 
 def rank_of(sampler: str) -> tuple[int, int]:
-    """Samplers in the order of the tables: one by one, bursts by their orders, exact, diffusion by its steps."""
+    """Samplers in the order of the tables: one by one, greedy, bursts by their orders, exact, diffusion by its steps."""
     count = re.search(r"_(\d+)$", sampler)
-    kinds = ("left_to_right", "own", "burst", "exact", "diffusion")
+    kinds = ("left_to_right", "own", "greedy", "burst", "exact", "diffusion")
     return next((k for k, kind in enumerate(kinds) if sampler.startswith(kind)), len(kinds)), int(count[1]) if count else 0
 
 
@@ -282,6 +282,7 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     titles = ("model", "seeds", "sampler", "passes, as the thesis counts them", "fewest there can be", "passes of the network",
               "positions computed", *((quality[1],) if quality else ()))
     words = "a burst's draft and check are one pass as the thesis counts, two of the network" + (
+        "; greedy takes the likeliest token each step and samples no law" if any(row[2] == "greedy" for row in rows) else "") + (
         "; the fewest passes: with a perfect model, mean ± deviation over sequences (thesis, D.2)" if about.get("bounds") else "")
     return Table(f"passes on {dataset}", titles, tuple(rows), frozenset({0, 2})), words
 

@@ -239,7 +239,7 @@ def measure(model: nn.Module, meta: dict, held: Held, where: str) -> tuple[dict,
                             remedy="run `dvc repro`, which trains it again")
     model, plan = model.to(held.settings.device).eval(), held.settings.plan
     entry = strict(likelihood(model, meta["order"], held))
-    draws = passes.samplers(model, meta["order"], plan.orders, plan.diffusion)
+    draws = passes.samplers(model, meta["order"], plan.orders, plan.diffusion, held.meta["kind"] in passes.ANSWERED)
     entry["samplers"], shown = sampled(held, draws, where)
     if memory.asked(held):
         told_by = None if hasattr(model, "bound") else partial(losses, model, batch=plan.batch)

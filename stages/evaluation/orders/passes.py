@@ -1,6 +1,7 @@
 """Samples of a trained model of sequences and what they cost (thesis 4.3.8, figure 4.6): every sampler that suits it, passes and positions.
 
-One token a pass from left to right and in the order it was trained in (`own`); Algorithm 3 with N_o orders (`burst_N`), where any order
+One token a pass from left to right and in the order it was trained in (`own`), and where a prompt asks for an answer the likeliest token
+of each such step instead of a draw (`greedy`, in the own order; no sample of the law); Algorithm 3 with N_o orders (`burst_N`), where any order
 was trained; `exact` bursts in the own order; diffusion in K steps (`diffusion_K`). `rounds` are what the thesis counts as passes of a
 burst: draft and check. Trivial samplers stand beside, without a pass. Known tokens are the first of each sequence, as many as a prompt
 gives; samplers never see the others.
@@ -23,6 +24,7 @@ from stages.models.orders.sampling.sequential import sequential
 
 MOST = 1 << 26  # numbers of the logits of one pass
 ANY = ("random", "curriculum")  # orders after which a model answers in any order
+ANSWERED = ("maze", "climb")  # kinds whose prompt asks for an answer
 VALID = ("valid", "correct", "mse_levels")  # what a kind's samples are judged by first, of those that its judge gives
 
 
@@ -63,8 +65,9 @@ def ordered(kind: str, batch: int, length: int, known: int | Tensor, generator: 
     return torch.take_along_dim(order, torch.where(order < limit, order, steps).argsort(1), 1)
 
 
-def samplers(model: nn.Module, kind: str, orders: tuple[int, ...], steps: tuple[int, ...]) -> dict[str, Sampler]:
-    """The samplers of a model trained in orders of `kind`: of bursts one for each number of orders, of diffusion one for each of steps."""
+def samplers(model: nn.Module, kind: str, orders: tuple[int, ...], steps: tuple[int, ...], answered: bool = False) -> dict[str, Sampler]:
+    """The samplers of a model trained in orders of `kind`: of bursts one for each number of orders, of diffusion one for each of steps;
+    `answered`: the greedy one too."""
     if hasattr(model, "sample"):
         return {f"diffusion_{count}": Sampler(partial(_denoised, model, count)) for count in steps}
 
@@ -73,9 +76,16 @@ def samplers(model: nn.Module, kind: str, orders: tuple[int, ...], steps: tuple[
     found = {"left_to_right": Sampler(along(sequential, "left_to_right"))}
     if own(kind) != "left_to_right":
         found["own"] = Sampler(along(sequential, kind))
+    if answered:
+        found["greedy"] = Sampler(along(_likeliest, kind))
     if kind in ANY:
         found |= {f"burst_{count}": Sampler(partial(_burst, model, count), count) for count in orders}
     return found | {"exact": Sampler(along(exact, kind), 3)}
+
+
+def _likeliest(model: nn.Module, order: Tensor, tokens: Tensor, generator: torch.Generator, known: Tensor):
+    """Without noise the drawn token is the likeliest."""
+    return sequential(model, order, tokens, generator, known, noise=torch.zeros(1, 1, 1, device=order.device).expand(*order.shape, model.vocabulary))
 
 
 def _burst(model: nn.Module, orders: int, tokens: Tensor, known: Tensor, generator: torch.Generator):
