@@ -35,7 +35,6 @@ PICTURES = {  # what is shown of single sequences, and what it says
     "strip": "A maze produced by bursts: what has been accepted so far, the newest dotted; grey cells wait.",
     "climbs": "One test flight, by what is given of it (thick): samples as median, 25-75 % and 5-95 %, single ones thin; the truth in black, "
               "the cleared level dashed.",
-    "infilled": "Infilling. " + " ".join(words.removeprefix("Infilling: ").capitalize() for words in order_infill.CAPTION.values()),
     "map": order_map.CAPTION,
     "bias": order_bias.CAPTION,
 }
@@ -45,6 +44,11 @@ FIGURES = {
     "sizes": "Share of training (dashed) and of test prompts (full) answered, by the number of training sequences, with 90 % intervals.",
     "densities": "How far learned conditional densities are from exact ones, by the share of tokens known.",
 }
+def pictures(kind: str) -> dict[str, str]:
+    """What is shown of single sequences of a kind, by the figure's name."""
+    return PICTURES | ({"infilled": order_infill.CAPTION[kind]} if kind in order_infill.CAPTION else {})
+
+
 FIELDS = ("kind", "prompt", "sequences", "entropy", "bounds", "held_out", "generations", "bias")  # of an evaluation, beside its cells
 
 

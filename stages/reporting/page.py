@@ -135,7 +135,8 @@ def orders_view(experiment: str, profile: str, content: dict[str, Any]) -> dict[
     shown = lambda dataset, named: [one for name, words in named.items() for one in embedded(home / f"{dataset}-{name}.png", words)]  # noqa: E731
     datasets = [{"name": one.dataset, "told": one.told, "address": one.address,
                  "tables": (*one.tables, *order_texts.table(content.get("texts", {}).get(one.dataset, []), one.dataset)),
-                 "pictures": shown(one.dataset, order_results.PICTURES), "figures": shown(one.dataset, {"passes": order_results.FIGURES["passes"]}),
+                 "pictures": shown(one.dataset, order_results.pictures(content["about"][one.dataset]["kind"])),
+                 "figures": shown(one.dataset, order_results.FIGURES),
                  "cells": order_results.cells_of(content["cells"], one.dataset),
                  "lineage": lineage(experiment, profile, one.dataset, UNDECODED)} for one in order_results.sections(experiment, content)]
     return {"datasets": datasets, "legend": order_results.LEGEND, "across": order_results.across(experiment, content)}
