@@ -101,7 +101,7 @@ def mazes(tensors: Tensors, cells: Cells, dataset: str, law: dict[str, Any], pat
         return False
     count = min(MAZES, len(tensors["truth"]))
     titles = ["true path", "exact density\nof shortest paths", *(["learned density"] if dense else []),
-              f"share of {len(ours)} samples\nin random order"]
+              *([f"share of {len(ours)} samples\nin random order"] if ours else [])]
     titles += [f"{short(arm_of(cell))}\n{worded(sampler)}" for cell, sampler in chosen_ones]
     figure, axes = panels(count, len(titles), 1.75, 1.75 * shape[0] / shape[1] + 0.42)
     for row in range(count):
@@ -111,9 +111,10 @@ def mazes(tensors: Tensors, cells: Cells, dataset: str, law: dict[str, Any], pat
         draw_density(axes[row, 1], given, exact[..., maze.PATH])
         if dense:
             draw_density(axes[row, 2], given, tensors[dense][row].reshape(shape))
-        passed = np.mean([one[row, size:].reshape(shape) == maze.PATH for one in ours], axis=0) if ours else np.zeros(shape)
-        draw_density(axes[row, 2 + bool(dense)], given, passed)
-        for panel, key in zip(axes[row, 3 + bool(dense):], chosen_ones, strict=True):
+        if ours:
+            passed = np.mean([one[row, size:].reshape(shape) == maze.PATH for one in ours], axis=0)
+            draw_density(axes[row, 2 + bool(dense)], given, passed)
+        for panel, key in zip(axes[row, len(titles) - len(chosen_ones):], chosen_ones, strict=True):
             made = kept[key][row, size:].reshape(shape)
             draw_maze(panel, made, given)
             verdict = maze.judge(made, given)

@@ -78,6 +78,13 @@ def test_mazes_show_truth_exact_density_share_of_samples_and_a_sample_of_each_ki
     assert shares.filled(0).sum() == pytest.approx((tensors["truth"][0, MAZE:] == 4).sum()) and shares.filled(0).max() == 1
 
 
+def test_where_nothing_was_sampled_in_random_order_there_is_no_column_of_shares(content, tensors, seen, tmp_path):
+    some = {name: array for name, array in tensors.items() if "random" not in name}
+    assert order_figures.mazes(some, content["cells"], "mazes", LAWS["mazes"], tmp_path / "x.png")
+    titles = [panel.get_title() for panel in seen[0].axes if panel.get_title()]
+    assert titles[:2] == ["true path", "exact density\nof shortest paths"] and titles[2].startswith("GPT") and not any("share of" in one for one in titles)
+
+
 def test_a_changed_maze_bears_crosses_where_it_was_changed_and_path_bears_none():
     given = orders_project.mazes(1)[0, :MAZE].reshape(ROWS, COLUMNS)
     _, panel = plt.subplots()
