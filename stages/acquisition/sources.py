@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from stages.params import Source
 
-HOSTS = frozenset({"raw.githubusercontent.com", "zenodo.org"})  # every host a pinned file may come from
+HOSTS = frozenset({"raw.githubusercontent.com", "s3.amazonaws.com", "zenodo.org"})  # every host a pinned file may come from
 LOOPBACK = frozenset({"127.0.0.1", "::1"})  # plain http, and only where a test asks for it
 
 
