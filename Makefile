@@ -32,9 +32,9 @@ help:
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt constraints-text.txt
+$(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-text.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@
 
 repro: $(READY)

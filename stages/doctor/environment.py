@@ -1,6 +1,6 @@
 """Checks of the interpreter, the installed packages and the environment variables.
 
-Three questions are asked of the packages: are they those of constraints*.txt, do they satisfy pyproject.toml, and are there two that break
+Three questions are asked of the packages: are they those of constraints.txt, do they satisfy pyproject.toml, and are there two that break
 each other when they run although the installer is content.
 """
 
@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 import stages
 from stages.doctor.finding import FAIL, OK, WARN, Finding, Place
 
-INSTALL = "make setup, or: pip install -c constraints.txt -c constraints-text.txt -e '.[test]'"
+INSTALL = "make setup, or: pip install -c constraints.txt -e '.[test]'"
 SHOWN = 8  # differences that are named
 # (package, its versions) beside (package, its versions): what happens. The installer finds no conflict between them.
 BROKEN = (
@@ -62,9 +62,8 @@ def python(place: Place) -> list[Finding]:
 
 
 def packages(place: Place) -> Finding:
-    """The installed versions against constraints.txt and those beside it."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted(place.root.glob("constraints*.txt"))]
-    lines = (line.partition("#")[0].strip() for text in texts for line in text.splitlines())
+    """The installed versions against constraints.txt."""
+    lines = (line.partition("#")[0].strip() for line in (place.root / "constraints.txt").read_text(encoding="utf-8").splitlines())
     listed = dict(line.split("==", 1) for line in lines if "==" in line)
     found = {name: installed(name) for name in listed}
     other = [f"{name} {found[name]} (not {version})" for name, version in listed.items()
@@ -72,7 +71,7 @@ def packages(place: Place) -> Finding:
     missing = [name for name in listed if found[name] is None]
     told = [f"{len(other)} differ: {named(other)}"] if other else []
     told += [f"{len(missing)} are not installed: {named(missing)}"] if missing else []
-    return Finding("packages", WARN if told else OK, "; ".join([f"{len(listed)} in constraints*.txt", *(told or ["all as listed"])]),
+    return Finding("packages", WARN if told else OK, "; ".join([f"{len(listed)} in constraints.txt", *(told or ["all as listed"])]),
                    f"{INSTALL} (other versions may give other numbers: audits then end INCONCLUSIVE)")
 
 

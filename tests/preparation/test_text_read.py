@@ -92,7 +92,7 @@ def test_bytes_that_are_no_text_and_a_table_without_text_are_told(tmp_path):
 
 def test_pieces_without_their_library_are_told_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(InputError, match="constraints-text.txt"):
+    with pytest.raises(InputError, match=r"pip install .*\[text\]"):
         text.read(written(tmp_path, input=LINES), 0, config(level="bpe"))
 
 

@@ -164,7 +164,7 @@ def _library() -> Any:
         import tokenizers.trainers
     except ImportError:
         raise InputError("byte-pair encoding needs the tokenizers library", found="it is not installed",
-                         remedy="`pip install -c constraints-text.txt -e '.[text]'`, or `level: character` of the data set in params.yaml") from None
+                         remedy="`pip install -c constraints.txt -e '.[text]'`, or `level: character` of the data set in params.yaml") from None
     return tokenizers
 
 
