@@ -12,6 +12,7 @@ from typing import Any
 
 from stages.evaluation import memory_claims
 from stages.evaluation import order_claims as claims
+from stages.reporting.figures import plt, save
 from stages.reporting.order_tables import NONE, RANKS, SHOWN, About, Cells, Told, at, called, number, ranked, short, standing
 from stages.reporting.tables import Table
 
@@ -71,8 +72,6 @@ def table(cells: Cells, about: About) -> Told | None:
 
 def figure(cells: Cells, about: About, family: list[str], colour: Callable[[str], str], path: Path) -> bool:
     """Figure 4.5 of one family: shares of training (dashed) and test prompts (full) against training sequences. False with no arm."""
-    from stages.reporting.figures import plt, save  # matplotlib, which the table does without
-
     drawn = {arm: [one for _, one in points(cells, about, family, arm)] for arm in arms_of(cells, family)}
     drawn = {arm: found for arm, found in drawn.items() if found}
     if not drawn:

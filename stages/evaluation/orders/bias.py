@@ -19,7 +19,7 @@ from torch.nn import functional
 from stages import seeds
 from stages.errors import DataError
 from stages.models.orders import permutations
-from stages.models.orders.sampling.burst import burst, frequencies
+from stages.models.orders.sampling.burst import burst
 from stages.models.orders.sampling.exact import exact
 from stages.models.orders.sampling.sequential import sequential
 
@@ -117,6 +117,18 @@ def chi_square(counts: np.ndarray, chances: np.ndarray) -> dict[str, float | int
     counts, expected = join(counts), join(expected)
     value = float(((counts - expected) ** 2 / expected).sum())
     return {"chi_square": value, "degrees": len(counts) - 1, "p": float(stats.chi2.sf(value, len(counts) - 1))}
+
+
+def frequencies(tokens: Tensor, sequences: Tensor) -> Tensor:
+    """The share (S + 1,) of each listed sequence (S, T) among the sampled ones (draws, T); last, the share of all that are not listed."""
+    together = torch.cat((sequences, tokens))
+    base = int(together.max()) + 1
+    if base ** together.shape[1] < 2 ** 62:  # one number a sequence is far faster to sort
+        together = (together * base ** torch.arange(together.shape[1], device=tokens.device)).sum(1, keepdim=True)
+    kinds, which = together.unique(dim=0, return_inverse=True) if together.shape[1] > 1 else together[:, 0].unique(return_inverse=True)
+    count = torch.bincount(which[len(sequences):], minlength=len(kinds)).double() / max(len(tokens), 1)
+    listed = count[which[:len(sequences)]]
+    return torch.cat((listed, (count.sum() - listed.sum()).clamp(min=0)[None]))
 
 
 def judged(law: Listed, tokens: Tensor) -> dict[str, float | int]:

@@ -29,7 +29,7 @@ from tqdm import tqdm
 from stages import files, seeds
 from stages.errors import DataError, DivergedError, InputError
 from stages.evaluation import set_scores
-from stages.evaluation.orders import bias, bounds, chains, generations, infill, judges, maze, memory, passes, perplexity, posteriors, vertical
+from stages.evaluation.orders import bias, bounds, chains, generations, infill, judges, maze, memory, passes, perplexity, posteriors, spread, vertical
 from stages.models import store
 from stages.models.orders import build
 from stages.models.orders.sampling.sequential import density
@@ -91,8 +91,7 @@ class Held:
 
     def sampled(self) -> np.ndarray:
         """The test sequences whose prompts are continued: evenly spread."""
-        numbers, count = self.split("test"), self.settings.plan.samples
-        return numbers[np.arange(min(count, len(numbers))) * len(numbers) // min(count, len(numbers))]
+        return spread(self.split("test"), self.settings.plan.samples)
 
     def prompts(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         """How many tokens (N,) of each sequence are given, by the prompt's name: of climbs those of vertical.py, else the data set's."""

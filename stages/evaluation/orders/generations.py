@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-from stages.evaluation.orders import embedding, tsne
+from stages.evaluation.orders import embedding, spread, tsne
 
 KINDS = ("text", "grammar")
 PERMUTATIONS = 999
@@ -26,12 +26,6 @@ POINTS = 700  # of a map, at most
 HELD_OUT = "val"
 UNITS = {"mmd": "squared distance", "mmd_p": "p", "neighbour": "share", "neighbour_p": "p"}
 Metrics = dict[str, dict[str, Any]]
-
-
-def spread(table: np.ndarray, count: int) -> np.ndarray:
-    """`count` rows of a table, evenly spread; all where there are no more."""
-    count = min(count, len(table))
-    return table[np.arange(count) * len(table) // max(count, 1)]
 
 
 def labelled(count: int, rng: np.random.Generator) -> np.ndarray:

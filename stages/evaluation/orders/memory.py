@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from stages.evaluation import set_scores
-from stages.evaluation.orders import judges, passes
+from stages.evaluation.orders import judges, passes, spread
 
 if TYPE_CHECKING:
     from stages.evaluation.orders.evaluate import Held
@@ -26,12 +26,6 @@ Losses = Callable[[torch.Tensor, torch.Tensor, int], np.ndarray]  # tokens (N, T
 def asked(held: "Held") -> bool:
     """Whether this data set's training prompts are continued: it has few enough training sequences, and a kind that is judged here."""
     return held.meta["kind"] in judges.JUDGES and len(held.split("train")) <= held.settings.plan.memory
-
-
-def spread(numbers: np.ndarray, count: int) -> np.ndarray:
-    """At most `count` of the numbers, evenly spread."""
-    count = min(count, len(numbers))
-    return numbers[np.arange(count) * len(numbers) // max(count, 1)]
 
 
 def standing(samplers: dict[str, passes.Sampler]) -> str:

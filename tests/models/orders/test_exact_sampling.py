@@ -7,9 +7,10 @@ from scipy.stats import chisquare
 
 from stages import seeds
 from stages.errors import InputError
+from stages.evaluation.orders.bias import frequencies
 from stages.models.orders import build, permutations
 from stages.models.orders.sampling import gumbel
-from stages.models.orders.sampling.burst import burst, frequencies
+from stages.models.orders.sampling.burst import burst
 from stages.models.orders.sampling.exact import DRAFTS, exact
 from stages.models.orders.sampling.sequential import sequential
 
