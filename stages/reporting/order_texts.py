@@ -1,4 +1,6 @@
-"""What the models write, to be read: the beginnings of some samples of texts and grammars beside true ones (thesis 4.3.4).
+"""What the models write, to be read: the beginnings of some samples of texts and grammars (thesis 4.3.4).
+
+Beside a grammar's, which is ours, stand true sequences. Of texts, which are others', none: these tables are kept in git.
 
 Samples are those that evaluation kept (samples.safetensors: truth and CELL/SAMPLER/prompt/tokens (S, T)); `names` of sequences.json tells
 what a token stands for. Characters are joined as they are. Pieces of byte-pair encoding stand for bytes, and a character may be split
@@ -22,7 +24,7 @@ from stages.reporting.tables import Table, arm_of
 KINDS = ("text", "grammar")
 TITLE = "What the models write"
 SAMPLES, LENGTH = 2, 160
-WORDS = (f"The first {SAMPLES} samples of each, {LENGTH} characters of them at most, after true test sequences; not chosen. What is not "
+WORDS = (f"The first {SAMPLES} samples of each, {LENGTH} characters of them at most, of a grammar after true test sequences; not chosen. What is not "
          "printable is escaped: \\n is a line's end")
 
 
@@ -79,7 +81,9 @@ def gathered(home: Path, prepared: Path, cells: Cells, about: dict[str, Any]) ->
     found = {}
     for name, file in ((name, home / "evaluated" / name / "samples.safetensors") for name, one in about.items() if one["kind"] in KINDS):
         names = read_json(prepared / name / "sequences.json").get("names") if file.exists() else None
-        found |= {name: written(load_file(file), names, cells, name)} if names else {}
+        if names:
+            tensors = {key: one for key, one in load_file(file).items() if key != "truth" or about[name]["kind"] == "grammar"}
+            found[name] = written(tensors, names, cells, name)
     return found
 
 
