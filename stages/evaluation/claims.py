@@ -242,7 +242,15 @@ def i12(measured: Measured) -> dict:
     return conclude(measured, "I-12", text, "thesis, table C.7", parts, note)
 
 
-CLAIMS = {"wind_baselines": (w1,), "wind_nowcast": (i1, i5, i10, i12)}
+def i14(measured: Measured) -> dict:
+    """GEN with other operators of message passing against MSA."""
+    arm, operators = plainest(measured, "msa"), [name for name in measured.model("gen") if name.startswith("gen-message_")]
+    parts = [below(measured, arm, name) for name in operators] or [unmeasured("msa < gen", "no GEN with another operator was trained here")]
+    text = "No operator of message passing brings the graph network (GEN) to the level of self-attention over all points (MSA)."
+    return conclude(measured, "I-14", text, "thesis, table C.10", parts)
+
+
+CLAIMS = {"wind_baselines": (w1,), "wind_nowcast": (i1, i5, i10, i12, i14)}
 
 
 def check(home: Path, experiment: str) -> list[dict]:

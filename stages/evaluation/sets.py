@@ -1,4 +1,4 @@
-"""Evaluate the trained cells of one problem on sets (thesis 3.4, 3.5): its test and validation sets, trivial companions, probes.
+"""Evaluate the trained cells of one problem on sets (thesis 3.4, 3.5): test, validation and some training sets, trivial companions, probes.
 
 A model is asked as many targets at a time as when it was trained (its checkpoint's `targets`): where targets see each other, an answer
 depends on what else is asked. Beside the cells stand `mean`, which always answers the training targets' mean, and `nearest`, which
@@ -95,6 +95,11 @@ class Held:
         """The context values (S, C, O) of the targets' quantities, in the problem's units."""
         return self.real("i", self.sets.context_y[numbers])[..., self.shared]
 
+    def numbers(self, split: str) -> Tensor:
+        """The numbers of a split's sets; of the training sets as many as there are test sets at most, evenly spread."""
+        mine = self.sets.split(split)
+        return failures.spread(mine, len(self.sets.split("test"))) if split == "train" else mine
+
     def real(self, key: str, values: Tensor) -> np.ndarray:
         """Standardised x, i or o values in the problem's units, float64."""
         mean, std = (np.asarray(self.sets.meta["scaler"][f"{key}_{part}"], np.float64) for part in ("mean", "std"))
@@ -121,11 +126,12 @@ def finite(values: Tensor, where: str) -> Tensor:
     return values
 
 
-def scored(held: Held, test: Tensor, val: Tensor, permuted: Tensor | None = None) -> dict:
-    """Metrics of standardised predictions of the test and validation sets (S, T, O)."""
-    sets, settings, found = held.sets, held.settings, {"metrics": {}, "undefined": {}}
-    for split, predicted, suffix in (("test", test, ""), ("val", val, "_val")):
-        told = held.answers(sets.split(split), predicted, None if suffix else permuted)
+def scored(held: Held, predicted: dict[str, Tensor], permuted: Tensor | None = None) -> dict:
+    """Metrics of standardised predictions (S, T, O) by split: of the test sets (and their permuted contexts) by plain names, of others with `_split`."""
+    sets, settings, found, test = held.sets, held.settings, {"metrics": {}, "undefined": {}}, predicted["test"]
+    for split, values in predicted.items():
+        suffix = "" if split == "test" else f"_{split}"
+        told = held.answers(held.numbers(split), values, None if suffix else permuted)
         rng = seeds.stream(settings.seed, "bootstrap")
         for key, part in zip(found, set_scores.summarise(told, settings.batch, held.unit, settings.resamples, rng, suffix), strict=True):
             found[key] |= part
@@ -149,15 +155,14 @@ def measure(model: nn.Module, meta: dict, held: Held, where: str) -> tuple[dict,
     model = model.to(settings.device).eval()
     asked = min(meta.get("targets") or sets.target_y.shape[1], sets.target_y.shape[1])
     numbers = sets.split("test")
-    test = finite(sets.predict(model, numbers, asked), f"{where}, test sets")
-    val = finite(sets.predict(model, sets.split("val"), asked), f"{where}, validation sets")
+    predicted = {split: finite(sets.predict(model, held.numbers(split), asked), f"{where}, {split} sets") for split in ("test", "val", "train")}
     permuted = finite(sets.predict(model, numbers, asked, shuffled(sets, numbers, settings.seed)), f"{where}, permuted contexts")
-    entry = scored(held, test, val, permuted) | {"parameters": sum(value.numel() for value in model.parameters())}
+    entry = scored(held, predicted, permuted) | {"parameters": sum(value.numel() for value in model.parameters())}
     if settings.probed:
         entry["probes"] = failures.probe(failures.Probed(model, meta["model"], sets, numbers, asked, held.unit, held.scale,
                                                          settings.resamples, settings.seed, settings.most))
     places = torch.searchsorted(numbers, failures.spread(numbers, SHOWN))
-    return entry, held.real("o", test[places]).astype(np.float32)
+    return entry, held.real("o", predicted["test"][places]).astype(np.float32)
 
 
 def companions(held: Held) -> Iterator[tuple[str, dict, np.ndarray]]:
@@ -170,7 +175,7 @@ def companions(held: Held) -> Iterator[tuple[str, dict, np.ndarray]]:
     numbers = sets.split("test")
     places = torch.searchsorted(numbers, failures.spread(numbers, SHOWN))
     for name, (test, val) in found.items():
-        entry = scored(held, test, val) | {"parameters": 0, "history": {"val": []}}
+        entry = scored(held, {"test": test, "val": val}) | {"parameters": 0, "history": {"val": []}}
         yield name, entry, held.real("o", test[places]).astype(np.float32)
 
 

@@ -182,10 +182,20 @@ class SetBudget(Section):
 
 
 class Sets(Section):
-    """The sets of one problem in a profile: who reads the raw bytes, how many points a set has, how many sets at most."""
+    """The sets of one problem in a profile: who reads the raw bytes, how many points a set has, how many sets at most.
+
+    `overlap`: all targets lie in one quarter of the area, and this share of the context with them, the rest outside (thesis C.11; darcy only).
+    """
 
     reader: Literal["poisson", "darcy", "navier_stokes", "sines", "weather"]
     seed: Seed
     context: Annotated[int, Field(ge=1, le=100_000)]
     targets: Annotated[int, Field(ge=1, le=100_000)]
     sets: Count | None = None
+    overlap: Annotated[int, Field(ge=0, le=100)] | None = None  # percent
+
+    @model_validator(mode="after")
+    def _quarters(self):
+        if self.overlap is not None and self.reader != "darcy":
+            raise ValueError(f"overlap is {self.overlap}, but only the reader darcy draws context and targets by quarters")
+        return self

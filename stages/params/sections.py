@@ -126,6 +126,8 @@ class Profile(Section):
     field_apart: tuple[Name, ...] = ()           # and with traditional ones
     field_variants: tuple[Variant, ...] = ()     # further arms on `rooms`, one seed
     failure_variants: tuple[Variant, ...] = ()   # the arms of failure_modes
+    regions: tuple[Name, ...] = ()      # its data sets whose targets keep to a quarter of the area, by overlap
+    region_variants: tuple[Variant, ...] = ()    # and the arms that learn each of them
     rivals: tuple[Variant, ...] = ()             # of MSA on winds
     sets: dict[Name, Sets] = {}
     learning: dict[Name, SetBudget] = {}

@@ -24,11 +24,13 @@ LEAST_SD = 1e-12
 
 @dataclass(frozen=True)
 class Counts:
-    """How many points a set has, and how many sets are drawn at most (all there are when None)."""
+    """How many points a set has, how many sets are drawn at most (all there are when None), and what share (percent) of the context comes from
+    the targets' region (None: both lie anywhere)."""
 
     context: int
     targets: int
     sets: int | None = None
+    overlap: int | None = None
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,9 @@ def run(profile: str, dataset: str, reader, settings: Any, code: tuple[str, ...]
     raw, final = Path("data", profile, "raw", dataset), Path("data", profile, "prepared", dataset)
     if not (raw / "manifest.json").is_file():
         raise DataError("the raw data set is missing", where=str(raw), remedy="run `dvc repro`")
-    told = settings.model_dump(mode="json", exclude={"training"})
+    told = settings.model_dump(mode="json", exclude={"training", *(["overlap"] if settings.overlap is None else [])})  # as sets without it always were
     with files.guard(f"prepare-{profile}-{dataset}"), records.timed("prepare", f"{profile}/{dataset}"):
-        sets = reader(raw, settings.seed, Counts(settings.context, settings.targets, settings.sets))
+        sets = reader(raw, settings.seed, Counts(settings.context, settings.targets, settings.sets, settings.overlap))
         check(sets, str(raw))
         with files.atomic_folder(final) as folder:
             write(sets, folder, told)

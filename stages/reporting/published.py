@@ -96,7 +96,8 @@ def searches(experiment: str) -> dict[tuple[str, str], dict[str, tuple[float, st
 def sets(experiment: str) -> dict[tuple[str, str], dict[str, Printed]]:
     """For each (data set as printed, arm) of an experiment on sets of points: metric -> the printed number; the first table that prints one counts.
 
-    Metrics: mse, rmse (problem's units), error_ratio (%), error (not named). DataError for a row that finds none, or that stands twice.
+    Metrics: mse, rmse (problem's units), error_ratio (%), error (not named); of training sets with `_train`. DataError for a row that finds none,
+    or that stands twice.
     """
     printed, found = read().filter(pl.col("metric").is_in(SET_METRICS)), {}
     for row in listed(experiment, ("arm", "table")):
@@ -104,7 +105,25 @@ def sets(experiment: str) -> dict[tuple[str, str], dict[str, Printed]]:
             scale = 1e-4 if r["unit"] == "1e-4" else 1.0
             spread = None if r["std"] is None else scale * r["std"]
             one = Printed(r["table"], r["dataset"], scale * r["mean"], spread, r["note"] or "")
-            found.setdefault((r["dataset"], row["arm"]), {}).setdefault(r["metric"], one)
+            found.setdefault((r["dataset"], row["arm"]), {}).setdefault(r["metric"] + ("_train" if r["split"] == "train" else ""), one)
+    return found
+
+
+def weather() -> dict[str, dict[str, Printed]]:
+    """Thesis table 3.3: model -> metric as printed (rmse, angle_mae, ...) -> the printed number of its largest size."""
+    found: dict[str, dict[str, Printed]] = {}
+    for r in read().filter(pl.col("table") == "thesis 3.3").iter_rows(named=True):
+        found.setdefault(r["model"], {})[r["metric"]] = Printed(r["table"], r["dataset"], r["mean"], r["std"], r["note"] or "")
+    return found
+
+
+def tightness() -> dict[str, dict[str, Printed]]:
+    """Thesis table C.7, of winds (kn by its magnitude): model -> bin of distance ('0.5-1', '2.5-inf') -> the printed error."""
+    found: dict[str, dict[str, Printed]] = {}
+    for r in read().filter(pl.col("table") == "thesis C.7").iter_rows(named=True):
+        low, high = r["variant"].removeprefix("dist=").split("-")
+        name = f"{float(low):g}-{float('inf') if high == 'end' else float(high):g}"
+        found.setdefault(r["model"], {})[name] = Printed(r["table"], r["dataset"], r["mean"], r["std"], r["note"] or "")
     return found
 
 

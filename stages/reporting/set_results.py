@@ -10,7 +10,7 @@ from typing import Any
 
 from stages import records
 from stages.files import atomic_file, write_json
-from stages.reporting import set_tables, tables
+from stages.reporting import published, set_tables, tables
 from stages.reporting.published import PUBLISHED, sets
 from stages.reporting.set_tables import MSE
 from stages.reporting.tabulate import gather, over_seeds
@@ -47,26 +47,31 @@ def sections(experiment: str, arms: dict[str, Any], cells: dict[str, Any]) -> li
         told = [("", *set_tables.results(arms, cells, dataset, printed))]
         for title, one in (
                 ("One encoder of positions for context and targets, or two (thesis, table 3.4)", set_tables.sharing(cells, dataset, printed)),
-                ("Contexts and targets in regions of their own (thesis, table C.8): share of the context from the targets' region",
-                 set_tables.overlap(cells, dataset, printed))):
+                ("On sets that it was trained on (thesis, table C.3)", set_tables.learned(arms, dataset, printed)),
+                ("Contexts and targets in regions of their own: share of the context from the targets' region, one model asked at each",
+                 set_tables.overlap(cells, dataset, printed)),
+                ("By distance from a narrow context, in standard deviations of the positions (thesis, table C.7)",
+                 set_tables.tightness(cells, dataset, published.tightness()))):
             told += [(title, *one)] if one else []
-        undone = set_tables.errors_undone(cells, dataset)
-        told += [("A planted error: what it moves, and what undoes it (thesis, figures 3.5 and 3.6)", undone, "")] if undone else []
+        for title, one in (("A planted error: what it moves, and what undoes it (thesis, figures 3.5 and 3.6)", set_tables.errors_undone(cells, dataset)),
+                           ("What an answer rests on (thesis, figure C.5)", set_tables.inputs(cells, dataset))):
+            told += [(title, one, "")] if one else []
         found.append(Section(dataset, arms[names[0]]["metrics"][MSE]["n"], tuple(told)))
     return found
 
 
-def across(arms: dict[str, Any]) -> list[tuple[str, tables.Table, str]]:
-    """The tables that span data sets: figure 3.4."""
-    one = set_tables.copying(arms)
-    return [("Handing on the context's own values (thesis, figure 3.4); ✓ is an MSE below 0.01, the document's bar", one, "")] if one else []
+def across(arms: dict[str, Any], experiment: str = "failure_modes") -> list[tuple[str, tables.Table, str]]:
+    """The tables that span data sets: figure 3.4, tables C.8 and C.9."""
+    copied, parted = set_tables.copying(arms), set_tables.regions(arms, sets(experiment))
+    found = [("Handing on the context's own values (thesis, figure 3.4); ✓ is an MSE below 0.01, the document's bar", copied, "")] if copied else []
+    return found + ([("Trained with contexts and targets in regions of their own (thesis, tables C.8 and C.9)", *parted)] if parted else [])
 
 
 def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, Any]) -> str:
     """Markdown: what spans data sets, then a section a data set."""
     lines = [f"# {experiment}, profile {profile}", "", LEGEND, ""]
-    for title, one, _ in across(arms):
-        lines += [f"{title}:", "", *one.markdown()]
+    for title, one, said in across(arms, experiment):
+        lines += [f"{title}:", "", *one.markdown(), *([f"{said}.", ""] if said else [])]
     for section in sections(experiment, arms, cells):
         lines += [f"## {section.dataset}", "", f"{section.n:,} test values.", ""]
         for title, one, said in section.tables:

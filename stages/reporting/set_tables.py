@@ -117,6 +117,18 @@ def sharing(cells: dict[str, Any], dataset: str, printed: Companions) -> tuple[T
     return (Table(f"sharing on {dataset}", titles, tuple(rows), frozenset({0, 3})), notes(used)) if rows else None
 
 
+def learned(arms: dict[str, Any], dataset: str, printed: Companions) -> tuple[Table, str] | None:
+    """Table C.3: the MSE on sets that a model was trained on, beside that on test sets; None where it was not measured."""
+    names, rows, used = [name for name in ordered(arms, dataset) if f"{MSE}_train" in arms[name]["metrics"]], [], []
+    for name in names:
+        metrics, other = arms[name]["metrics"], beside(printed, name).get(f"{MSE}_train")
+        used += [other] if other else []
+        rows.append((label(name.split("/")[1]), number(metrics[MSE]), number(metrics[f"{MSE}_train"], interval=True),
+                     f"{metrics[MSE]['mean'] / metrics[f'{MSE}_train']['mean']:.2f}", theirs(other)))
+    titles = ("model", "MSE, test sets", "MSE, training sets", "test over training", "printed MSE, training")
+    return (Table(f"training errors on {dataset}", titles, tuple(rows), frozenset({0, 4})), notes(used)) if rows else None
+
+
 def frequency(dataset: str) -> tuple[float, str]:
     """Where a set of figure 3.4 stands: by the frequency in its name ('sines_05' -> 0.5, 'sines' -> 1), `copies` (random) last."""
     if dataset.startswith("copies"):
@@ -192,3 +204,47 @@ def overlap(cells: dict[str, Any], dataset: str, printed: Companions) -> tuple[T
         rows.append(("printed, of an error not named", *(theirs(other[share]) for share in shares)))
     return (Table(f"overlap on {dataset}", ("model", *(f"{int(share)} %, MSE" for share in shares)), tuple(rows)),
             notes([one for one in other.values() if one]))
+
+
+def tightness(cells: dict[str, Any], dataset: str, printed: dict[str, dict[str, Printed]]) -> tuple[Table, str] | None:
+    """Table C.7: the error by the target's distance from a narrow context; the printed rows, which are of winds, below."""
+    found = probed(cells, dataset, "tightness")
+    bins = sorted({name for rows in found.values() for name in rows}, key=lambda name: float(name.split("-")[0]))
+    if not bins:
+        return None
+    rows = [(label(arm), *(number(values.get(name)) for name in bins)) for arm, values in found.items()]
+    rows += [(f"printed of winds [kn], {model}", *(theirs(told.get(name)) for name in bins)) for model, told in printed.items()]
+    titles = ("model", *(f"{name.replace('-inf', ' and more')}, MSE" for name in bins))
+    return Table(f"tightness on {dataset}", titles, tuple(rows)), notes([one for told in printed.values() for one in told.values()])
+
+
+def inputs(cells: dict[str, Any], dataset: str) -> Table | None:
+    """Figure C.5 in numbers: how many context values move one answer, and the share of the nearest; None where it was not probed."""
+    rows = [(label(arm), str(told["effective"]["seeds"]), number(told["effective"]), number(told.get("nearest_share")))
+            for arm, told in probed(cells, dataset, "inputs").items() if "effective" in told]
+    titles = ("model", "seeds", "context values that move an answer (effective)", "share of the nearest one")
+    return Table(f"inputs on {dataset}", titles, tuple(rows)) if rows else None
+
+
+def regions(arms: dict[str, Any], printed: Companions) -> tuple[Table, str] | None:
+    """Tables C.8 and C.9: models trained where a share of the context lies in the targets' quarter; None without such data sets."""
+    rows, used = [], []
+    for name in sorted(arms, key=lambda name: (name.split("/")[1], *overlapping(name.split("/")[0]))):
+        dataset, arm = name.split("/")
+        problem, share = overlapping(dataset)
+        if not problem or arm in (MEAN, "nearest"):
+            continue
+        other = printed.get((document(dataset), f"overlap-{share:03}"), {})
+        used += [other[key] for key in ("error", "error_train") if key in other]
+        metrics = arms[name]["metrics"]
+        rows.append((label(arm), problem, f"{share} %", number(metrics.get("rmse"), interval=True), of_mean(arms, name), theirs(other.get("error")),
+                     number(metrics.get("rmse_train")), theirs(other.get("error_train"))))
+    titles = ("model", "problem", "context from the targets' quarter", "RMSE, test", "MSE of the mean's [%]", "printed, test", "RMSE, training",
+              "printed, training")
+    return (Table("regions", titles, tuple(rows), frozenset({0, 1, 5, 7})), notes(used)) if rows else None
+
+
+def overlapping(dataset: str) -> tuple[str, int]:
+    """('darcy', 25) of 'darcy_overlap_25'; ('', 0) of a data set whose targets lie anywhere."""
+    problem, _, share = dataset.partition("_overlap_")
+    return (problem, int(share)) if share.isdigit() else ("", 0)

@@ -23,6 +23,11 @@ COLUMNS = (
     ("coverage_90", "90 % cover"), ("rmse_permuted_component_kn", "context shuffled [kn]"),
     ("rmse_truth_component_kn", "against truth [kn]"),
 )
+WEATHER = (  # thesis table 3.3: ours, as printed, title
+    (RMSE, "rmse", "RMSE per component [kn]"), ("angle_mae_deg", "angle_mae", "angle MAE [°]"), ("norm_mae_kn", "norm_mae", "speed MAE [kn]"),
+    ("relative_bias_east", "relative_bias_x", "relative bias, east"), ("relative_bias_north", "relative_bias_y", "relative bias, north"),
+    ("rstd", "rstd", "ratio of standard deviations"), ("nse", "nse", "NSE"),
+)
 KERNELS = ("persistence", "knn_tnn", "gka", "gka_tnn", "gka_mlp_tnn", OPTIMUM)  # figure 3.3's row: what averages its neighbours
 UNITS = ("km", "min", "s")
 
@@ -160,6 +165,17 @@ def by_lead(arms: dict[str, Any], cells: dict[str, Any], dataset: str) -> Table 
         return None
     rows = tuple((label(name.split("/")[1]), *(values.get(lead, "–") for lead in bins)) for name, values in told.items())
     return Table(f"leads of {dataset}", ("model", *(f"{float(lead):g} min [kn]" for lead in bins)), rows)
+
+
+def weather(arms: dict[str, Any], dataset: str, printed: dict[str, dict[str, Printed]]) -> Table | None:
+    """Thesis table 3.3: the forecasters' own metrics of each arm; below, the printed rows. None where no arm was measured by them."""
+    mine = [name for name in ordered(arms, dataset) if all(key in arms[name]["metrics"] for key, _, _ in WEATHER)]
+    if not mine or not printed:
+        return None
+    rows = [(label(name.split("/")[1]), *(number(arms[name]["metrics"][key]) for key, _, _ in WEATHER)) for name in mine]
+    theirs = lambda one: "–" if one is None else f"{one.mean:.2f}" + (f" ± {one.std:.2f}" if one.std is not None else "")  # noqa: E731
+    rows += [(f"printed, {model}", *(theirs(found.get(key)) for _, key, _ in WEATHER)) for model, found in printed.items()]
+    return Table(f"weather metrics on {dataset}", ("model", *(title for _, _, title in WEATHER)), tuple(rows))
 
 
 def quantity(name: str, value: str) -> str:

@@ -12,7 +12,7 @@ from stages import records
 from stages.errors import DataError
 from stages.files import atomic_file, read_json, write_json
 from stages.reporting import tables
-from stages.reporting.published import PUBLISHED, companions, epochs
+from stages.reporting.published import PUBLISHED, companions, epochs, weather
 from stages.reporting.tables import arm_of
 
 CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores")),
@@ -80,6 +80,8 @@ def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, 
                 ("By day, beside the document's three days (thesis, table 1.2); epochs are printed for one day of a million points",
                  tables.by_day(arms, cells, dataset, printed, durations)),
                 ("Kernel averaging by lead (thesis, figure 3.3)", tables.by_lead(arms, cells, dataset)),
+                ("By the weather service's metrics, the printed rows (about 100,000 parameters; thesis, table 3.3) below",
+                 tables.weather(arms, dataset, weather())),
                 ("What the sweeps chose on validation slices", tables.sweeps(folder, dataset))):
             lines += [f"{title}:", "", *found.markdown()] if found else []
         lines += [addresses(experiment, profile, cells, dataset), ""]

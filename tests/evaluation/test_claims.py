@@ -53,7 +53,7 @@ def test_every_claim_once_for_each_data_set(tmp_path):
     made(tmp_path, ALL)
     (tmp_path / "evaluated/toy").rename(tmp_path / "evaluated/b")
     made(tmp_path, ALL)
-    for experiment, names in (("wind_baselines", ["W-1"]), ("wind_nowcast", ["I-1", "I-5", "I-10", "I-12"])):
+    for experiment, names in (("wind_baselines", ["W-1"]), ("wind_nowcast", ["I-1", "I-5", "I-10", "I-12", "I-14"])):
         assert [(c["id"], c["dataset"]) for c in claims.check(tmp_path, experiment)] == [(i, d) for i in names for d in ("b", "toy")]
 
 
@@ -88,6 +88,15 @@ def test_i1_names_what_is_missing_and_follows_the_order(tmp_path):
     models = {f"{m}-shared-5k-s{s}": v + 0.1 * s for m, v in (("msa", 5.0), ("tfs", 6.0), ("gen", 7.0), ("cnp", 8.0)) for s in (0, 1, 2)}
     assert entry(made(tmp_path / "b", ALL | models), "I-1")["verdict"] == "holds"
     assert entry(made(tmp_path / "c", ALL | models | {f"gen-shared-5k-s{s}": 9.0 for s in (0, 1, 2)}), "I-1")["verdict"] == "fails"
+
+
+def test_i14_asks_every_operator_and_one_at_msas_level_refutes_it(tmp_path):
+    told = lambda name, **errors: entry(made(tmp_path / name, ALL | {"msa-shared-20k-s0": 5.0} | errors), "I-14")  # noqa: E731
+    worse = {"gen-message_gat-20k-s0": 7.0, "gen-message_sg-20k-s0": 6.0}
+    assert told("a", **worse)["verdict"] == "holds" and set(told("b", **worse)["compared"]) == {f"msa-shared-20k < {name[:-3]}" for name in worse}
+    assert told("c", **worse, **{"gen-message_tag-20k-s0": 4.0})["verdict"] == "fails"
+    plain = told("d", **{"gen-shared-20k-s0": 4.0})  # the plain step is no other operator
+    assert plain["verdict"] == "undecided" and "no GEN with another operator" in plain["why"]
 
 
 @pytest.mark.parametrize(("kernel", "msa", "verdict"), [

@@ -184,6 +184,17 @@ def test_disjoint_regions_fail_and_recover_or_do_not():
     assert "one that saw contexts from everywhere" in set_claims.i13(told(0.02, 0.008, 0.001))["why"]
 
 
+def test_models_trained_at_each_overlap_are_one_claim_of_the_problem(tmp_path):
+    for share, error in (("0", 0.02), ("50", 0.008), ("100", 0.001)):
+        cells = {"cells": {"msa-shared-5k-s0": {"metrics": {"mse": number(error)}, "probes": {"latents": {"effective": number(3.0)}}}}}
+        files.write_json(tmp_path / "evaluated" / f"darcy_overlap_{share}" / "metrics.json", cells)
+    found = {(c["id"], c["dataset"]): c for c in set_claims.check(tmp_path, "failure_modes")}
+    entry = found["I-13", "darcy_overlap"]
+    assert entry["verdict"] == "holds" and "a model was trained at each overlap" in entry["why"]
+    assert [one["value"] for one in entry["compared"].values()] == pytest.approx([20, 2.5])
+    assert ("I-7", "–") in found and not any(dataset.startswith("darcy_overlap_") for _, dataset in found)  # what parts regions is asked for nothing else
+
+
 def test_every_claim_is_told_once_for_each_data_set_it_speaks_of_and_once_where_there_is_none(tmp_path):
     for dataset, measured in (("poisson", made(GOOD)), ("weather", made({"msa-shared-20k": near(4.0)}, dataset="weather"))):
         files.write_json(tmp_path / "evaluated" / dataset / "metrics.json", {"cells": measured.cells})

@@ -112,6 +112,18 @@ def test_errors_are_those_of_each_set_asked_alone_as_many_targets_as_in_training
     assert entry["history"] == {"val": [[50, 0.5], [100, 0.25]]} and "probes" not in entry
 
 
+def test_training_errors_are_of_as_many_training_sets_as_there_are_test_sets_evenly_spread(project):
+    held = PreparedSets.open(project / "prepared/heat")
+    numbers, tested = held.split("train"), len(held.split("test"))
+    assert len(numbers) > tested
+    numbers = numbers[[k * len(numbers) // tested for k in range(tested)]]
+    model, _ = store.load(str(project / "runs/heat/cnp-shared-20k-s0/weights.safetensors"))
+    error = (held.predict(model, numbers, 10) - held.target_y[numbers]).numpy() * files.read_json(project / "prepared/heat/sets.json")["scaler"]["o_std"]
+    got = read(project, "heat")["cells"]["cnp-shared-20k-s0"]["metrics"]
+    assert got["mse_train"]["value"] == pytest.approx((error**2).mean(), rel=1e-4) and got["mse_train"]["n"] == got["mse"]["n"]
+    assert got["mse_train"]["value"] != pytest.approx(got["mse"]["value"], rel=1e-3)
+
+
 def test_a_batch_of_targets_matters_to_a_model_whose_targets_see_each_other(project):
     """Negative control of the test above: asking all ten at once gives other numbers."""
     held = PreparedSets.open(project / "prepared/heat")

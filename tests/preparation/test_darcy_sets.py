@@ -206,6 +206,28 @@ def test_a_seed_draws_the_same_and_fewer_sets_are_some_of_all(made):
     assert np.array_equal(whole.context_x[one.group], one.context_x) and np.array_equal(whole.target_y[one.group], one.target_y)
 
 
+@pytest.mark.parametrize(("overlap", "own"), [(0, 0), (2, 1), (25, 8), (50, 16), (100, 32)])
+def test_with_an_overlap_targets_keep_to_a_quarter_and_that_share_of_the_context_too(made, overlap, own):
+    found, plain = darcy.read(made, 0, Counts(32, 32, overlap=overlap)), darcy.read(made, 0, Counts(32, 32))
+    sets.check(found, "here")
+    assert (found.target_x < 0.5).all() and ((found.context_x < 0.5).all(2).sum(1) == own).all()
+    for places in (found.context_x, found.target_x):
+        assert all(len({*map(tuple, one)}) == 32 for one in places.tolist())  # none twice
+    assert np.array_equal(found.split, plain.split) and np.array_equal(found.record, plain.record)
+    assert np.array_equal(found.target_x, darcy.read(made, 0, Counts(16, 32, overlap=50)).target_x)  # the same question at every overlap
+    x, y = darcy.unpack(made / found.files[found.source[3]])
+    at, there = (np.rint(16 * places[3]).astype(int) for places in (found.context_x, found.target_x))
+    assert np.array_equal(found.context_y[3, :, 0], x[found.record[3]][tuple(at.T)])
+    assert np.array_equal(found.target_y[3, :, 0], y[found.record[3]][tuple(there.T)])
+
+
+@pytest.mark.parametrize(("counts", "told"), [(Counts(8, 65, overlap=0), "targets"), (Counts(130, 8, overlap=50), "context"),
+                                              (Counts(193, 8, overlap=0), "context")])
+def test_more_points_than_a_part_of_the_lattice_has_are_the_users_mistake(made, counts, told):
+    with pytest.raises(InputError, match=f"{told}, overlap(.|\n)*at most"):
+        darcy.read(made, 0, counts)
+
+
 @real
 def test_the_real_samples_become_sets():
     found = darcy.read(REAL, 0, Counts(64, 256))

@@ -11,7 +11,7 @@ from results_project import CELLS, EXPERIMENT, FLOOR, HOME, POINTS, PROFILE, SHA
 
 from stages import files, records
 from stages.errors import DataError
-from stages.reporting import figures, tables, tabulate
+from stages.reporting import figures, published, tables, tabulate
 
 PRINTED = "printed RMSE [kn]"
 
@@ -162,6 +162,19 @@ def test_the_record_names_what_was_read_and_what_was_written(project):
     read = {f"{HOME}/evaluated/{dataset}/{name}" for dataset in CELLS for name in ("metrics.json", "slices.parquet", "predictions-knn.parquet")}
     assert read | {f"reports/{EXPERIMENT}/companions.csv", "data/published/a.csv", "data/mini/prepared/simulated/rows.parquet"} <= set(record["inputs"])
     assert set(record["code"]["files"]) == set(tabulate.CODE)
+
+
+def test_the_weather_services_metrics_stand_above_the_printed_rows(monkeypatch):
+    monkeypatch.chdir(results_project.ROOT)  # to read what the document prints
+    names = [key for key, _, _ in tables.WEATHER]
+    arms = {"hour_winds/msa-shared-20k": {"seeds": 1, "metrics": {name: {"mean": float(k), "unit": "1", "n": 3} for k, name in enumerate(names)}},
+            "hour_winds/knn": {"seeds": 1, "metrics": {tables.RMSE: {"mean": 9.0, "unit": "kn", "n": 3}}}}
+    table = tables.weather(arms, "hour_winds", published.weather())
+    assert table.rows[0] == ("msa-shared-20k", "0.00", "1.00", "2.00", "3.00", "4.00", "5.00", "6.00") and not any(row[0] == "knn" for row in table.rows)
+    told = {row[0]: row[1:] for row in table.rows}
+    assert told["printed, msa"] == ("7.36 ± 0.06", "20.48 ± 0.48", "5.67 ± 0.11", "0.00 ± 0.02", "-0.04 ± 0.64", "1.09 ± 0.02", "0.55 ± 0.05")
+    assert set(told) == {"msa-shared-20k", *(f"printed, {model}" for model in ("cnp", "gen", "gka", "tfs", "msa"))}
+    assert tables.weather({"hour_winds/knn": arms["hour_winds/knn"]}, "hour_winds", published.weather()) is None
 
 
 def test_claims_are_checked_on_every_data_set_and_come_from_its_slices(project):

@@ -4,7 +4,8 @@ Raw: darcy_train_G.pt and darcy_test_G.pt, archives that PyTorch writes, of x bo
 the solution; real (Li et al. 2021, as the neuraloperator project publishes them) or simulated. They are read without PyTorch: the
 one layout is known byte by byte, anything else is refused, nothing is executed. Note that the lattice is theirs: i/G from the
 border on, the last row one step before the opposite border (measured: the real first row lies about 0.001 inside, which is left out).
-Each sample gives C lattice points as context and T as targets, both drawn at random without replacement, each for itself. The
+Each sample gives C lattice points as context and T as targets, both drawn at random without replacement, each for itself; with an
+`overlap` all targets lie in the first quarter, that share of the context too, and the rest of it outside (C.11, tables C.8 and C.9). The
 train file's last tenth is for validation. Standardised. Shapes: S samples, G points a side. Units: none are stated.
 """
 
@@ -126,9 +127,27 @@ def archives(raw: Path) -> tuple[str, str]:
     return found[1], found[0]
 
 
-def draw(rng: np.random.Generator, number: int, points: int, count: int) -> np.ndarray:
-    """For each of `number` samples, `count` of its `points`, at random without replacement: (number, count)."""
+def draw(rng: np.random.Generator, number: int, points: int | np.ndarray, count: int) -> np.ndarray:
+    """For each of `number` samples, `count` of its `points` (how many there are, or which), at random without replacement: (number, count)."""
     return np.stack([rng.choice(points, count, replace=False) for _ in range(number)])
+
+
+def parted(seed: int, number: int, lattice: np.ndarray, counts: Counts, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Places on the lattice (G*G, 2) of contexts (number, C) and of targets (number, T) where targets keep to the first quarter of the area.
+
+    `counts.overlap` percent of the context, rounded, but one point at least of any share above none, lie there too. InputError for more
+    points than a part has.
+    """
+    inside = (lattice < 0.5).all(1)
+    quarter, rest = np.flatnonzero(inside), np.flatnonzero(~inside)
+    own = max(round(counts.context * counts.overlap / 100), counts.overlap > 0)
+    for key, count, most in (("targets", counts.targets, len(quarter)), ("context", own, len(quarter)), ("context", counts.context - own, len(rest))):
+        if count > most:
+            raise InputError("more points are asked than that part of the lattice has", where=f"{where}, {key}, overlap {counts.overlap} %",
+                             expected=f"at most {most}", found=str(count), remedy=f"lower `{key}` of this data set")
+    near, far = (draw(stream(seed, "darcy", "context", word), number, part, count)
+                 for word, part, count in (("inside", quarter, own), ("outside", rest, counts.context - own)))
+    return np.concatenate((near, far), 1), draw(stream(seed, "darcy", "targets"), number, quarter, counts.targets)
 
 
 def read(raw: Path, seed: int, counts: Counts) -> Sets:
@@ -154,7 +173,10 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     split = np.repeat([0, 1, 2], [learned - held, held, len(x) - learned])
     kept = np.sort(stream(seed, "darcy", "sets").permutation(len(x))[:counts.sets])
     lattice = np.stack(np.divmod(np.arange(side**2), side), 1) / side
-    c, t = (draw(stream(seed, "darcy", word), len(x), side**2, getattr(counts, word))[kept] for word in ("context", "targets"))
+    if counts.overlap is None:
+        c, t = (draw(stream(seed, "darcy", word), len(x), side**2, getattr(counts, word))[kept] for word in ("context", "targets"))
+    else:
+        c, t = (places[kept] for places in parted(seed, len(x), lattice, counts, str(raw)))
     rows = kept[:, None]
     return Sets(context_x=lattice[c], context_y=x[rows, c][..., None].astype(np.float64), target_x=lattice[t],
                 target_y=y[rows, t][..., None], split=split[kept], source=(kept >= learned).astype(np.int32),
