@@ -18,11 +18,13 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup repro test schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours bench-dag clean
+.PHONY: help setup repro test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours bench-dag clean
 
 help:
 	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
 	@echo "make test                                         run the tests"
+	@echo "make test-faults                                  only what must survive kills, bad input and lies"
+	@echo "make release [FOLDER=.work/release]               a citable bundle of this commit"
 	@echo "make schedule                                     retrain on new captures by a schedule, until Ctrl-C"
 	@echo "make doctor                                       what is amiss with this machine, and what mends it"
 	@echo "make bench                                        speed and memory, as ratios in one run"
@@ -35,6 +37,7 @@ setup: $(READY)
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps roc-validator==0.13.0 rich-click==1.8.9 enum-tools==0.13.0
 	@touch $@
 
 repro: $(READY)
@@ -45,7 +48,15 @@ repro: $(READY)
 	fi
 
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow_fault"
+
+# Faults F1 to F20 (tests/faults/conftest.py says where each is tested).
+test-faults: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m fault
+
+# FOLDER lies outside of what git watches.
+release: $(READY)
+	$(BIN)/tradewind release $(or $(FOLDER),.work/release)
 
 # A Prefect server on loopback and the retraining deployment (flows/schedule.py); ARGS="--help" lists what can be set.
 schedule: $(READY)

@@ -3,6 +3,12 @@
 nowcast    the wind at places and times, from a trained model and a recent capture
 audit      where a published number came from, and whether it still holds
 impact     which published numbers rest on a file
+why        why a published number is another one at another commit
+rows       which rows were trained on, and which stand on both sides
+verify     every byte, record, table and figure of this repository; or a bundle
+release    a citable bundle of this commit
+card       the model card of a trained cell
+croissant  metadata of the raw data sets
 benchmark  the simulated wind benchmark, frozen, for use elsewhere
 champion   which retrained model is in use, and by which numbers
 rollback   make an earlier champion the champion again
@@ -45,6 +51,68 @@ def impact(arguments: argparse.Namespace) -> int:
     from stages.reporting import audit as auditor
     for name in auditor.impact(arguments.file, Path.cwd()):
         print(name)
+    return 0
+
+
+def why(arguments: argparse.Namespace) -> int:
+    """Print why a number is another one at another commit: exit 0, or 1 where no run explains it."""
+    from stages.reporting.audit import attribute, telling
+    from stages.reporting.audit import why as asking
+    answer = asking.why(arguments.commits, arguments.metric, Path.cwd())
+    print(telling.render(answer), flush=True)
+    if arguments.attribute:
+        print("\n" + attribute.render(answer, attribute.attribute(answer, Path.cwd())))
+    return answer.exit_code
+
+
+def rows(arguments: argparse.Namespace) -> int:
+    """Print where the rows asked for stand, or, where none are asked for, what stands on both sides: exit 1 where something leaks."""
+    from stages.reporting.audit import rows as provenance
+    held = provenance.opened(arguments.dataset, Path.cwd())
+    asked = {name: getattr(arguments, name) for name in ("day", "aircraft", "flight", "file")}
+    if any(value is not None for value in asked.values()):
+        print(provenance.render(held, provenance.ask(held, **asked)))
+        return 0
+    print(provenance.render(held, provenance.ask(held), question=False) + "\n")
+    shared = provenance.both(held)
+    print(provenance.render_both(shared))
+    return shared.exit_code
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Verify all of this repository, or a bundle: exit 0 PASS, 1 FAIL, 3 INCONCLUSIVE."""
+    if arguments.all == bool(arguments.bundle):
+        raise InputError("say what to verify", expected="either --all or the path of a bundle")
+    if arguments.bundle:
+        from stages.reporting.exports import recheck
+        return recheck.main(arguments.bundle, arguments.commit)
+    from stages.reporting.audit import everything
+    found = everything.everything(Path.cwd())
+    print(everything.told(found))
+    return found.exit_code
+
+
+def release(arguments: argparse.Namespace) -> int:
+    """Write a citable bundle of the commit and print its path and SHA-256."""
+    from stages import files
+    from stages.reporting import exports
+    path = exports.release(arguments.folder, Path.cwd(), with_data=arguments.with_data)
+    print(f"{path}\nsha256 {files.sha256(path)}")
+    return 0
+
+
+def card(arguments: argparse.Namespace) -> int:
+    """Print a trained cell's model card."""
+    from stages.reporting import exports
+    print(exports.card(arguments.cell, Path.cwd()))
+    return 0
+
+
+def croissant(arguments: argparse.Namespace) -> int:
+    """Write Croissant metadata of the raw data sets and print the files."""
+    from stages.reporting import exports
+    for path in exports.write_croissant(arguments.folder, Path.cwd(), tuple(arguments.names)):
+        print(path)
     return 0
 
 
@@ -129,6 +197,19 @@ def parser() -> argparse.ArgumentParser:
                       "Gaussian one of the profile's first data set")
     verb.set_defaults(run=nowcast)
 
+    verb = added(verbs, "benchmark", "write the frozen simulated benchmark into a folder",
+                 "The winds of the mini profile's simulated set with their truth, splits and a scorer, in a new folder;\nthe same bytes everywhere.",
+                 "tradewind benchmark ../wind-benchmark")
+    verb.add_argument("folder", metavar="FOLDER")
+    verb.set_defaults(run=benchmark)
+    trust(verbs)
+    published(verbs)
+    unattended(verbs)
+    return top
+
+
+def trust(verbs) -> None:
+    """The verbs that ask where numbers came from, and whether all is as it was."""
     verb = added(verbs, "audit", "where a number came from, and whether it still holds",
                  "Walk from a published number to its raw bytes and check every step.\nExit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.",
                  "tradewind audit wind_nowcast/mini/simulated/msa-shared-20k-s0/rmse_component_kn --verify eval")
@@ -144,13 +225,57 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("file", metavar="FILE")
     verb.set_defaults(run=impact)
 
-    verb = added(verbs, "benchmark", "write the frozen simulated benchmark into a folder",
-                 "The winds of the mini profile's simulated set with their truth, splits and a scorer, in a new folder;\nthe same bytes everywhere.",
-                 "tradewind benchmark ../wind-benchmark")
+    verb = added(verbs, "why", "why a published number is another one at another commit",
+                 "Why a published number changed between two commits: data, parameters, code, environment and seed of its own cone, each with the\n"
+                 "stage where it enters. Both commits are read from git; nothing is checked out or written.\n"
+                 "Exit status: 0, or 1 where the number changed and no run explains it (an edit by hand, or non-determinism).",
+                 "tradewind why HEAD~1..HEAD wind_nowcast/mini/simulated/msa-shared-20k-s0/rmse_component_kn")
+    verb.add_argument("commits", metavar="A..B", help="two commits: branches, tags, hashes or HEAD~N; an end left out is HEAD")
+    verb.add_argument("metric", metavar="EXPERIMENT/PROFILE/DATASET/CELL/METRIC")
+    verb.add_argument("--attribute", action="store_true",
+                      help="make the number again from A with one kind of cause switched at a time, in a temporary project (trains again)")
+    verb.set_defaults(run=why)
+
+    verb = added(verbs, "rows", "which rows were trained on, and which stand on both sides",
+                 "Was this day, aircraft, flight or file in training? With none of them: what stands in train and in validation or test.\n"
+                 "Answered from the file and record that each prepared row carries. Exit status: 0, or 1 where something leaks.",
+                 "tradewind rows --dataset mini/simulated --day 2026-01-17")
+    verb.add_argument("--dataset", required=True, metavar="PROFILE/DATASET")
+    verb.add_argument("--day", metavar="YYYY-MM-DD", help="rows of that day (UTC)")
+    verb.add_argument("--aircraft", metavar="ICAO24", help="rows of that aircraft")
+    verb.add_argument("--flight", type=int, metavar="N", help="rows of that flight, as numbered in rows.parquet")
+    verb.add_argument("--file", metavar="NAME", help="rows of that raw file")
+    verb.set_defaults(run=rows)
+
+    verb = added(verbs, "verify", "every byte, record, table and figure; or a bundle",
+                 "Verify all of this repository: hash every file and cache object, check every record, derive every table and claim again.\n"
+                 "Or re-check a bundle, without the repository, DVC or data.\nExit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.", "tradewind verify --all")
+    verb.add_argument("bundle", nargs="?", metavar="BUNDLE", help="a file that `tradewind release` wrote")
+    verb.add_argument("--all", action="store_true", help="this repository, whole")
+    verb.add_argument("--commit", metavar="NAME", help="the commit that was cited: the bundle must be of it")
+    verb.set_defaults(run=verify)
+
+
+def published(verbs) -> None:
+    """The verbs that give results away."""
+    verb = added(verbs, "release", "a citable bundle of this commit",
+                 "One zip of the commit's files, results, records and metadata; its bytes depend on the commit alone.\n"
+                 "Refused while anything is dirty or stale.",
+                 "tradewind release ../releases")
     verb.add_argument("folder", metavar="FOLDER")
-    verb.set_defaults(run=benchmark)
-    unattended(verbs)
-    return top
+    verb.add_argument("--with-data", action="store_true", help="add the raw files of profiles that are simulated as a whole (mini)")
+    verb.set_defaults(run=release)
+
+    verb = added(verbs, "card", "the model card of a trained cell", "The model card of a trained cell, as Markdown.",
+                 "tradewind card wind_nowcast/mini/simulated/msa-shared-20k-s0")
+    verb.add_argument("cell", metavar="EXPERIMENT/PROFILE/DATASET/CELL")
+    verb.set_defaults(run=card)
+
+    verb = added(verbs, "croissant", "metadata of the raw data sets", "Croissant (JSON-LD) of every acquired data set, or of those named.",
+                 "tradewind croissant ../metadata mini/simulated")
+    verb.add_argument("folder", metavar="FOLDER")
+    verb.add_argument("names", nargs="*", metavar="PROFILE/DATASET")
+    verb.set_defaults(run=croissant)
 
 
 def unattended(verbs) -> None:

@@ -6,7 +6,10 @@ failure of data or of a run, 75 (sysexits' EX_TEMPFAIL) when another run holds t
 """
 
 import sys
+import traceback
 from collections.abc import Callable
+
+NUMPY_READS = {"numpy.lib._format_impl", "numpy.lib._npyio_impl", "numpy._core.memmap"}  # modules inside which NumPy reads an array's file
 
 
 class TradewindError(Exception):
@@ -37,6 +40,12 @@ class DataError(TradewindError):
     """A file is not what it should be: format, columns, units, length."""
 
 
+class KeyMissing(DataError, KeyError):
+    """A JSON file lacks a key; a KeyError too, for those who ask whether it is there."""
+
+    __str__ = DataError.__str__
+
+
 class GateError(TradewindError):
     """A critical expectation failed: nothing downstream may use the data."""
 
@@ -63,6 +72,23 @@ class BusyError(TradewindError):
     """Another live run holds the same place."""
 
     exit_code = 75
+
+
+def typed(error: Exception) -> Exception:
+    """What a library says of bytes that it cannot read or write, or of memory that it cannot have, as an error of ours; others as they are.
+
+    A stage works inside `records.timed`, which asks here: Polars' and safetensors' errors are no OSErrors, not even for a full disk, and NumPy
+    says ValueError or SyntaxError of an array's damaged header.
+    """
+    library, text = type(error).__module__.partition(".")[0], str(error).strip().splitlines() or [type(error).__name__]
+    if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and "memory" in str(error) and "alloc" in str(error):
+        return DataError("there is not enough memory for this", found=text[0][:300], expected="contexts, batches and slices that fit",
+                         remedy="lower the batch or the number of points in params.yaml, or take a machine with more memory")
+    inside = {frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)}
+    if library in ("polars", "safetensors", "safetensors_rust", "_safetensors_rust") or inside & NUMPY_READS:
+        return DataError("a file could not be read or written", found=f"{type(error).__name__}: {text[0][:300]}",
+                         remedy="see that the disk has room; `tradewind audit NUMBER --verify hash` names a damaged file, `dvc repro` makes it anew")
+    return error
 
 
 def reported(work: Callable[[], object]) -> int:

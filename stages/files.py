@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from stages.errors import BusyError, DataError
+from stages.errors import BusyError, DataError, KeyMissing
 
 WORK = Path(".work")  # git-ignored: locks, resume checkpoints, durations
 _passages: Counter[str] = Counter()
@@ -132,12 +132,24 @@ def write_json(path: str | Path, value: Any) -> None:
         stream.write(text + "\n")
 
 
+class Told(dict):
+    """A JSON object that names its file when a key is asked for that it does not have."""
+
+    def __init__(self, content: dict, path: str):
+        super().__init__(content)
+        self.path = path
+
+    def __missing__(self, key: Any) -> Any:
+        raise KeyMissing("a key is missing in a file", where=self.path, expected=repr(key), found=", ".join(map(repr, list(self)[:8])) or "no key at all",
+                         remedy="`tradewind audit NUMBER --verify hash` says whether the file is what was written; `dvc repro` makes it anew")
+
+
 def read_json(path: str | Path) -> Any:
-    """Parse a JSON file; NaN and Infinity are refused. DataError names the file and the line."""
+    """Parse a JSON file; NaN and Infinity are refused. DataError names the file and the line, or a key that is asked for in vain."""
     def refuse(constant: str) -> None:
         raise DataError(f"{constant} is not JSON", where=str(path))
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse)
+        return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse, object_hook=lambda content: Told(content, str(path)))
     except FileNotFoundError:
         raise DataError("a file is missing", where=str(path), remedy="run `dvc repro` (or `dvc pull`)") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from stages.errors import typed
 from stages.files import WORK, sha256
 
 LIBRARIES = ("torch", "numpy", "polars", "pyarrow", "scipy", "numba", "great-expectations", "safetensors", "ppigrf")
@@ -76,9 +77,15 @@ def outputs_of(temporary: Path, final: str | Path) -> dict[str, Path]:
 
 @contextmanager
 def timed(stage: str, cell: str):
-    """Append the wall-clock duration of a stage to `.work/durations.jsonl` (never to a hashed output)."""
+    """Append the wall-clock duration of a stage to `.work/durations.jsonl` (never to a hashed output). What a library says of damaged
+    bytes, a full disk or too little memory is told as an error of ours (errors.typed)."""
     start = time.monotonic()
-    yield
+    try:
+        yield
+    except Exception as error:
+        if (ours := typed(error)) is error:
+            raise
+        raise ours from None
     WORK.mkdir(exist_ok=True)
     line = json.dumps({"stage": stage, "cell": cell, "seconds": round(time.monotonic() - start, 3), "pid": os.getpid()})
     with (WORK / "durations.jsonl").open("a", encoding="utf-8") as stream:

@@ -17,7 +17,9 @@ from stages.reporting import audit
 ROOT = Path(__file__).parents[1]
 OPTIONS = {"nowcast": ("--context", "--at", "--points", "--model"), "audit": ("EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--verify", "record", "hash", "eval", "train"),
            "impact": ("FILE",), "benchmark": ("FOLDER",), "capture": ("FOLDER", "--hours", "--seed"), "doctor": ("--json",),
-           "champion": (), "rollback": ("NUMBER",), "ledger": ("--last", "--verify")}
+           "why": ("A..B", "EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--attribute"), "rows": ("--dataset", "--day", "--aircraft", "--flight", "--file"),
+           "verify": ("BUNDLE", "--all", "--commit"), "release": ("FOLDER", "--with-data"), "card": ("EXPERIMENT/PROFILE/DATASET/CELL",),
+           "croissant": ("FOLDER", "PROFILE/DATASET"), "champion": (), "rollback": ("NUMBER",), "ledger": ("--last", "--verify")}
 POINT = "46.5,7.2,34000,2026-01-17T05:00:00Z"
 
 
@@ -71,11 +73,17 @@ def test_the_installed_command_is_this_one():
 @pytest.mark.parametrize("arguments", [
     (), ("forecast",), ("nowcast",), ("nowcast", "--at", POINT), ("nowcast", "--context", "x.csv"),
     ("nowcast", "--context", "x.csv", "--at", POINT, "--points", "p.csv"), ("audit",), ("audit", "a/b/c/d/e", "--verify", "everything"), ("impact",),
-    ("benchmark",), ("impact", "a", "b")])
+    ("benchmark",), ("impact", "a", "b"), ("why", "HEAD"), ("rows",), ("release",), ("card",), ("croissant",)])
 def test_a_command_line_that_cannot_be_understood_is_refused_with_status_2(monkeypatch, capsys, arguments):
     assert run(monkeypatch, *arguments) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("usage: tradewind")
+
+
+@pytest.mark.parametrize("arguments", [("verify",), ("verify", "x.zip", "--all")])
+def test_what_to_verify_must_be_said(monkeypatch, capsys, arguments):
+    assert run(monkeypatch, *arguments) == 2
+    assert "either --all or the path of a bundle" in capsys.readouterr().err
 
 
 def kinds(base=errors.TradewindError):

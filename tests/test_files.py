@@ -36,6 +36,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("before", ["", "old"])
 @pytest.mark.parametrize("point, after", [("written", "before"), ("before_rename", "before"), ("after_rename", "new"), ("", "new")])
+@pytest.mark.fault("F1", "F5")
 def test_a_killed_file_write_leaves_the_old_file_or_the_new(tmp_path, before, point, after):
     file = tmp_path / "out/a.txt"
     file.parent.mkdir()
@@ -50,6 +51,7 @@ def test_a_killed_file_write_leaves_the_old_file_or_the_new(tmp_path, before, po
 
 @pytest.mark.parametrize("before", [{}, OLD_FOLDER])
 @pytest.mark.parametrize("point, after", [("written", "before"), ("before_rename", "before"), ("after_rename", "new"), ("", "new")])
+@pytest.mark.fault("F1", "F5")
 def test_a_killed_folder_write_leaves_the_old_folder_or_the_new(tmp_path, before, point, after):
     folder = tmp_path / "out/d"
     for name, text in before.items():
@@ -104,6 +106,7 @@ def test_an_exception_leaves_the_old_state_and_no_litter(tmp_path, write):
     assert tree(tmp_path) == before and len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.fault("F6")
 def test_a_full_disk_leaves_the_old_file_and_no_litter(tmp_path):
     (tmp_path / "a").write_text("old")
     code = ("import resource\nfrom stages import files\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
@@ -124,6 +127,7 @@ def test_fault_fires_at_the_nth_passage_and_not_before(tmp_path):
 # --- one writer
 
 
+@pytest.mark.fault("F2", "F7")
 def test_the_second_writer_ends_with_75_and_says_who_holds_the_place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = ("import sys\nfrom stages import files, errors\ntry:\n    held = files.guard('a/b')\nexcept errors.TradewindError as e:\n    print(e)\n    sys.exit(e.exit_code)\n"
@@ -137,6 +141,7 @@ def test_the_second_writer_ends_with_75_and_says_who_holds_the_place(tmp_path, m
     assert python(code, tmp_path, stdin=subprocess.DEVNULL).returncode == 0
 
 
+@pytest.mark.fault("F2")
 def test_a_stage_dies_within_two_seconds_of_its_killed_parent_and_frees_the_place(tmp_path):
     stage = "from stages import files\nimport os, time\nheld = files.guard('x')\nprint(os.getpid(), flush=True)\ntime.sleep(60)\nopen('late', 'w')\n"
     parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {stage!r}])\n"
@@ -164,6 +169,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.fault("F18")
 def test_a_number_that_is_not_finite_is_never_written(tmp_path, number):
     files.write_json(tmp_path / "m.json", {"a": 1})
     with pytest.raises(DataError, match="m.json"):
@@ -172,6 +178,7 @@ def test_a_number_that_is_not_finite_is_never_written(tmp_path, number):
 
 
 @pytest.mark.parametrize("text, told", [('{"a": NaN}', "NaN"), ('{"a": -Infinity}', "Infinity"), ("{", "not JSON"), ("", "not JSON"), ('{"a": 1,}', "not JSON")])
+@pytest.mark.fault("F18")
 def test_json_that_is_not_strict_is_refused_with_the_file(tmp_path, text, told):
     (tmp_path / "m.json").write_text(text)
     with pytest.raises(DataError, match=told) as caught:

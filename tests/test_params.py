@@ -121,6 +121,7 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
     ("  clip: 4.0", "\tclip: 4.0", ["plain YAML"]),
     ("  clip: 4.0", "  clip: &again [*again]", ["params.yaml"]),
 ])
+@pytest.mark.fault("F15")
 def test_what_is_wrong_is_told_by_key(tmp_path, monkeypatch, old, new, told):
     monkeypatch.chdir(tmp_path)
     message = refused(tmp_path, changed(old, new))
@@ -133,6 +134,7 @@ def test_what_is_wrong_is_told_by_key(tmp_path, monkeypatch, old, new, told):
     ("", "valid dictionary"), ("- 1\n- 2\n", "valid dictionary"), ("just words", "valid dictionary"), ("a: 1\n---\nb: 2\n", "plain YAML"),
     (TRUE.encode().replace(b"SkySoft", b"Sk\xe4Soft", 1), "not UTF-8"), (TRUE.encode("utf-16"), "not UTF-8"), ("\x00", "plain YAML"),
 ])
+@pytest.mark.fault("F15")
 def test_a_file_of_another_kind_is_refused(tmp_path, text, told):
     assert told in refused(tmp_path, text)
 
@@ -142,6 +144,7 @@ def test_a_missing_file_names_the_remedy(tmp_path):
         params.load(tmp_path / "params.yaml")
 
 
+@pytest.mark.fault("F15")
 def test_all_problems_are_listed_at_once(tmp_path):
     text = changed("  clip: 4.0", "  clip: -1").replace("  threads: 1 ", "  threads: many ").replace("roll_max_deg", "roll_deg_max")
     message = refused(tmp_path, text)
@@ -220,10 +223,12 @@ def test_sequences_that_do_not_fit_are_told(tmp_path, change, told):
     assert told in refused(tmp_path, json.dumps(whole | {"profiles": whole["profiles"] | {"mini": mini | change}}))
 
 
+@pytest.mark.fault("F15")
 def test_yaml_1_2_no_is_a_word(tmp_path):
     assert load(tmp_path, changed("        licence: unknown", "        licence: no")).datasets["skysoft"].files["SkySoft_WindSpeed.tar.gz"].licence == "no"
 
 
+@pytest.mark.fault("F15")
 def test_a_stage_ends_with_2_before_any_work(tmp_path):
     (tmp_path / "params.yaml").write_text(changed("  clip: 4.0", "  clip: none"))
     root = Path(__file__).parents[1]

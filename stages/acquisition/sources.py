@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from stages.params import Source
 
-HOSTS = frozenset({"raw.githubusercontent.com", "s3.amazonaws.com", "zenodo.org"})  # every host a pinned file may come from
+HOSTS = frozenset({  # every host a pinned file may come from; DaRUS answers with a redirect to its store
+    "raw.githubusercontent.com", "s3.amazonaws.com", "zenodo.org", "darus.uni-stuttgart.de", "s3.tik.uni-stuttgart.de"})
 LOOPBACK = frozenset({"127.0.0.1", "::1"})  # plain http, and only where a test asks for it
 
 

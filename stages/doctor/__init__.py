@@ -18,6 +18,7 @@ CHECKS: dict[str, Callable[[Place], "Finding | list[Finding]"]] = {
     "variables": environment.variables,
     "disk": machine.disk, "memory": machine.memory, "gpu": machine.gpu, "clock": machine.clock,
     "parameters": project.parameters, "git": project.git, "dvc": project.dvc, "cache": project.cache, "remotes": project.remotes,
+    "manifests": project.manifests,
     "locks": project.lockfiles,
     "dvc runs": running.dvc_runs, "flow": running.flow, "left-overs": running.left_over, "prefect": running.prefect,
     "mirror": sources.mirror,

@@ -4,6 +4,7 @@ DVC is asked through its command line. A remote is named with the part of its UR
 configuration file under git is told by its name.
 """
 
+import json
 import os
 import re
 
@@ -66,6 +67,22 @@ def cache(place: Place) -> Finding:
     return Finding("dvc cache", OK if good else FAIL, f"{folder} " + ("can be written" if good else f"cannot be written ({at})") +
                    ("" if folder.exists() else "; not made yet"),
                    "give this user the folder, or name another one: dvc cache dir --local FOLDER")
+
+
+def manifests(place: Place) -> Finding:
+    """The folders' manifests in the cache name files inside their folders only: `dvc checkout` would follow `../` out of the project."""
+    wrong, count = [], 0
+    for file in sorted(place.cache().glob("files/md5/??/*.dir")):
+        count += 1
+        try:
+            names = [entry["relpath"] for entry in json.loads(file.read_bytes())]
+            bad = [name for name in names if not name or {"", ".", ".."} & set(name.split("/")) or "\\" in name or "\0" in name]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            wrong.append(f"{file.parent.name}{file.stem}: no manifest ({type(error).__name__})")
+            continue
+        wrong += [f"{file.parent.name}{file.stem} names {', '.join(map(repr, bad[:3]))}"] if bad else []
+    return Finding("dvc manifests", FAIL if wrong else OK, "; ".join(wrong[:5]) or f"{count} manifests, all inside their folders",
+                   "no `dvc checkout` or `dvc pull` before these objects are removed from the cache; ask who wrote the remote")
 
 
 def remotes(place: Place) -> list[Finding]:

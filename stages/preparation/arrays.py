@@ -4,6 +4,7 @@ The header is checked against the file's size before memory is taken, and a file
 Units are the raw file's.
 """
 
+import tokenize
 import zipfile
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from stages.errors import DataError
 
-BROKEN = (ValueError, EOFError, OSError, OverflowError, MemoryError, zipfile.BadZipFile)
+BROKEN = (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile)
 
 
 def load(path: Path, shape: tuple[int, ...], dtype: str = "float32") -> np.ndarray:

@@ -165,6 +165,7 @@ def test_simulated_files_are_listed(monkeypatch):
     assert files.read_json("data/mini/records/simulated.acquire.json")["seed"] == dataset.simulate.seed
 
 
+@pytest.mark.fault("F6")
 def test_room_is_estimated_before_anything(dataset, server, monkeypatch):
     monkeypatch.setattr(stage.shutil, "disk_usage", lambda _: types.SimpleNamespace(free=20_000))
     with pytest.raises(DownloadError, match="nothing was begun"):
@@ -172,6 +173,7 @@ def test_room_is_estimated_before_anything(dataset, server, monkeypatch):
     assert server.seen == [] and not Path("data").exists()
 
 
+@pytest.mark.fault("F7")
 def test_a_second_writer_is_turned_away(dataset):
     with files.guard("acquisition-sample-hour"), pytest.raises(BusyError) as error:
         run(dataset)
@@ -190,6 +192,7 @@ acquire.acquire("sample", "hour", dataset, limits=Limits(total_s=10), loopback=T
 """
 
 
+@pytest.mark.fault("F1", "F3")
 def test_killed_around_each_rename_the_folder_is_old_or_new(dataset, project):
     """SIGKILL before and after every rename of the stage (validators, files, manifest, record, folder)."""
     wanted, plan = None, json.dumps({name: source.model_dump() for name, source in dataset.files.items()})

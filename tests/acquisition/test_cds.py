@@ -87,6 +87,7 @@ def test_a_month_that_came_is_not_asked_for_again_after_a_failure(work):
     (b"<html>service unavailable</html>", "not whole GRIB"), (message() * 3 + message()[:-1], "not whole GRIB"), (message()[:10], "not whole GRIB"),
     (message() * 115, "another number"), (message() * 117, "another number"), (b"", "another number"), (message() * 116 + b"x", "not whole GRIB"),
     (b"PK\3\4" + bytes(400), "not whole GRIB")], ids=["page", "cut", "head", "one short", "one more", "empty", "tail", "archive"])
+@pytest.mark.fault("F11")
 def test_what_is_not_the_whole_month_is_refused_and_not_kept(work, body, what):
     with pytest.raises(DownloadError, match=what):
         cds.fetch(CONFIG, work / "raw", lambda: Client(lambda request: body))
@@ -119,6 +120,7 @@ INSIDE = (KEY, "MTIzNDU6NWYwYzJhMWU3N2Fh", "s3cr3tTok", "hunter2hunter2", "0a1b2
 
 
 @pytest.mark.parametrize("said", FAILURES)
+@pytest.mark.fault("F20")
 def test_a_key_in_the_client_s_error_reaches_no_message_trace_log_or_file(work, capfd, caplog, said):
     def fail(request):
         logging.getLogger("cdsapi").critical("failed: %s", said)
@@ -142,6 +144,7 @@ def test_a_key_of_no_known_form_is_taken_out_because_the_client_holds_it(work):
     assert "opensesame" not in str(error.value) and "was not accepted" in str(error.value)
 
 
+@pytest.mark.fault("F20")
 def test_the_key_is_in_nothing_that_is_handed_on(work):
     assert KEY not in str(cds.fetch(CONFIG, work / "raw", Client)) and KEY not in str(CONFIG.model_dump())
 

@@ -46,6 +46,7 @@ def test_a_sound_file_arrives_and_is_not_asked_for_again(server, replies, pin, p
 
 
 @pytest.mark.parametrize("failures", [[500], [502, 503, 504], [429, 500, 408]])
+@pytest.mark.fault("F8")
 def test_server_errors_are_retried(server, replies, pin, place, failures):
     server.script["/file.csv"] = [*(replies.status(code) for code in failures), replies.whole(BODY)]
     get(pin(server.url(), BODY), place)
@@ -53,6 +54,7 @@ def test_server_errors_are_retried(server, replies, pin, place, failures):
     assert len(server.seen) == len(failures) + 1
 
 
+@pytest.mark.fault("F8")
 def test_retries_are_bounded(server, replies, pin, place, clock):
     server.script["/file.csv"] = [replies.status(500)]
     with pytest.raises(DownloadError, match="failed 4 times") as error:
@@ -70,6 +72,7 @@ def test_refusals_are_not_retried(server, replies, pin, place, code):
     assert len(server.seen) == 1
 
 
+@pytest.mark.fault("F8")
 def test_retry_after_is_honoured_within_the_deadline(server, replies, pin, place, clock):
     server.script["/file.csv"] = [replies.status(429, Retry_After=1), replies.whole(BODY)]
     get(pin(server.url(), BODY), place)
@@ -84,6 +87,7 @@ def test_retry_after_is_honoured_within_the_deadline(server, replies, pin, place
         get(pin(server.url(), BODY), place)
 
 
+@pytest.mark.fault("F3", "F8")
 def test_a_short_body_is_continued_where_it_broke(server, replies, pin, place):
     server.script["/file.csv"] = [replies.whole(BODY, stop=10_000), replies.whole(BODY)]
     get(pin(server.url(), BODY), place)
@@ -100,6 +104,7 @@ def test_a_weak_etag_is_no_validator_but_the_length_is(server, replies, pin, pla
 
 
 @pytest.mark.parametrize("honest", [True, False])
+@pytest.mark.fault("F3", "F8")
 def test_an_etag_that_changes_midway_begins_anew(server, replies, pin, place, honest):
     """Honest servers answer 200 with the new file; a dishonest one continues with the new file's bytes."""
     server.script["/file.csv"] = [replies.whole(NEW, stop=10_000), replies.whole(BODY, etag='"v2"', honest=honest)]
@@ -108,6 +113,7 @@ def test_an_etag_that_changes_midway_begins_anew(server, replies, pin, place, ho
     assert server.ranges() == [None, "bytes=10000-"] + [None] * (not honest)
 
 
+@pytest.mark.fault("F3")
 def test_another_etag_is_another_file_even_if_the_bytes_would_fit(server, replies, pin, place):
     server.script["/file.csv"] = [replies.whole(BODY, stop=10_000), replies.whole(BODY, etag='"v2"', honest=False)]
     get(pin(server.url(), BODY), place)
@@ -115,6 +121,7 @@ def test_another_etag_is_another_file_even_if_the_bytes_would_fit(server, replie
     assert server.ranges() == [None, "bytes=10000-", None]
 
 
+@pytest.mark.fault("F3")
 def test_a_mixture_under_one_validator_is_fetched_anew(server, replies, pin, place):
     """No ETag and equal lengths: only the digest can tell; the mixture must not be called an upstream change."""
     server.script["/file.csv"] = [replies.whole(NEW, etag=None, stop=10_000), replies.whole(BODY, etag=None)]
@@ -123,6 +130,7 @@ def test_a_mixture_under_one_validator_is_fetched_anew(server, replies, pin, pla
     assert server.ranges() == [None, "bytes=10000-", None]
 
 
+@pytest.mark.fault("F3")
 def test_a_range_that_is_not_had_begins_anew(server, replies, pin, place):
     server.script["/file.csv"] = [replies.whole(BODY, stop=10_000), replies.status(416), replies.whole(BODY)]
     get(pin(server.url(), BODY), place)
@@ -130,6 +138,7 @@ def test_a_range_that_is_not_had_begins_anew(server, replies, pin, place):
 
 
 @pytest.mark.parametrize("kind", ["stall", "trickle", "slow_header"])
+@pytest.mark.fault("F8")
 def test_silence_and_slowness_end_at_the_deadline(server, replies, pin, place, clock, kind):
     reply = {"stall": replies.stall, "trickle": replies.trickle(0.05), "slow_header": replies.slow_header}[kind]
     server.script["/file.csv"] = [reply]
@@ -142,6 +151,7 @@ def test_silence_and_slowness_end_at_the_deadline(server, replies, pin, place, c
         assert len(server.seen) >= 2, "a stalled reply is given up and asked for again"
 
 
+@pytest.mark.fault("F8")
 def test_one_attempt_may_not_outlast_the_deadline_by_trickling(server, replies, pin, place, clock):
     """Fast enough for the minimum speed and never silent: only the total deadline stops it."""
     server.script["/file.csv"] = [replies.trickle(0.01)]
@@ -150,6 +160,7 @@ def test_one_attempt_may_not_outlast_the_deadline_by_trickling(server, replies, 
     assert clock() < 1.2
 
 
+@pytest.mark.fault("F8")
 def test_an_endless_body_stops_at_the_cap(server, replies, pin, place, clock):
     server.script["/file.csv"] = [replies.endless]
     with pytest.raises(DownloadError, match="larger than it may be"):
@@ -157,6 +168,7 @@ def test_an_endless_body_stops_at_the_cap(server, replies, pin, place, clock):
     assert clock() < 1.5 and names(place) == []
 
 
+@pytest.mark.fault("F8")
 def test_an_announced_length_over_the_cap_is_not_read(server, replies, pin, place):
     server.script["/file.csv"] = [replies.whole(BODY * 2)]
     with pytest.raises(DownloadError, match="80000 bytes announced"):
@@ -164,6 +176,7 @@ def test_an_announced_length_over_the_cap_is_not_read(server, replies, pin, plac
     assert len(server.seen) == 1 and names(place) == []
 
 
+@pytest.mark.fault("F8")
 def test_a_web_page_instead_of_the_file(server, replies, pin, place):
     server.script["/file.csv"] = [replies.page]
     with pytest.raises(DownloadError, match="a web page came"):
@@ -186,6 +199,7 @@ def test_a_page_does_not_cost_the_part(server, replies, pin, place):
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
+@pytest.mark.fault("F9")
 def test_a_wrong_digest_is_quarantined_and_explained(server, replies, pin, place, algorithm):
     server.script["/file.csv"] = [replies.whole(NEW)]
     expected, found = (hashlib.new(algorithm, body).hexdigest() for body in (BODY, NEW))
@@ -201,6 +215,7 @@ def test_a_wrong_digest_is_quarantined_and_explained(server, replies, pin, place
     assert len(server.seen) == 1
 
 
+@pytest.mark.fault("F9")
 def test_a_spoilt_file_in_the_place_is_put_aside(server, replies, pin, place):
     place.parent.mkdir()
     place.write_bytes(NEW)
@@ -259,6 +274,7 @@ def test_every_url_in_params_passes():
     assert urls and [url for url in urls if sources.objection(url)] == []
 
 
+@pytest.mark.fault("F8", "F20")
 def test_errors_keep_secrets(server, replies, pin, place):
     server.script["/file.csv"] = [replies.status(404)]
     with pytest.raises(DownloadError) as error:
@@ -274,6 +290,7 @@ def test_a_dead_server_is_an_error_with_a_name(pin, place, server):
         get(pin(url, BODY), place)
 
 
+@pytest.mark.fault("F6")
 def test_a_full_disk_is_an_error_that_frees_its_room(server, replies, pin, place):
     server.script["/file.csv"] = [replies.whole(BODY)]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -288,6 +305,7 @@ def test_a_full_disk_is_an_error_that_frees_its_room(server, replies, pin, place
     assert place.read_bytes() == BODY
 
 
+@pytest.mark.fault("F6")
 def test_no_room_is_found_out_before_the_body(server, replies, pin, place, monkeypatch):
     server.script["/file.csv"] = [replies.whole(BODY)]
     monkeypatch.setattr(download.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000})())
@@ -307,6 +325,7 @@ fetch(SimpleNamespace(url=url, sha256=sha256, md5=None, bytes=int(size), bytes_m
 
 
 @pytest.mark.parametrize("point", ["part_begun", "part_block", "part_whole", "before_rename", "after_rename"])
+@pytest.mark.fault("F3")
 def test_killed_at_any_moment_the_file_is_whole_or_absent(server, replies, pin, tmp_path, monkeypatch, point):
     """SIGKILL at the n-th passage of each point, n upwards until it no longer fires; the next run must mend all."""
     monkeypatch.chdir(tmp_path)

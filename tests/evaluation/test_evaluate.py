@@ -255,6 +255,7 @@ def test_what_a_killed_training_left_is_no_cell(airspace, evaluated, tmp_path):
     assert set(files.read_json(tmp_path / "out/metrics.json")["cells"]) == {"knn"}
 
 
+@pytest.mark.fault("F18")
 def test_a_forecast_that_is_not_finite_stops_with_its_place(airspace):
     class Broken(torch.nn.Module):
         context = "slice"
@@ -343,6 +344,7 @@ def test_a_wrong_name_ends_with_2_before_any_work(project, capsys, words, says):
 
 
 @pytest.mark.parametrize(("point", "left"), [("before_rename:2", "old"), ("after_rename:2", "new")])
+@pytest.mark.fault("F1", "F5")
 def test_a_kill_leaves_the_old_evaluation_or_the_new(project, point, left):
     final = project / "reports/wind_nowcast/mini/evaluated/toy"
     final.mkdir(parents=True)

@@ -96,6 +96,7 @@ def state(folder):
     return locks | {file.name: file.read_bytes() for file in (folder / "data").iterdir() if not file.name.startswith(".")}
 
 
+@pytest.mark.fault("F2", "F7")
 def test_five_of_five_parallel_runs_with_a_kill_end_where_a_serial_repro_ends(project, monkeypatch):
     """Each time a random stage dies by SIGKILL, alone or after its dvc: the run fails by that name, and the next one finishes."""
     graph = repro.parse(repro.dvc("dag", "--dot"))

@@ -168,6 +168,7 @@ def refused(*words, **more):
     return text
 
 
+@pytest.mark.fault("F20")
 def test_beyond_loopback_only_with_a_password_of_the_users_own(project, monkeypatch):
     assert "0.0.0.0 can be reached from other machines" in refused("--host", "0.0.0.0", "--port", "0")
     assert not server.AUTH.exists()
@@ -186,6 +187,7 @@ def test_beyond_loopback_only_with_a_password_of_the_users_own(project, monkeypa
     (["--database", "mysql://me:hidden@host/base"], {}, "expected: postgresql://USER:PASSWORD@HOST:PORT/NAME"),
     ([], {"PREFECT_API_DATABASE_CONNECTION_URL": "me:hidden@host"}, "found: no scheme"),
     ([], {"PREFECT_API_AUTH_STRING": "hidden"}, "PREFECT_API_AUTH_STRING is not of the form user:password")])
+@pytest.mark.fault("F20")
 def test_the_users_mistakes_end_before_a_server_starts_and_show_no_secret(project, words, environment, told):
     text = refused("--port", "0", *words, **environment)
     assert told in text and "hidden" not in text and "Traceback" not in text
@@ -261,6 +263,7 @@ def test_a_server_whose_database_is_busy_is_asked_again(monkeypatch, busy, patie
     assert set(asked) == {b'{"state": 1}'} and (len(asked) == 3 if patience_s else len(asked) < busy)
 
 
+@pytest.mark.fault("F20")
 def test_no_password_is_told_from_the_servers_log():
     text = "cannot reach postgresql+asyncpg://me:hidden@host:1/base with word"
     assert server.hidden(text, "word", None) == "cannot reach postgresql+asyncpg://***@host:1/base with ***"

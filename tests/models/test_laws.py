@@ -46,6 +46,7 @@ def test_every_model_of_the_table_has_arms_in_params():
 
 @laws
 @pytest.mark.parametrize("points", POINTS, ids=str)
+@pytest.mark.fault("F16")
 def test_any_numbers_of_points_give_finite_predictions_of_the_right_shape(case, points):
     for value in outputs(made(case)(some(case, *points))):
         assert value.shape == (1, points[1], 2) and torch.isfinite(value).all()
@@ -116,6 +117,7 @@ def test_one_seed_one_model(case):
 
 
 @laws
+@pytest.mark.fault("F16")
 def test_far_targets_equal_points_and_fully_masked_sets_stay_finite(case):
     model = made(case)
     batch = some(case, 12, 6)

@@ -50,6 +50,7 @@ def test_a_good_one_loads(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pickle", "zip"])
+@pytest.mark.fault("F13")
 def test_a_pickle_is_refused_and_never_run(tmp_path, kind):
     canary = tmp_path / "canary"
     poison = pickle.dumps({"weight": Canary(str(canary))})
@@ -84,6 +85,7 @@ def test_a_pickle_is_refused_and_never_run(tmp_path, kind):
     (lambda: altered({"extra": torch.zeros(2)}), "extra"),
 ], ids=["empty", "cut", "huge header", "foreign", "list", "model", "width", "type", "arguments", "dimension", "layers", "shape", "dtype",
         "nan", "extra"])
+@pytest.mark.fault("F13")
 def test_what_does_not_fit_is_refused_by_name(tmp_path, data, word):
     with pytest.raises(DataError, match=word):
         store.load(written(tmp_path, data()))

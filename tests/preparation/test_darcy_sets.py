@@ -78,6 +78,7 @@ OTHERS = {"a list": [torch.ones(2, 2)], "other names": {"a": torch.ones(1, 2, 2,
 
 
 @pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.fault("F13")
 def test_archives_of_anything_else_are_refused_and_nothing_in_them_is_run(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     torch.save(OTHERS[name], tmp_path / "a.pt")

@@ -160,6 +160,7 @@ def test_same_input_same_bytes(sky, tmp_path):
         assert files.sha256(tmp_path / "a" / name) == files.sha256(tmp_path / "b" / name) == files.sha256(folder / "out" / name)
 
 
+@pytest.mark.fault("F12")
 def test_bad_crc_never_reaches_the_winds(sky, tmp_path):
     """Flip a bit of every squitter: no address is confirmed by a CRC, no position is known, no wind appears."""
     _, _, whole = sky
@@ -172,6 +173,7 @@ def test_bad_crc_never_reaches_the_winds(sky, tmp_path):
     assert counts["levels"]["winds"]["read"] == 0
 
 
+@pytest.mark.fault("F12")
 def test_mutated_lines_do_no_harm(sky, tmp_path):
     """Random bytes over real lines: nothing crashes, every line is counted, winds stay physical."""
     _, _, whole = sky
@@ -311,6 +313,7 @@ def test_the_command_writes_winds_counts_and_record(project):
     assert before == {p.name: files.sha256(p) for p in out.iterdir()}
 
 
+@pytest.mark.fault("F1")
 def test_a_kill_leaves_the_old_state(project):
     assert run(project, "decode", "mini", "simulated", FAULT="before_rename:2").returncode == -9
     assert not (project / "data/mini/decoded/simulated").exists()

@@ -79,10 +79,12 @@ def test_a_grib_message_of_either_edition_comes_south_to_north_and_west_to_east(
     assert grid.units == {"u100": "m/s"} and grid.time.tolist() == [np.datetime64("2000-01-01", "ns").astype(int)]
 
 
+@pytest.mark.fault("F11")
 def test_a_grib_file_from_south_to_north_gives_the_same_grid(tmp_path):
     assert same(gridded.read(written(tmp_path, message(values=WIND[::-1], lat=LAT[::-1]))))
 
 
+@pytest.mark.fault("F11")
 def test_longitudes_from_0_to_360_are_rolled_to_the_date_line(tmp_path):
     lon, values = np.arange(0.0, 360.0, 60.0), np.tile(np.arange(6.0), (3, 1))
     grid = gridded.read(written(tmp_path, message(values=values, lon=lon, iDirectionIncrementInDegrees=60.0)))
@@ -90,6 +92,7 @@ def test_longitudes_from_0_to_360_are_rolled_to_the_date_line(tmp_path):
 
 
 @pytest.mark.parametrize("edition", [1, 2])
+@pytest.mark.fault("F11")
 def test_a_hole_in_the_bitmap_is_nan_and_never_zero_or_9999(tmp_path, edition):
     values = WIND.copy()
     values[1, 2] = np.nan
@@ -98,6 +101,7 @@ def test_a_hole_in_the_bitmap_is_nan_and_never_zero_or_9999(tmp_path, edition):
     assert np.isnan(grid.values["u100"]).sum() == 1
 
 
+@pytest.mark.fault("F11")
 def test_a_real_value_of_9999_is_kept_beside_a_hole(tmp_path):
     values = np.full((3, 6), 99990.0)
     values[0, 0], values[2, 2] = np.nan, 9999.0 * 10
@@ -106,6 +110,7 @@ def test_a_real_value_of_9999_is_kept_beside_a_hole(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [1, 4, 40, 100, 107])
+@pytest.mark.fault("F11")
 def test_a_second_message_that_is_cut_short_is_refused_and_not_dropped(tmp_path, cut):
     whole = message() + message(hour=1)
     with pytest.raises(DataError, match="cut short") as error:
@@ -121,6 +126,7 @@ def test_cfgrib_opens_the_same_cut_file_without_a_word(tmp_path):
 
 
 @pytest.mark.parametrize("parts", [(1, b"junk", 2), (1, b"tail"), (1, bytes(500), 2)])
+@pytest.mark.fault("F11")
 def test_bytes_that_belong_to_no_message_are_refused(tmp_path, parts):
     bodies = {1: message(), 2: message(hour=1)}
     with pytest.raises(DataError, match="no message"):
@@ -131,6 +137,7 @@ def test_zero_padding_between_messages_is_no_fault(tmp_path):
     assert len(gridded.open_grid(written(tmp_path, message(), bytes(64), message(hour=1), bytes(12))).time) == 2
 
 
+@pytest.mark.fault("F11")
 def test_a_file_with_a_whole_message_less_than_was_counted_is_refused(tmp_path):
     path = written(tmp_path, message(), message(hour=1))
     assert len(gridded.open_grid(path, messages=2).time) == 2
@@ -151,6 +158,7 @@ def test_messages_in_any_order_and_twice_the_same_give_times_in_order(tmp_path):
     ([message("tcc", np.full((3, 6), 80.0))], "cannot have"), ([message(values=WIND * 40)], "cannot have"),
     ([message(typeOfLevel="isobaricInhPa", level=500)], "variable is missing"), ([message(jPointsAreConsecutive=1)], "another grid")],
     ids=["two members", "other variable", "hole in time", "two grids", "t in degC", "sp in hPa", "tcc in percent", "wind", "level", "columns"])
+@pytest.mark.fault("F11")
 def test_grib_that_is_not_what_it_should_be_is_refused_by_name(tmp_path, parts, what):
     with pytest.raises(DataError, match=what):
         gridded.read(written(tmp_path, *parts))
@@ -197,6 +205,7 @@ def test_known_units_of_other_variables_are_turned_too(tmp_path, name, unit, giv
     ({"since": "fortnights since 2000-01-01"}, "times"), ({"since": "hours since 2000-13-01"}, "times"), ({"hours": (np.nan,)}, "times"),
     ({"lat": np.array([50.0, 48.0, 40.0])}, "evenly"), ({"lat": np.array([50.0, 50.0, 50.0])}, "evenly"), ({"lat": LAT + 100}, "positions"),
     ({"lon": np.arange(174.0, 186.0, 2.0)}, "date line")])
+@pytest.mark.fault("F11")
 def test_netcdf_that_is_not_what_it_should_be_is_refused_by_name(tmp_path, change, what):
     with pytest.raises(DataError, match=what):
         gridded.read(cdf(tmp_path, **change))
@@ -227,6 +236,7 @@ def test_times_out_of_order_are_sorted_and_a_repeated_one_must_say_the_same(tmp_
 
 
 @pytest.mark.parametrize("keep", [30, 200, -1])
+@pytest.mark.fault("F11")
 def test_a_netcdf_file_that_is_cut_short_is_refused(tmp_path, keep):
     path = cdf(tmp_path)
     path.write_bytes(path.read_bytes()[:keep])

@@ -40,6 +40,7 @@ def written(folder, content) -> Path:
     (b"\x00\x01\x02\xff" * 50, [], {"not_hex": 1}),
     (b"\xef\xbb\xbf", [], {}),
 ])
+@pytest.mark.fault("F12")
 def test_states_of_repair(tmp_path, content, kept, dropped):
     reading = frames.read(written(tmp_path, content))
     assert reading.frames.select("ts_s", "hex", "record").rows() == kept
@@ -48,6 +49,7 @@ def test_states_of_repair(tmp_path, content, kept, dropped):
     assert reading.frames.schema == frames.SCHEMA and set(reading.frames["file"]) <= {"frames.csv"}
 
 
+@pytest.mark.fault("F12")
 def test_order_is_restored_and_disorder_counted(tmp_path):
     reading = frames.read(written(tmp_path, f"1495353605,{A}\n1495353600,{B}\n1495353602,{SHORT}\n1495353606,{SHORT}\n"))
     assert reading.frames["record"].to_list() == [1, 2, 0, 3] and reading.out_of_order == 2
@@ -77,6 +79,7 @@ def test_a_missing_file_and_a_file_without_lines_are_data_errors(tmp_path, monke
 @given(st.one_of(st.binary(max_size=300), st.lists(st.sampled_from(
     [f"1495353600,{A}", f"1495353601.5,{B}", "", ",", '"', "ts,hex", f"{A}", "\xe9", f"1,{SHORT}", f"1495353600,4D010D,{A}"]), max_size=12)
     .map(lambda lines: "\n".join(lines).encode("cp1252"))))
+@pytest.mark.fault("F12")
 def test_any_bytes_are_counted_and_never_crash(tmp_path, content):
     reading = frames.read(written(tmp_path, content))
     assert reading.read == len(reading.frames) + sum(reading.dropped.values())
@@ -85,6 +88,7 @@ def test_any_bytes_are_counted_and_never_crash(tmp_path, content):
 
 
 @pytest.mark.parametrize("name", ["commb_df20", "commb_df21", "adsb"])
+@pytest.mark.fault("F12")
 def test_real_files_with_mutations(tmp_path, name):
     path = MIRROR / f"mode-s/pyModeS/sample_data_{name}.csv"
     if not path.exists():

@@ -53,6 +53,7 @@ def test_an_old_roll_is_no_roll():
     assert table["roll_deg"][-2] is not None and table["roll_deg"][-1] is None and table["tas_kt"][-1] is None
 
 
+@pytest.mark.fault("F12")
 def test_an_address_nobody_vouches_for():
     """A damaged reply names another aircraft: it must not become that aircraft's state, and it is counted."""
     stranger = [(START_S + 5.5, sixty(address=ADDRESS ^ 0x10))]
@@ -63,12 +64,14 @@ def test_an_address_nobody_vouches_for():
     assert again["drop"].null_count() == 1
 
 
+@pytest.mark.fault("F12")
 def test_a_capture_of_replies_alone_needs_repetition():
     rows = [(START_S, sixty()), (START_S + 1, fifty()), (START_S + 2, sixty(address=0xABCDEF))]
     checked, known = states.confirm(decoded(rows), frozenset())
     assert checked["drop"].to_list() == [None, None, "address_unconfirmed"] and not known
 
 
+@pytest.mark.fault("F12")
 def test_every_flipped_bit_is_caught():
     """Any one flipped bit of a reply or a squitter leaves no state: the CRC or the address gives it away."""
     frames = [squitters(5, True)[0], sixty()]
@@ -88,6 +91,7 @@ def test_every_flipped_bit_is_caught():
     (sixty(identity=True, mach=0.68), "airspeed_contradicts_mach"),
     (sixty(ias_kt=240.0), "tas_contradicts_50"),
 ])
+@pytest.mark.fault("F12")
 def test_contradicted_replies_are_dropped(frame, reason):
     assert dropped([*lines(), (START_S + 10.5, frame)]) == {reason: 1}
 
@@ -117,6 +121,7 @@ def ambiguous(kind: str, count: int = 300_000):
 
 
 @pytest.mark.parametrize("kind", ["50", "60"])
+@pytest.mark.fault("F12")
 def test_ambiguous_replies_are_decided_rightly_or_not_at_all(kind):
     """Each ambiguous reply comes from its own aircraft with its ADS-B beside it; a few per thousand may be read wrongly, no more."""
     rows = []
@@ -132,6 +137,7 @@ def test_ambiguous_replies_are_decided_rightly_or_not_at_all(kind):
     assert decided["count"].sum() - right <= 0.005 * len(found), decided
 
 
+@pytest.mark.fault("F12")
 def test_ambiguous_without_evidence_is_dropped():
     frame = ambiguous("50")[0][0]
     assert dropped([(START_S, squitters(0, False)[0]), (START_S + 60, frame)]) == {"ambiguous_unknown": 1}

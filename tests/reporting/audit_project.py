@@ -10,10 +10,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from ruamel.yaml import YAML
 
+import stages.evaluation
 from stages import records
+from stages.reporting.audit import hashes
 
 HOME = Path(__file__).parents[2]
 NUMBER = "wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn"
@@ -39,12 +43,12 @@ def finish(stage, package, inputs, made, params, seed=None, cell=None, dataset="
 
 def acquire():
     home = pathlib.Path("data/mini/raw/simulated"); home.mkdir(parents=True)
-    listed = {}
+    (home / "truth.parquet").write_bytes(b"only the simulator reads this")
+    listed = {"truth.parquet": {**records.describe(home / "truth.parquet"), "url": None, "licence": "MIT", "source": "simulated"}}
     for hour in range(2):
         file = home / f"frames_{hour:02}.csv"
         file.write_text("".join(f"{i}.000,{i * 7919:014X}\\n" for i in range(hour * 5, hour * 5 + 5)))
         listed[file.name] = {**records.describe(file), "url": None, "licence": "MIT", "source": "simulated"}
-    (home / "truth.parquet").write_bytes(b"only the simulator reads this")
     files.write_json(home / "manifest.json", {"dataset": "simulated", "entry": "frames", "files": listed})
     finish("acquire", "acquisition", [], [home], {"datasets": {"simulated": {"hours": 9}}})
 
@@ -64,7 +68,8 @@ def prepare():
     home = pathlib.Path("data/mini/prepared/simulated"); home.mkdir(parents=True)
     (home / "rows.parquet").write_bytes(pathlib.Path("data/mini/decoded/simulated/winds.parquet").read_bytes()[:40])
     files.write_json(home / "prepared.json", {"lead_s": 1800})
-    finish("prepare", "preparation", ["data/mini/decoded/simulated", "data/mini/validated/simulated.json"], [home], {"lead_s": 1800.0})
+    finish("prepare", "preparation", ["data/mini/decoded/simulated", "data/mini/validated/simulated.json"], [home],
+           {"lead_s": 1800.0, "split": {"train": [[1860, 18000]], "val": [[21660, 24000]], "test": [[27660, 32400]]}})
 
 def train(experiment, profile, dataset, model, *options):
     given = dict(zip(options[::2], options[1::2]))
@@ -205,14 +210,16 @@ def experiment_yaml(experiment: str, cells: tuple[str, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def build(root: Path) -> Path:
-    """Write, run, `dvc commit` and git-commit the project."""
+def build(root: Path, without: tuple[str, ...] = ()) -> Path:
+    """Write (but for the files in `without`), run, `dvc commit` and git-commit the project."""
     for name in GROUND:
         (root / "stages" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(HOME / "stages" / f"{name}.py", root / "stages" / f"{name}.py")
     (root / "params.yaml").write_text(PARAMS)
     (root / "constraints.txt").write_text("numpy==2.4.6\n")
     for name, text in project_files().items():
+        if name in without:
+            continue
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     calls = ["acquire()", "decode()", "validate()", "prepare()"]
@@ -254,6 +261,22 @@ def project(template, tmp_path):
     return Path(shutil.copytree(template, tmp_path / "project", symlinks=True))
 
 
+@pytest.fixture
+def evaluation(monkeypatch):
+    """The project's own arithmetic in place of the models' evaluation; `noise` is what a further thread adds to a number."""
+    fake = SimpleNamespace(Settings=lambda leads, resamples, seed, contexts, threads, device: SimpleNamespace(threads=threads), noise=0.0)
+
+    def cell(run, prepared, settings):
+        from safetensors.numpy import load_file
+        value = float(load_file(run / "weights.safetensors")["w"].mean()) + fake.noise * (settings.threads - 0.5)
+        n = 10 if prepared is None else (prepared / "rows.parquet").stat().st_size // 4
+        return {"metrics": {"rmse_component_kn": {"value": value, "unit": "kn", "low": value - 1, "high": value + 1, "n": n}}}
+    fake.cell = cell
+    monkeypatch.setitem(sys.modules, "stages.evaluation.evaluate", fake)
+    monkeypatch.setattr(stages.evaluation, "evaluate", fake, raising=False)
+    return fake
+
+
 def edit(file: Path, old: str, new: str) -> None:
     """Replace text that must be there."""
     text = file.read_text()
@@ -291,3 +314,47 @@ def forge(project: Path) -> None:
             file.write_text(json.dumps(record))
     run(project, sys.executable, "-m", "dvc", "commit", "-q", "-f")
     commit(project)
+
+
+def agree(project: Path) -> None:
+    """As `forge`, without DVC and its seconds: records, the locks' MD5s, cache objects and the commit are those of the files as they are.
+
+    What the lock says of parameters stays.
+    """
+    for pattern in ("data/*/records/*.json", "reports/*/*/records/*.json"):
+        for file in project.glob(pattern):
+            record = json.loads(file.read_text())
+            for side in ("inputs", "outputs"):
+                record[side] = {path: records.describe(project / path) for path in record[side]}
+            file.write_text(json.dumps(record))
+    relock(project)
+
+
+def relock(project: Path) -> None:
+    """The locks' MD5s, cache objects and the commit made to agree with the files as they are; records stay."""
+    contents, yaml = hashes.Bytes(project), YAML(typ="safe")
+    for lock in (project / "dvc.lock", *project.glob("reports/*/dvc.lock")):
+        content = yaml.load(lock.read_text())
+        for stage in content["stages"].values():
+            for item in (*stage.get("deps", ()), *stage.get("outs", ())):
+                item["md5"] = shelve(project, contents, item["path"])
+        with lock.open("w") as stream:
+            yaml.dump(content, stream)
+    commit(project)
+
+
+def shelve(project: Path, contents: hashes.Bytes, path: str) -> str:
+    """The MD5 by which DVC names a file or folder as it is, its bytes put into the cache under it."""
+    def keep(md5: str, content: bytes) -> str:
+        place = hashes.Cache(project).path(md5)
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+        return md5
+
+    if not (project / path).is_dir():
+        return keep(contents.md5(path), (project / path).read_bytes())
+    entries = contents.manifest(path)
+    for entry in entries:
+        keep(entry["md5"], (project / path / entry["relpath"]).read_bytes())
+    return keep(hashes.manifest_md5(entries), json.dumps(entries, sort_keys=True).encode())

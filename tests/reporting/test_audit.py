@@ -91,6 +91,7 @@ def test_an_unknown_depth_is_the_askers_mistake(project):
 
 
 @pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.fault("F20")
 def test_a_metric_edited_in_git_fails(project, committed):
     value = repr(number_of(project))
     edit(project / TABLE, f'"value": {value}', f'"value": 1{value}')
@@ -103,6 +104,7 @@ def test_a_metric_edited_in_git_fails(project, committed):
     assert set(found.resting) == OF_EXPERIMENT
 
 
+@pytest.mark.fault("F20")
 def test_a_metric_edited_with_a_matching_evaluation_fails(project):
     value = repr(number_of(project))
     for file in (TABLE, EVALUATED):
@@ -162,6 +164,7 @@ def test_figures_are_in_git_and_need_no_copy_in_the_cache(project, cached):
     (f"{REPORTS}/evaluated/simulated/predictions-msa-shared-5k-s0.parquet", "stages.evaluation", OF_CELL), (TABLE, "tabulate", None),
     (f"{REPORTS}/evaluated/simulated/field-msa-shared-5k-s0.parquet", "stages.evaluation", OF_CELL), (f"{REPORTS}/figures/map.png", "tabulate", OF_EXPERIMENT),
     (f"{DATA}/records/simulated.decode.json", "stages.preparation decode", None)])
+@pytest.mark.fault("F10")
 def test_a_flipped_byte_is_named_with_its_producer_and_all_that_rests_on_it(project, path, producer, resting):
     flip(project / path)
     found = audit(NUMBER, "hash", project)
@@ -174,6 +177,7 @@ def test_a_flipped_byte_is_named_with_its_producer_and_all_that_rests_on_it(proj
         assert all(metric.rpartition("/")[0] in render(found) for metric in resting)
 
 
+@pytest.mark.fault("F10")
 def test_dvc_itself_does_not_see_a_flipped_cache_object_and_the_audit_does(project):
     lock = (project / "dvc.lock").read_text()
     record = json.loads((project / DATA / "records/simulated.prepare.json").read_text())
@@ -188,6 +192,7 @@ def test_dvc_itself_does_not_see_a_flipped_cache_object_and_the_audit_does(proje
     assert audit(NUMBER, "record", project).verdict == "PASS"
 
 
+@pytest.mark.fault("F10", "F14")
 def test_a_flipped_manifest_in_the_cache_fails(project):
     manifests = list((project / ".dvc/cache/files/md5").glob("??/*.dir"))
     for file in manifests:
@@ -225,6 +230,7 @@ def test_a_relabelled_seed_fails(project):
 # --- environment, parameters, code, sources
 
 
+@pytest.mark.fault("F20")
 def test_another_library_version_is_inconclusive_and_listed(project, monkeypatch):
     true = metadata.version
     monkeypatch.setattr(records.metadata, "version", lambda name: "0.0.1" if name == "numpy" else true(name))
@@ -283,6 +289,7 @@ def test_deleted_code_fails_by_name(project):
     assert found.verdict == "FAIL" and "stages/preparation/__main__.py (gone)" in render(found)
 
 
+@pytest.mark.fault("F20")
 def test_uncommitted_results_fail(project):
     audit_project.run(project, "git", "rm", "-q", "--cached", TABLE)
     audit_project.run(project, "git", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "-m", "forget the table")
@@ -367,6 +374,7 @@ def test_impact_lists_every_metric_below_a_file(project):
         impact(f"{DATA}/raw/simulated/truth.parquet", project)  # no number rests on what only the simulator reads
 
 
+@pytest.mark.fault("F20")
 def test_a_secret_in_a_source_is_never_printed(project):
     manifest = project / DATA / "raw/simulated/manifest.json"
     edit(manifest, '"source": "simulated"', '"source": "https://alice:hunter2@example.org/f?token=s3cret&x=1"')

@@ -6,31 +6,16 @@ command in dvc.lock.
 
 import json
 import shutil
-import sys
 from importlib import metadata
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from audit_project import EVALUATED, NUMBER, REPORTS, RUN, TABLE, about, edit, flip, forge, number_of, project, template  # noqa: F401
+from audit_project import EVALUATED, NUMBER, REPORTS, RUN, TABLE, about, edit, evaluation, flip, forge, number_of, project, template  # noqa: F401
+from safetensors.numpy import load_file, save_file
 
-import stages.evaluation
 from stages import records
 from stages.reporting.audit import audit, render, rerun
-
-
-@pytest.fixture
-def evaluation(monkeypatch, template):
-    """The project's own arithmetic in place of the models' evaluation; `noise` is what a further thread adds to a number."""
-    fake = SimpleNamespace(Settings=lambda leads, resamples, seed, contexts, threads, device: SimpleNamespace(threads=threads), noise=0.0)
-
-    def cell(run, prepared, settings):
-        from safetensors.numpy import load_file
-        value = float(load_file(run / "weights.safetensors")["w"].mean()) + fake.noise * (settings.threads - 0.5)
-        return {"metrics": {"rmse_component_kn": {"value": value, "unit": "kn", "low": value - 1, "high": value + 1, "n": 10}}}
-    fake.cell = cell
-    monkeypatch.setitem(sys.modules, "stages.evaluation.evaluate", fake)
-    monkeypatch.setattr(stages.evaluation, "evaluate", fake, raising=False)
-    return fake
 
 
 def test_eval_gives_the_number_to_the_last_bit(project, evaluation):
@@ -122,3 +107,59 @@ def test_a_number_forged_everywhere_falls_to_eval(project, evaluation):
     assert audit(NUMBER, "hash", project).verdict == "PASS"  # bytes alone cannot tell
     found = audit(NUMBER, "eval", project)
     assert found.verdict == "FAIL" and "published is 1.5" in about(found, TABLE)
+
+
+@pytest.fixture
+def trained(project, monkeypatch):
+    """Training gives the recorded weights moved by `by`, written where the audit looks for them."""
+    moved = SimpleNamespace(by=np.zeros(8, np.float32))
+    recorded = load_file(project / RUN / "weights.safetensors")["w"].astype(np.float64)
+
+    def again(case, home, cell):
+        (home / cell).mkdir(parents=True)
+        save_file({"w": (recorded + moved.by).astype(np.float32)}, home / cell / "weights.safetensors")
+    monkeypatch.setattr(rerun, "trained", again)
+    return moved
+
+
+def seeds_apart(project) -> np.ndarray:
+    """What parts the weights of the arm's two seeds."""
+    return np.subtract(*(load_file(project / RUN.replace("-s0", f"-s{seed}") / "weights.safetensors")["w"].astype(np.float64) for seed in (1, 0)))
+
+
+@pytest.mark.parametrize("share, verdict", [(0.099, "PASS"), (0.101, "FAIL")])
+def test_train_allows_weights_a_tenth_of_the_distance_between_seeds_and_no_more(project, evaluation, trained, share, verdict):
+    direction = seeds_apart(project) - seeds_apart(project).mean()  # the number, their mean, stays
+    trained.by = share * np.linalg.norm(seeds_apart(project)) * direction / np.linalg.norm(direction)
+    found = audit(NUMBER, "train", project)
+    assert found.verdict == verdict and "gives other weights" in render(found)
+    assert [problem.path for problem in found.problems] == ([] if verdict == "PASS" else [f"{RUN}/weights.safetensors"])
+
+
+@pytest.mark.parametrize("share, verdict", [(0.099, "PASS"), (0.101, "FAIL")])
+def test_train_allows_the_number_a_tenth_of_the_difference_between_seeds_and_no_more(project, evaluation, trained, share, verdict):
+    trained.by = np.full(8, share * abs(seeds_apart(project).mean()))
+    found = audit(NUMBER, "train", project)
+    assert found.verdict == verdict and "tolerance" in render(found)
+    assert [problem.path for problem in found.problems] == ([] if verdict == "PASS" else [TABLE])
+
+
+def test_training_of_a_single_seed_again_has_to_give_the_same_bits(project, evaluation, trained):
+    shutil.rmtree(project / REPORTS / "runs/simulated/msa-shared-5k-s1")  # nothing to measure a distance by
+    trained.by = np.full(8, 1e-4)
+    found = audit(NUMBER, "train", project)
+    assert found.verdict == "FAIL" and "to the nearest other seed 0" in about(found, f"{RUN}/weights.safetensors")
+
+
+@pytest.mark.parametrize("by, verdict", [(0.99e-2, "PASS"), (1.01e-2, "FAIL")])
+def test_eval_allows_ten_times_what_a_repeat_moves_the_number_by_and_no_more(project, evaluation, by, verdict):
+    evaluation.noise, true = 1e-3, evaluation.cell
+    shift = 0.5e-3  # half a thread's noise lies in the first evaluation
+
+    def cell(*given):
+        entry = true(*given)
+        for key in ("value", "low", "high"):
+            entry["metrics"]["rmse_component_kn"][key] += by - shift
+        return entry
+    evaluation.cell = cell
+    assert audit(NUMBER, "eval", project).verdict == verdict

@@ -113,6 +113,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("case", DAMAGES)
+@pytest.mark.fault("F10")
 def test_a_champion_whose_bytes_are_not_those_promoted_is_used_by_nobody(project, case):
     first, second = names()
     DAMAGES[case](STORE / first[:12])
@@ -128,6 +129,7 @@ def test_a_champion_whose_bytes_are_not_those_promoted_is_used_by_nobody(project
             use(project)
 
 
+@pytest.mark.fault("F13")
 def test_weights_that_are_no_model_are_refused_even_where_all_hashes_agree(project, tmp_path):
     net, meta = checkpoints.load(str(live_project.RUNS / "knn/weights.safetensors"))
     for name, content in (("nan", None), ("pickle", b"\x80\x04cos\nsystem\n(S'touch owned'\ntR.")):

@@ -167,6 +167,7 @@ def test_a_capture_in_quarantine_is_not_judged_again():
     assert tree("data") == before
 
 
+@pytest.mark.fault("F19")
 def test_the_state_is_that_of_names_and_hashes_alone():
     drop(a_csv=toy(0), b_csv=toy(1))
     state = intake()["raw"]
@@ -319,6 +320,7 @@ def begin() -> None:
     drop(a_csv=toy(2), b_csv=toy(1, b"bad"), c_csv=toy(1), d_csv=toy(2), e_csv=toy(0))
 
 
+@pytest.mark.fault("F1")
 def test_killed_anywhere_the_raw_folder_is_old_or_new_and_the_next_run_finishes_the_work():
     begin()
     old = tree(RAW)
@@ -339,6 +341,7 @@ def test_killed_anywhere_the_raw_folder_is_old_or_new_and_the_next_run_finishes_
         assert kills >= 1, point
 
 
+@pytest.mark.fault("F7")
 def test_of_two_at_once_one_works_and_one_is_told():
     Path(".work/locks").mkdir(parents=True)
     drop(one_csv=toy(0))

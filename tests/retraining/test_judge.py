@@ -140,6 +140,7 @@ def test_the_champion_itself_is_no_challenger(project):
     assert entry["after"] == challenger() and len(list(STORE.iterdir())) == 1
 
 
+@pytest.mark.fault("F20")
 def test_a_tracked_file_that_differs_from_the_commit_refuses_and_is_named(project):
     Path("code.py").write_text("2\n")
     entry = refused(judge.run(project), "Tracked files differ from the commit: code.py")
@@ -188,6 +189,7 @@ def msa_cell(poison: str) -> None:
 
 
 @pytest.mark.parametrize(("poison", "words"), [("nan", "The challenger cannot be used"), ("overflow", "not finite")])
+@pytest.mark.fault("F18", "F20")
 def test_a_challenger_of_nan_is_refused_and_the_champion_untouched(project, poison, words):
     judge.run(project)
     before, stored = champions.current(project).sha256, sorted(STORE.iterdir())
@@ -268,6 +270,7 @@ def test_an_unknown_statistic_is_told_before_any_work(project):
     assert not Path("data/live/drift.json").exists()
 
 
+@pytest.mark.fault("F7")
 def test_one_judges_at_a_time(project):
     with files.guard("retraining-judge"), pytest.raises(BusyError):
         judge.run(project)

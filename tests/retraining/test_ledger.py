@@ -47,12 +47,14 @@ def test_every_line_names_its_number_the_line_before_and_itself():
     assert entries[1] == entries[1] | FIELDS | {"case": "case 1", "raw": "raw 1"}
 
 
+@pytest.mark.fault("F7")
 def test_the_same_case_is_entered_once():
     lines = fill(3)
     entry = ledger.append(FIELDS | {"case": "case 1", "kind": "promoted"})
     assert entry["number"] == 2 and entry["kind"] == "refused" and ledger.LEDGER.read_text().splitlines() == lines
 
 
+@pytest.mark.fault("F19")
 def test_the_order_is_that_of_the_numbers_when_the_clock_jumps_back(monkeypatch):
     real = ledger.dt.datetime
 
@@ -71,6 +73,7 @@ def test_the_order_is_that_of_the_numbers_when_the_clock_jumps_back(monkeypatch)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
+@pytest.mark.fault("F19")
 def test_times_are_told_in_utc_wherever_it_runs(monkeypatch, zone):
     monkeypatch.setenv("TZ", zone)
     time.tzset()
@@ -114,6 +117,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("case", FORGED)
+@pytest.mark.fault("F20")
 def test_a_forged_line_is_found_and_named(case):
     lines = fill(4)
     forge, number = FORGED[case]
@@ -150,6 +154,7 @@ def test_lines_cut_off_the_end_are_found_by_what_git_holds():
         ledger.check_committed()
 
 
+@pytest.mark.fault("F7")
 def test_one_writes_at_a_time():
     with guard("ledger"), pytest.raises(BusyError):
         fill(1)

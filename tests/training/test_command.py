@@ -95,6 +95,7 @@ def test_every_other_model_has_its_cell(project, call, name):
 
 
 @pytest.mark.parametrize("fault", ["before_record:1", "before_rename:8", "before_rename:9", "after_rename:9", "step:5"])
+@pytest.mark.fault("F1")
 def test_killed_while_writing_leaves_the_old_or_the_new_and_the_next_run_ends_well(project, call, fault):
     assert call(*MSA)[0] == 0
     good = bytes_of(project / CELL)
@@ -107,6 +108,7 @@ def test_killed_while_writing_leaves_the_old_or_the_new_and_the_next_run_ends_we
 @pytest.mark.parametrize("change,words", [({0: "wind_nowcsat"}, "did you mean 'wind_nowcast'"), ({1: "minni"}, "did you mean 'mini'"),
                                           ({2: "simulatd"}, "did you mean 'simulated'"), ({3: "mas"}, "did you mean 'msa'"),
                                           ({5: "sharde"}, "did you mean 'shared'"), ({7: "5kk"}, "did you mean '5k'"), ({9: "-1"}, "seed")])
+@pytest.mark.fault("F15")
 def test_mistakes_end_with_2_and_a_hint_before_any_work(call, change, words):
     code, text = call(*(change.get(i, word) for i, word in enumerate(MSA)))
     assert code == 2 and text.startswith("error: ") and words in text and "Traceback" not in text
@@ -117,6 +119,7 @@ def test_an_unprepared_set_is_a_clear_failure(call):
     assert code == 1 and "data/sample/prepared/hour_winds" in text and "dvc repro" in text
 
 
+@pytest.mark.fault("F18")
 def test_divergence_ends_with_1_and_leaves_no_output(project, call):
     table = toy_sky.columns(14, 10)
     table["u_m_s"][:] = float("nan")

@@ -121,6 +121,7 @@ def test_what_cannot_be_shared_is_refused_before_any_work(tmp_path):
         group.refuse_unshared(4, 3)
 
 
+@pytest.mark.fault("F4")
 def test_a_killed_process_takes_the_others_along_and_the_run_resumes_to_the_same_bits(trained, tmp_path):
     """Every process of the group dies at its eighth step; the next run goes on from the checkpoint of the fourth."""
     root = project(tmp_path / "killed", 2)

@@ -137,6 +137,7 @@ def test_two_runs_of_a_seed_agree_in_every_bit_and_two_seeds_do_not(tmp_path):
 
 
 @pytest.mark.parametrize("poison", [math.nan, math.inf, 1e30])
+@pytest.mark.fault("F18")
 def test_training_stops_at_the_step_that_diverges_and_keeps_the_last_good_checkpoint(tmp_path, poison, monkeypatch):
     pairs = toy_sky.sky()
     step, bad = 0, 17
@@ -162,6 +163,7 @@ def test_training_stops_at_the_step_that_diverges_and_keeps_the_last_good_checkp
     assert history["status"] == "completed" and history["steps"] == 40
 
 
+@pytest.mark.fault("F18")
 def test_a_validation_that_is_not_finite_is_divergence_too(tmp_path, monkeypatch):
     monkeypatch.setattr(losses, "validate", lambda *_: {"loss": math.nan})
     with pytest.raises(DivergedError, match="validation"):

@@ -90,6 +90,7 @@ def undisturbed(tmp_path, steps):
 
 @pytest.mark.parametrize("point,steps,passages", [("step", 60, 60), ("before_rename", 16, 9), ("after_rename", 16, 9),
                                                   ("before_latest", 16, 3), ("after_latest", 16, 3)])
+@pytest.mark.fault("F4")
 def test_killed_anywhere_the_final_bits_are_the_same(tmp_path, point, steps, passages):
     expected = undisturbed(tmp_path, steps)
     for n in itertools.count(1):
@@ -103,6 +104,7 @@ def test_killed_anywhere_the_final_bits_are_the_same(tmp_path, point, steps, pas
     assert n - 1 == passages  # the loop did meet every passage
 
 
+@pytest.mark.fault("F4")
 def test_killed_again_and_again_the_final_bits_are_the_same(tmp_path):
     expected, folder = undisturbed(tmp_path, 40), tmp_path / "again"
     kills = sum(itertools.takewhile(bool, (child(folder, 40, "step:9") for _ in range(40))))
@@ -132,6 +134,7 @@ def resealed(folder, change):
     write_json(place / "state.json", read_json(place / "state.json") | {"sha256": files.sha256(place / "state.safetensors")})
 
 
+@pytest.mark.fault("F13")
 def test_a_pickle_in_place_of_the_state_is_never_run(tmp_path):
     loop, canary = begun(tmp_path), tmp_path / "canary"
     state = tmp_path / "step-000000007" / "state.safetensors"
@@ -157,6 +160,7 @@ class Touch:
     (lambda t: {k: v for k, v in t.items() if k != "random.cpu"}, "names"),
     (lambda t: t | {"adam.0.exp_avg": torch.full_like(t["adam.0.exp_avg"], torch.nan)}, "not finite"),
 ], ids=["shape", "missing", "nan"])
+@pytest.mark.fault("F13")
 def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path, change, word):
     loop = begun(tmp_path)
     resealed(tmp_path, change)
@@ -164,6 +168,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path, change, word):
         loop.run()
 
 
+@pytest.mark.fault("F10")
 def test_a_flipped_byte_is_seen(tmp_path):
     loop = begun(tmp_path)
     state = tmp_path / "step-000000007" / "state.safetensors"

@@ -71,12 +71,14 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("case", DAMAGE)
+@pytest.mark.fault("F12")
 def test_damage_fails_its_rule(case, tmp_path):
     lines, expected = DAMAGE[case]
     results = judged(tmp_path, {"a.csv": text(lines) if lines else b""})
     assert failed(results) == expected if expected is not None else "frames.lines/critical" in failed(results)
 
 
+@pytest.mark.fault("F12")
 def test_bytes_of_another_encoding_are_counted_not_fatal(tmp_path):
     results = judged(tmp_path, {"a.csv": text(GOOD[:100]) + "1457996500,é§\n".encode("cp1252") * 5 + text(GOOD[100:])})
     assert failed(results) == {"frames.unreadable/warning"}
@@ -98,6 +100,7 @@ def test_examples_come_from_the_file_that_failed(tmp_path):
 @example([b"\x1f\x8b"])
 @example([b"\x28\xb5\x2f\xfd"])
 @example([b"x\x9c", b""])
+@pytest.mark.fault("F12")
 def test_no_bytes_crash_it(tmp_path_factory, lines):
     path = tmp_path_factory.mktemp("raw") / "a.csv"
     path.write_bytes(b"\n".join([*lines, GOOD[0].encode()]))
@@ -131,6 +134,7 @@ def test_changed_and_missing_raw_files_are_named(tmp_path):
     ({"kept": 150, "dropped": {"bad_crc": 40}}, True, {"counts.checksum/warning"}),
     ({"kept": 40, "dropped": {"bad_crc": 150}}, False, {"counts.checksum/warning", "counts.checksum/critical", "counts.drop/warning"}),
 ])
+@pytest.mark.fault("F12")
 def test_drop_counts(change, wind, expected, tmp_path):
     counts = {**COUNTS, "levels": {**COUNTS["levels"], "winds": {**COUNTS["levels"]["winds"], **change}}}
     assert failed(judged(tmp_path, {"a.csv": text(GOOD)}, counts, wind)) == expected

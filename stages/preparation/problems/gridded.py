@@ -158,8 +158,6 @@ def axes(lat: np.ndarray, lon: np.ndarray, where: Path) -> tuple[np.ndarray, np.
     return lat[rows], lon[columns], rows, columns
 
 
-# ---- GRIB -----------------------------------------------------------------------------------------------------------------------
-
 def _eccodes():
     try:
         import eccodes
@@ -243,17 +241,20 @@ def _grib(path: Path, messages: int | None) -> Opened:
     eccodes, grid, where, linear, unused, count = _eccodes(), None, {}, {}, set(), 0
     for handle, begin, length in _walk(path):
         count += 1
-        name, called = _named(eccodes, handle)
-        if name is None:
-            unused.add(called)
-            continue
-        found, unit = _grib_axes(eccodes, handle), eccodes.codes_get(handle, "units")
+        try:
+            name, called = _named(eccodes, handle)
+            if name is None:
+                unused.add(called)
+                continue
+            found, unit, time = _grib_axes(eccodes, handle), eccodes.codes_get(handle, "units"), _grib_time(eccodes, handle)
+        except (eccodes.CodesInternalError, ValueError) as error:
+            raise _refuse(path, "a GRIB message does not say what it holds", "", f"at byte {begin}: {error}", "fetch the file again") from None
         if grid not in (None, found) or not found[1]:
             raise _refuse(path, "another grid than a regular one of latitude and longitude, or two of them", grid or "regular_ll", found)
         grid = found
         if linear.setdefault(name, new := unit_of(name, unit, path)) != new:
             raise _refuse(path, f"{name} has two units")
-        key = name, _grib_time(eccodes, handle)
+        key = name, time
         if key in where:
             pair = [_message(path, *at, linear[name], grid[1:3]) for at in (where[key], (begin, length))]
             if not np.array_equal(*pair, equal_nan=True):
@@ -272,8 +273,6 @@ def _grib(path: Path, messages: int | None) -> Opened:
     get = lambda name, k: _message(path, *where[name, times[k]], linear[name], grid[1:3])[np.ix_(rows, columns)]  # noqa: E731
     return Opened(path, times, lat, lon, names, tuple(sorted(unused)), get)
 
-
-# ---- NetCDF ---------------------------------------------------------------------------------------------------------------------
 
 @dataclass(frozen=True)
 class _Raw:

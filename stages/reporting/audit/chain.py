@@ -158,6 +158,11 @@ class Chain:
     inputs: dict[str, list[tuple[Node, dict]]] = field(default_factory=dict)  # file -> who read it, and as what
     files: dict[str, Node | None] = field(default_factory=dict)
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The published tables at the chain's head."""
+        return (self.metric.table,)
+
     def wanted(self, path: str, stage: str) -> bool:
         """Whether a file that `stage` read or wrote concerns this metric's own data set and cells."""
         runs, evaluated = (f"{self.metric.folder}/{part}/{self.metric.dataset}/" for part in ("runs", "evaluated"))
@@ -166,6 +171,8 @@ class Chain:
         if path.startswith(f"{self.metric.folder}/evaluated/"):
             kind, _, cell = path.removeprefix(evaluated).removesuffix(".parquet").partition("-")
             return path.startswith(evaluated) and (kind not in ("predictions", "field") or cell in self.cells)
+        if path.startswith(f"{self.metric.folder}/sweeps/"):  # the table reads every sweep for its figures; a number's own is read by its training
+            return stage != "tabulate"
         prepared = f"data/{self.metric.profile}/prepared/"  # the figures are drawn from all data sets, a number comes from its own
         return stage != "tabulate" or not path.startswith(prepared) or path.startswith(f"{prepared}{self.metric.dataset}/")
 

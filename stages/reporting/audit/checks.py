@@ -23,6 +23,7 @@ from stages.reporting.audit.hashes import Bytes, Locks, read_lock, read_text
 
 REPRO, PULL = "run `dvc repro`", "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)"
 CHECKOUT = "`git checkout` it"
+COUNTS = re.compile(r"data/[^/]+/decoded/[^/]+/counts\.json")
 INSIDE = re.compile(r"(data|reports|stages)/")  # where results and code lie
 
 
@@ -92,8 +93,9 @@ def links(case: Case) -> Iterator[Problem]:
     for node in case.chain.nodes:
         if node.error:
             yield Problem("FAIL", node.path, f"the record cannot be read: {node.error}")
-    if case.chain.files[case.metric.table] is None:
-        yield Problem("INCONCLUSIVE", case.metric.table, f"no record says how it was made; {REPRO}")
+    for table in case.chain.tables:
+        if case.chain.files[table] is None:
+            yield Problem("INCONCLUSIVE", table, f"no record says how it was made; {REPRO}")
     for path, readers in case.chain.inputs.items():
         owner = case.chain.files[path]
         if owner is None and SOURCES.fullmatch(path):
@@ -236,7 +238,7 @@ def environments(case: Case) -> Iterator[Problem]:
         if then.get("constraints") != constraints:
             differing.append("constraints.txt has changed")
         if differing:
-            yield Problem("INCONCLUSIVE", node.path, f"{node.producer} ran in another environment: {', '.join(differing)}", node.producer)
+            yield Problem("INCONCLUSIVE", node.path, f"the stage ran in another environment: {', '.join(differing)}", node.producer)
 
 
 def locked(case: Case) -> Iterator[Problem]:
@@ -262,9 +264,9 @@ def locked(case: Case) -> Iterator[Problem]:
 def committed(case: Case) -> Iterator[Problem]:
     """The cone's files are those of the commit: records, results, code and the locks' entries."""
     chain = case.chain
-    small = {case.metric.table} | {node.path for node in chain.nodes} | {path for path in chain.files if case.kept(path)}
+    small = {*chain.tables} | {node.path for node in chain.nodes} | {path for path in chain.files if case.kept(path)}
     small |= {path for node in chain.nodes for path in node.record.get("code", {}).get("files", {})}
-    case.commit = history.look(case.root, case.metric.table, sorted(filter(INSIDE.match, small)))
+    case.commit = history.look(case.root, chain.tables[0] if chain.tables else "reports", sorted(filter(INSIDE.match, small)))
     if case.commit is None:
         yield Problem("INCONCLUSIVE", ".", "git names no commit here: the number cannot be tied to one")
         return
@@ -299,6 +301,27 @@ def sources(case: Case) -> Iterator[Problem]:
                 yield Problem("FAIL", path, f"{place} pins {pin[:12]}, recorded is {str(described.get('sha256'))[:12]}", node.producer)
 
 
+def counts(case: Case) -> Iterator[Problem]:
+    """Every row that was read was kept or dropped for a reason: the decoder's counts add up."""
+    for path in sorted(path for path in case.chain.files if COUNTS.fullmatch(path) and (case.root / path).is_file()):
+        try:
+            for level in levels(read_json(case.root / path)):
+                if level["read"] != level["kept"] + sum(level["dropped"].values()):
+                    yield case.fails(path, f"its counts do not add up: {level['read']:,} read, {level['kept']:,} kept, "
+                                     f"{sum(level['dropped'].values()):,} dropped")
+        except (DataError, KeyError, TypeError, ValueError, AttributeError) as error:
+            yield case.fails(path, f"it does not hold counts of rows ({' '.join(str(error).split())})")
+
+
+def levels(content: dict) -> Iterator[dict]:
+    """Each mapping with a count of what was read, at whatever depth."""
+    if "read" in content:
+        yield content
+    for part in content.values():
+        if isinstance(part, dict):
+            yield from levels(part)
+
+
 def listing(case: Case, dataset: str) -> str | None:
     """The file that pins a data set of many files, None where params.yaml does it itself."""
     return dig(case.params, f"datasets.{dataset}.listed.listing")
@@ -327,4 +350,4 @@ def read_params(root: Path) -> dict:
     return whole if isinstance(whole, dict) else {}
 
 
-ALL = (opened, value, links, names, presence, parameters, code, environments, locked, committed, sources)
+ALL = (opened, value, links, names, presence, parameters, code, environments, locked, committed, sources, counts)

@@ -22,9 +22,9 @@ def contents(case: Case) -> Iterator[Problem]:
                              broken=True)
 
 
-def objects(case: Case) -> Iterator[Problem]:
+def objects(case: Case, cache: Cache | None = None) -> Iterator[Problem]:
     """Each file's MD5 is what dvc.lock's manifest names, and the cache object of that name holds those bytes."""
-    cache, outs = Cache(case.root), {}
+    cache, outs = cache or Cache(case.root), {}
     for path in sorted(case.chain.files):
         entry = case.locks.producer(path)
         out = entry.out(path) if entry else None
@@ -56,8 +56,10 @@ def folder(case: Case, cache: Cache, out: str, md5: str, paths: list[str]) -> It
         return
     for path in paths:
         wanted, found = manifest.get(path.removeprefix(out + "/")), case.bytes.md5(path)
-        if found and found != wanted:
-            yield case.fails(path, f"its MD5 is {found[:12]}, dvc.lock's manifest says {str(wanted)[:12]}", broken=True)
+        if found and wanted is None:
+            yield case.fails(path, f"dvc.lock's manifest does not list it ({md5[:12]})", broken=True)
+        elif found and found != wanted:
+            yield case.fails(path, f"its MD5 is {found[:12]}, dvc.lock's manifest says {wanted[:12]}", broken=True)
         whole = cache.whole(wanted) if wanted else True
         if whole is False:
             yield case.fails(path, f"its object in DVC's cache is damaged ({cache.path(wanted)})", broken=True)

@@ -2,13 +2,14 @@
 
 A lock names each output by MD5; a folder's MD5 is that of its manifest, the JSON list of {"md5", "relpath"} sorted by relpath,
 kept in the cache as `xx/rest.dir`. `dvc status` trusts a cache object's permissions and a file's time stamp and so does not see
-bit rot: here everything is read from disk. A file is hashed once per audit (Bytes); nothing is remembered longer.
+bit rot: here everything is read from disk. A file is hashed once per audit (Bytes, Cache); nothing is remembered longer.
 """
 
 import configparser
 import hashlib
 import json
 import posixpath
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,28 +17,55 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from stages.errors import DataError, ParamsError
-from stages.params import read_yaml
+from stages.errors import DataError
+
+BLOCK = 1 << 18  # bytes read at once: they stay in a core's cache while both sums pass over them
+
+
+def digests(file: Path, sha: bool = True) -> tuple[str, str] | None:
+    """(SHA-256, MD5) of a file in one pass, SHA-256 left "" where it is not asked for; None where there is no such file.
+
+    DataError where it cannot be read.
+    """
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            return None
+        sums = [*([hashlib.sha256()] if sha else []), hashlib.md5(usedforsecurity=False)]
+        with file.open("rb", buffering=0) as stream:
+            block = memoryview(bytearray(BLOCK))
+            while size := stream.readinto(block):
+                for one in sums:
+                    one.update(block[:size])
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DataError("a file cannot be read", where=str(file), found=error.strerror or str(error),
+                        remedy="mend its permissions or its disk") from None
+    return sums[0].hexdigest() if sha else "", sums[-1].hexdigest()
 
 
 class Bytes:
-    """MD5 and SHA-256 of files, each read once from disk; None for a file that is not there."""
+    """MD5 and SHA-256 of files, each read once from disk; None for a file that is not there.
+
+    A file that is in DVC's cache alone may be read there: `stead` maps its path to the object.
+    """
 
     def __init__(self, root: Path):
         self.root = root
+        self.stead: dict[str, Path] = {}
         self._known: dict[str, tuple[str, str] | None] = {}
+
+    def file(self, path: str) -> Path:
+        """Where the bytes of a path are read."""
+        return self.stead.get(path) or self.root / path
+
+    def learn(self, path: str, both: tuple[str, str] | None) -> None:
+        """Take what another has read of a path."""
+        self._known[path] = both
 
     def _both(self, path: str) -> tuple[str, str] | None:
         if path not in self._known:
-            try:
-                with (self.root / path).open("rb") as stream:
-                    sha, md = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
-                    while block := stream.read(1 << 20):
-                        sha.update(block)
-                        md.update(block)
-                self._known[path] = sha.hexdigest(), md.hexdigest()
-            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-                self._known[path] = None
+            self._known[path] = digests(self.file(path))
         return self._known[path]
 
     def sha256(self, path: str) -> str | None:
@@ -109,30 +137,29 @@ def read_added(where: str, content: dict) -> Entry:
 def read_data(file: Path) -> dict:
     """A YAML mapping from a file; DataError where it is none."""
     try:
-        content = read_yaml(file)
-    except ParamsError as error:
-        raise DataError(error.what, where=str(file), found=error.found, remedy=error.remedy) from None
-    return content if isinstance(content, dict) else {}
+        return read_text(file.read_text(encoding="utf-8"), str(file))
+    except UnicodeDecodeError as error:
+        raise DataError("the file is not UTF-8", where=str(file), found=str(error)) from None
 
 
 def read_text(text: str, where: str) -> dict:
-    """A YAML mapping from text; DataError where it is none."""
+    """A YAML mapping from text; DataError where it is none. Locks are long, so that the parser in C is used where there is one."""
     try:
-        content = YAML(typ="safe", pure=True).load(text)
+        content = YAML(typ="safe").load(text)
     except (YAMLError, ValueError) as error:
         raise DataError("it is not plain YAML", where=where, found=" ".join(str(error).split())) from None
     return content if isinstance(content, dict) else {}
 
 
 class Locks:
-    """The spine's dvc.lock and one experiment's."""
+    """The spine's dvc.lock and those of the experiments named."""
 
-    def __init__(self, root: Path, experiment: str):
+    def __init__(self, root: Path, *experiments: str):
         self.root = root
         self.entries: list[Entry] = []
         self.errors: list[DataError] = []
         self.declared: dict[str, dict] = {}
-        for file in (root / "dvc.lock", root / "reports" / experiment / "dvc.lock"):
+        for file in (root / "dvc.lock", *(root / "reports" / name / "dvc.lock" for name in experiments)):
             if file.exists():
                 try:
                     where, declared = file.relative_to(root).as_posix(), file.with_name("dvc.yaml")
@@ -163,6 +190,7 @@ class Cache:
 
     def __init__(self, root: Path):
         self.folder = root / ".dvc" / "cache"
+        self._known: dict[str, bool | None] = {}
         for name in ("config", "config.local"):
             parser = configparser.ConfigParser(interpolation=None, strict=False)
             try:
@@ -177,19 +205,21 @@ class Cache:
         return self.folder / "files" / "md5" / md5[:2] / md5[2:]
 
     def whole(self, md5: str) -> bool | None:
-        """Whether the object's bytes are what its name says; None when it is not here."""
-        try:
-            with self.path(md5).open("rb") as stream:
-                return hashlib.file_digest(stream, _md5).hexdigest() == md5.removesuffix(".dir")
-        except FileNotFoundError:
-            return None
+        """Whether the object's bytes are what its name says; None when it is not here. Each is read once."""
+        if md5 not in self._known:
+            self.learn(md5, digests(self.path(md5), sha=False))
+        return self._known[md5]
+
+    def learn(self, md5: str, both: tuple[str, str] | None) -> None:
+        """Take what has been read of the object of that name."""
+        self._known[md5] = both and both[1] == md5.removesuffix(".dir")
+
+    def names(self) -> list[str]:
+        """Every object that is here."""
+        return sorted(file.parent.name + file.name for file in self.folder.glob("files/md5/??/*"))
 
     def manifest(self, md5: str) -> dict[str, str] | None:
         """A folder's manifest as {relpath: md5}; None when it is not here or is not whole."""
         if not self.whole(md5):
             return None
         return {entry["relpath"]: entry["md5"] for entry in json.loads(self.path(md5).read_bytes())}
-
-
-def _md5():
-    return hashlib.md5(usedforsecurity=False)

@@ -1,10 +1,13 @@
 """Which published numbers rest on a file: every cell's chain in every table is walked and asked."""
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from stages.errors import DataError, InputError
-from stages.files import read_json
+from stages.files import read_json, sha256
 from stages.params import nearest
+from stages.reporting.audit import history
 from stages.reporting.audit.chain import Ledger, Metric, walk
 
 
@@ -34,14 +37,34 @@ def all_chains(ledger: Ledger) -> list[tuple[frozenset[str], list[str]]]:
     chains = []
     for table in ledger.tables():
         _, experiment, profile, _ = table.split("/")
-        try:
-            cells = read_json(ledger.root / table)["cells"]
-            names = {key: tuple(content["metrics"]) for key, content in cells.items()}
-        except (DataError, KeyError, TypeError, AttributeError):
-            cells = {}
-        for key in cells:
+        for key, names in names_in(ledger, table).items():
             dataset, _, cell = key.partition("/")
             start = Metric(experiment, profile, dataset, cell, ())
             files = frozenset(walk(ledger, start, (cell,)).files)
-            chains.append((files, [f"{experiment}/{profile}/{key}/{name}" for name in names[key]]))
+            chains.append((files, [f"{experiment}/{profile}/{key}/{name}" for name in names]))
     return chains
+
+
+def names_in(ledger: Ledger, table: str) -> dict[str, tuple[str, ...]]:
+    """Cell -> its metrics in a table (all numbers below it where it has none of its own).
+
+    A table whose bytes are not those recorded is read as it is committed, where that can be read.
+    """
+    owner = ledger.owner(table)
+    recorded = (owner.record.get("outputs", {}).get(table) or {}).get("sha256") if owner else None
+    texts = [lambda: read_json(ledger.root / table), lambda: json.loads(history.at_head(ledger.root, table) or "")]
+    for read in texts if recorded == sha256(ledger.root / table) else reversed(texts):
+        try:
+            return {key: tuple(content["metrics"]) or tuple(numbers(content)) for key, content in read()["cells"].items()}
+        except (DataError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return {}
+
+
+def numbers(content: dict, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """The addresses, below a cell, of every number that it holds."""
+    for name, part in content.items() if isinstance(content, dict) else ():
+        if isinstance(part, dict) and isinstance(part.get("value"), (int, float)):
+            yield "/".join((*path, name))
+        else:
+            yield from numbers(part, (*path, name))

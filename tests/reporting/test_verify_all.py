@@ -1,0 +1,249 @@
+"""`tradewind verify --all` passes an honest project, and one flipped byte of any tracked object fails it by name with all that rests on it.
+
+The small project is built once; each test leaves it as it was. Its table and claims are a few words of its own, which stand in for
+the real ones; those of this repository are derived again from its own metrics.json.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import audit_project
+import pytest
+from audit_project import DATA, EVALUATED, REPORTS, RUN, TABLE, edit, flip
+
+from stages.errors import DataError
+from stages.files import read_json, sha256
+from stages.reporting.audit import derive, hashes
+from stages.reporting.audit.chain import Ledger
+from stages.reporting.audit.everything import everything, told
+from stages.reporting.audit.impact import all_chains, impact
+
+HOME = Path(__file__).parents[2]
+ALL = {f"{experiment}/mini/simulated/{cell}/{name}" for experiment, cells in audit_project.EXPERIMENTS.items()
+       for cell in cells for name in ("rmse_component_kn", "nse")}
+OF_CELL = {metric for metric in ALL if "/msa-shared-5k-s0/" in metric}
+OF_EXPERIMENT = {metric for metric in ALL if metric.startswith("wind_nowcast")}
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return audit_project.build(tmp_path_factory.mktemp("whole"), without=("data/mini/prepared/other/rows.parquet",))  # a file of no record
+
+
+@pytest.fixture
+def project(template, tmp_path, monkeypatch):
+    monkeypatch.setattr(derive, "claims", lambda experiment, profile: {"claims": [{"holds": True}]})
+    monkeypatch.setattr(derive, "table", lambda experiment, profile, content: "a table\n")
+    return Path(shutil.copytree(template, tmp_path / "project", symlinks=True))
+
+
+def objects_of(project: Path, path: str) -> Path:
+    """The cache object of a file."""
+    return hashes.Cache(project).path(hashes.Bytes(project).md5(path))
+
+
+def failing(found) -> set[str]:
+    """The paths that fail."""
+    return {problem.path for problem in found.problems if problem.verdict == "FAIL"}
+
+
+def test_an_honest_project_passes_and_each_file_is_hashed_once(project, monkeypatch):
+    read = []
+    true = hashes.digests
+    monkeypatch.setattr("stages.reporting.audit.sweep.digests", lambda file, sha=True: read.append(file.stat().st_ino) or true(file, sha))
+    monkeypatch.setattr(hashes, "digests", lambda file, sha=True: read.append(file.stat().st_ino) or true(file, sha))
+    found = everything(project)
+    assert (found.verdict, found.exit_code, found.problems) == ("PASS", 0, [])
+    small = {file.stat().st_ino for pattern in ("stages/**/*.py", "constraints.txt", ".dvc/cache/**/*.dir") for file in project.glob(pattern)}
+    data = [number for number in read if number not in small]
+    assert len(data) == len(set(data)) and len(data) > 50
+    text = told(found)
+    assert f"{found.records} run records, 2 tables" in text and "MB hashed" in text and text.endswith("PASS")
+
+
+FLIPS = [
+    (f"{DATA}/raw/simulated/frames_01.csv", ALL), (f"{DATA}/raw/simulated/truth.parquet", set()), (f"{DATA}/decoded/simulated/winds.parquet", ALL),
+    (f"{DATA}/validated/simulated.json", ALL), (f"{DATA}/prepared/simulated/rows.parquet", ALL), (f"{RUN}/weights.safetensors", OF_CELL),
+    (EVALUATED, OF_EXPERIMENT), (f"{REPORTS}/evaluated/simulated/predictions-msa-shared-5k-s0.parquet", OF_CELL), (TABLE, OF_EXPERIMENT),
+    (f"{REPORTS}/table.md", OF_EXPERIMENT), (f"{REPORTS}/claims.json", OF_EXPERIMENT), (f"{REPORTS}/figures/map.png", OF_EXPERIMENT),
+    (f"{DATA}/records/simulated.decode.json", ALL), (f"{REPORTS}/records/simulated.msa-shared-5k-s0.train.json", OF_CELL),
+    ("data/published/thesis_table_1_2.csv", ALL), ("reports/sensor_noise/companions.csv", ALL - OF_EXPERIMENT)]
+
+
+@pytest.mark.parametrize("path, resting, at", [(*case, (0, -3)[number % 2]) for number, case in enumerate(FLIPS)])
+def test_a_flipped_byte_fails_by_name_with_all_that_rests_on_it(project, path, resting, at):
+    flip(project / path, at)
+    found = everything(project)
+    assert (found.verdict, found.exit_code) == ("FAIL", 1) and path in failing(found)
+    assert set(found.resting[path]) == resting
+    text = told(found)
+    assert f"FAIL: {path}" in text and all(metric.rpartition("/")[0] in text for metric in resting)
+
+
+@pytest.mark.parametrize("path", [f"{DATA}/raw/simulated/frames_01.csv", f"{RUN}/weights.safetensors"])
+@pytest.mark.parametrize("here", [True, False])
+def test_a_flipped_cache_object_fails_whether_or_not_the_file_is_here(project, path, here):
+    damaged = objects_of(project, path)
+    flip(damaged)
+    if not here:
+        (project / path).unlink()
+    found = everything(project)
+    assert found.verdict == "FAIL" and path in failing(found)
+    assert set(found.resting[path]) == (ALL if "raw" in path else OF_CELL)
+    assert damaged.name in told(found)
+
+
+def test_a_flipped_manifest_fails_by_the_folder_it_lists(project):
+    folder = f"{DATA}/prepared/simulated"
+    flip(hashes.Cache(project).path(hashes.Locks(project).producer(folder).outs[folder]))
+    found = everything(project)
+    assert found.verdict == "FAIL" and folder in failing(found) and set(found.resting[folder]) == ALL
+
+
+def test_a_damaged_object_of_earlier_results_fails_though_nothing_of_today_rests_on_it(project):
+    place = hashes.Cache(project).path("ab" + "0" * 30)
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(b"not what its name says")
+    found = everything(project)
+    path = place.relative_to(project).as_posix()
+    assert failing(found) == {path} and found.resting[path] == []
+
+
+@pytest.mark.parametrize("name, old, new, line", [
+    ("claims.json", "true", "false", "the evaluations: line 4"), ("table.md", "a table", "A table", "metrics.json: line 1"),
+    ("metrics.json", '"n": 10', '"n": 12', "the evaluations: line")])
+def test_what_was_tabulated_is_derived_again_though_record_lock_and_commit_agree_with_it(project, name, old, new, line):
+    edit(project / REPORTS / name, old, new)
+    audit_project.agree(project)
+    found = everything(project)
+    assert failing(found) == {f"{REPORTS}/{name}"}
+    assert line in told(found) and set(found.resting[f"{REPORTS}/{name}"]) == OF_EXPERIMENT
+
+
+def test_a_figure_that_no_record_names_and_a_table_without_its_evaluations_fail(project):
+    (project / REPORTS / "figures/another.svg").write_text("<svg/>")
+    record = project / REPORTS / "records/tabulate.json"
+    content = json.loads(record.read_text())
+    del content["inputs"][EVALUATED]
+    record.write_text(json.dumps(content))
+    text = told(everything(project))
+    assert f"FAIL: {REPORTS}/figures/another.svg" in text and "put there by hand?" in text
+    assert f"does not name {EVALUATED}" in text
+
+
+def test_a_page_made_from_other_files_is_stale(project):
+    page = project / "reports/index.html"
+    page.write_text("the page")
+    outs = [{"path": "reports/index.html", "md5": hashes.Bytes(project).md5("reports/index.html")}]
+    lock = hashes.read_text((project / "dvc.lock").read_text(), "dvc.lock")
+    for md5, verdict in ((hashes.Bytes(project).md5(TABLE), "PASS"), ("0" * 32, "FAIL")):
+        lock["stages"]["report"] = {"cmd": "exec python -m stages.reporting report", "deps": [{"path": TABLE, "md5": md5}], "outs": outs}
+        (project / "dvc.lock").write_text(json.dumps(lock))
+        audit_project.commit(project)
+        found = everything(project)
+        assert found.verdict == verdict
+    assert f"report read {TABLE}" in told(found) and failing(found) == {"reports/index.html"}
+
+
+def test_a_broken_promotion_ledger_fails(project):
+    (project / "reports/ledger.jsonl").write_text("{}\n")
+    assert failing(everything(project)) == {"reports/ledger.jsonl"}
+
+
+def clear(project: Path) -> None:
+    """Take every cached output out of the workspace."""
+    for place in ("data/mini/raw", "data/mini/decoded", "data/mini/prepared", f"{REPORTS}/runs", f"{REPORTS}/evaluated",
+                  "reports/sensor_noise/mini/runs", "reports/sensor_noise/mini/evaluated"):
+        shutil.rmtree(project / place / "simulated")
+
+
+def test_outputs_in_the_cache_alone_are_verified_there(project):
+    clear(project)
+    found = everything(project)
+    assert found.verdict == "PASS"
+    flip(next(file for file in (project / ".dvc/cache/files/md5").glob("??/*") if file.read_bytes().startswith(b"field knn")))
+    assert f"{REPORTS}/evaluated/simulated/field-knn.parquet" in failing(everything(project))
+
+
+def test_a_fresh_clone_is_inconclusive_with_a_count_and_a_command(project):
+    clear(project)
+    shutil.rmtree(project / ".dvc/cache")
+    found = everything(project)
+    assert (found.verdict, found.exit_code, len(found.problems)) == ("INCONCLUSIVE", 3, 1)
+    text = told(found)
+    assert "profile mini" in text and "neither on disk nor in DVC's cache" in text and "flows.profiles mini -- dvc pull" in text
+    flip(project / REPORTS / "figures/map.png")
+    assert everything(project).verdict == "FAIL"
+
+
+def test_an_empty_folder_is_no_project(tmp_path):
+    with pytest.raises(DataError, match="nothing to verify"):
+        everything(tmp_path)
+
+
+def test_a_file_that_cannot_be_read_is_named(project, monkeypatch):
+    broken, true = project / RUN / "weights.safetensors", Path.open
+
+    def opened(file, *options, **named):
+        if file == broken:
+            raise OSError(5, "Input/output error")
+        return true(file, *options, **named)
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.raises(DataError, match="Input/output error") as caught:
+        everything(project)
+    assert caught.value.where == str(broken)
+
+
+def test_what_rests_on_a_table_that_is_no_longer_readable_is_told_from_the_commit(project):
+    (project / TABLE).write_text("{")
+    assert set(found := everything(project).resting[TABLE]) == OF_EXPERIMENT and found == impact(TABLE, project)
+    assert {metric for _, metrics in all_chains(Ledger(project)) for metric in metrics} == ALL
+
+
+TABLES = sorted(file.relative_to(HOME).as_posix() for file in HOME.glob("reports/*/*/metrics.json"))
+
+
+@pytest.mark.parametrize("path", TABLES)
+def test_every_published_table_of_this_repository_is_derived_again_to_the_byte(path):
+    for name, digest in read_json(HOME / Path(path).parent / "records/tabulate.json")["code"]["files"].items():
+        if not (HOME / name).exists() or sha256(HOME / name) != digest:
+            pytest.skip(f"{name} has changed since the table was written: run `dvc repro`")
+    assert [problem.text for problem in derive.derived(HOME, path, False)] == []
+
+
+@pytest.fixture
+def fields(tmp_path):
+    """The published results of `sparse_fields` and the printed values, copied."""
+    shutil.copytree(HOME / "data/published", tmp_path / "data/published")
+    shutil.copytree(HOME / "reports/sparse_fields", tmp_path / "reports/sparse_fields", ignore=shutil.ignore_patterns("runs", "evaluated"))
+    return tmp_path
+
+
+def test_an_edited_cell_of_a_real_table_is_told_by_its_line(fields):
+    table = fields / "reports/sparse_fields/mini/table.md"
+    number, line = next((n, line) for n, line in enumerate(table.read_text().split("\n"), 1) if line.startswith("| mean"))
+    edit(table, line, line.replace("0.", "9.", 1))
+    problems = list(derive.derived(fields, "reports/sparse_fields/mini/metrics.json", False))
+    assert [problem.path for problem in problems] == ["reports/sparse_fields/mini/table.md"] and f"line {number} is" in problems[0].text
+
+
+def test_an_edited_printed_value_no_longer_gives_the_table(fields):
+    edit(fields / "data/published/thesis_table_3_2.csv", "0.0259", "0.9259")
+    problems = list(derive.derived(fields, "reports/sparse_fields/mini/metrics.json", False))
+    assert [problem.path for problem in problems] == ["reports/sparse_fields/mini/table.md"]
+    assert "0.0259" in problems[0].text and "0.926" in problems[0].text
+
+
+def test_an_arm_that_is_not_its_cells_fails_without_the_evaluations(fields):
+    table = "reports/sparse_fields/mini/metrics.json"
+    content = read_json(fields / table)
+    next(iter(content["arms"].values()))["seeds"] = 99
+    (fields / table).write_text(derive.text_of(content))
+    assert table in {problem.path for problem in derive.derived(fields, table, False)}
+
+
+def test_impact_names_numbers_of_cells_that_have_only_deeper_ones():
+    deep = [name for name in impact("data/mini/raw/climbs/manifest.json", HOME) if "/climbs/constant_rate/" in name]
+    assert deep and all("/samplers/" in name for name in deep)
