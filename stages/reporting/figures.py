@@ -19,7 +19,7 @@ from PIL import Image  # noqa: E402
 
 from stages.files import atomic_folder, read_json  # noqa: E402
 from stages.reporting import sweep_figures  # noqa: E402
-from stages.reporting.tables import curve, datasets_of, floor_of, label, ordered, samplers_of, trials_of  # noqa: E402
+from stages.reporting.tables import curve, datasets_of, floor_of, label, leading, ordered, samplers_of, trials_of  # noqa: E402
 
 KNOT = 1852 / 3600  # m/s
 COLOURS = {"day_average": "#9a9a9a", "hour_average": "#5f6b7a", "persistence": "#b08968", "knn": "#c9a227", "trend": "#1d6fa5",
@@ -184,7 +184,7 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
         for dataset in datasets_of(arms):
             names, floor = ordered(arms, dataset), floor_of(arms, dataset)
             for group, title in GROUPS.items():
-                breakdown(cells, names, group, title, floor, folder / f"{dataset}-{group}.png")
+                breakdown(cells, leading(names), group, title, floor, folder / f"{dataset}-{group}.png")
             swept = home / "sweeps" / dataset
             if trials := trials_of(swept):
                 drawn = sweep_figures.drawn(trials, sweep_figures.importances_of(swept), samplers_of(swept), colour)

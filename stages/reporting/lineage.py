@@ -58,8 +58,8 @@ def lineage(experiment: str, profile: str, dataset: str, spine: tuple[tuple[str,
         x = index * (WIDTH + GAP)
         parts.append(f'<rect x="{x + 1}" y="1" width="{WIDTH - 2}" height="{HEIGHT - 2}" rx="8"/>')
         parts.append(f'<text x="{x + 12}" y="22" class="title">{escape(title)}</text>')
-        parts.append(f'<text x="{x + WIDTH - 12}" y="22" text-anchor="end" class="small">{escape(stage)}</text>')
-        parts += [f'<text x="{x + 12}" y="{42 + 16 * i}" class="small">{escape(line)}</text>' for i, line in enumerate(lines[:3])]
+        parts.append(f'<text x="{x + WIDTH - 12}" y="22" text-anchor="end">{escape(stage)}</text>')
+        parts += [f'<text x="{x + 12}" y="{42 + 16 * i}">{escape(line)}</text>' for i, line in enumerate(lines[:3])]
         if index:
             parts.append(f'<path d="M{x - GAP + 4} {HEIGHT / 2} h{GAP - 12} m-7 -5 l8 5 l-8 5" class="arrow"/>')
     return Markup("".join(parts) + "</svg>")

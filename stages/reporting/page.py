@@ -1,23 +1,27 @@
 """reports/index.html, pages beside it and reports/README.md: every result beside what it must be compared with, and where it came from.
 
-A page is one file: styles and pictures inside, no script, no network. The same inputs give the same bytes. It is read from what is in git
-(metrics.json, claims.json, benchmarks.json, sweeps, figures, records), so every profile that has been run stands in it. A page stays below
-2 MB: experiments of many pictures have a page of their own (PAGES), and figures that are not embedded lie in the experiment's folder.
+A page is one file: styles, pictures and a small script inside, no network, whole without the script. The same inputs give the same bytes.
+It is read from what is in git (metrics.json, claims.json, benchmarks.json, sweeps, figures, records), so every profile that has been run
+stands in it. A page stays below 2 MB: experiments of many pictures have a page of their own (PAGES), and figures that are not embedded lie
+in the experiment's folder.
 """
 
 import base64
 import io
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 from PIL import Image
 
 from stages.files import atomic_file, read_json
-from stages.reporting import order_results, order_texts, promotions, search_tables, searches, set_results, tables
+from stages.reporting import (
+    order_results, order_texts, page_chains, page_claims, page_results, promotions, search_tables, searches, set_results, tables)
 from stages.reporting.lineage import UNDECODED, lineage
-from stages.reporting.published import companions, epochs
+from stages.reporting.published import companions, epochs, weather
 from stages.reporting.tabulate import OPTIMUM
 
 EXPERIMENTS = {
@@ -29,7 +33,8 @@ EXPERIMENTS = {
 }
 PROFILES = ("mini", "sample", "full")
 INDEX = "index.html"
-PAGES = {experiment: f"{experiment}.html" for experiment in order_results.EXPERIMENTS}  # the others stand on the index
+PAGES = dict.fromkeys(set_results.EXPERIMENTS, "fields.html") | {  # the others stand on the index
+    experiment: f"{experiment}.html" for experiment in order_results.EXPERIMENTS}
 FIGURES = {
     "nowcast": "One test minute: the winds known at issue time, and the forecast over what was measured. "
                "Arrows point where the wind blows to; red lines are the model's own spread.",
@@ -105,6 +110,8 @@ def dataset_view(experiment: str, profile: str, content: dict[str, Any], dataset
     columns, said = durations(experiment, profile)
     more = [("By day, beside the document's three (thesis, table 1.2)", tables.by_day(arms, cells, dataset, printed, columns), said),
             ("Kernel averaging by lead (thesis, figure 3.3)", tables.by_lead(arms, cells, dataset), ""),
+            ("By the weather service's metrics; the printed rows (about 100,000 parameters; thesis, table 3.3) below",
+             tables.weather(arms, dataset, weather()), ""),
             ("What the sweeps chose", tables.sweeps(home / "sweeps" / dataset, dataset),
              "On validation slices: not the numbers of the test above.")]
     figures = {name: embedded(home / "figures" / f"{dataset}-{name}.png", FIGURES[name]) for name in EMBEDDED.get(experiment, OTHERS)}
@@ -125,7 +132,7 @@ def sets_view(experiment: str, profile: str, content: dict[str, Any]) -> dict[st
                  "figures": [one for name, words in SETS.items() for one in embedded(home / "figures" / f"{section.dataset}-{name}.png", words)],
                  "cells": sorted(name.partition("/")[2] for name in cells if name.startswith(section.dataset + "/")),
                  "lineage": lineage(experiment, profile, section.dataset, UNDECODED)} for section in set_results.sections(experiment, arms, cells)]
-    return {"datasets": datasets, "legend": set_results.LEGEND, "across": set_results.across(arms),
+    return {"datasets": datasets, "legend": set_results.LEGEND, "across": set_results.across(experiment, arms),
             "copying": embedded(home / "figures/copying.png", COPYING)}
 
 
@@ -175,8 +182,11 @@ def profile_view(experiment: str, profile: str) -> dict[str, Any] | None:
     if not (home / "metrics.json").exists():
         return None
     content = read_json(home / "metrics.json")
+    claims = read_json(home / "claims.json")
     view = {"experiment": experiment, "profile": profile, "id": f"{experiment}-{profile}", "page": PAGES.get(experiment, INDEX),
-            "claims": read_json(home / "claims.json")}
+            "claims": claims, "verdicts": page_claims.verdicts(claims), "content": content, "family": page_results.family(experiment),
+            "documents": page_results.documents(experiment, [claim["source"] for claim in claims]),
+            "results": page_results.results(experiment, profile, content), "rerun": page_results.rerun(experiment, profile)}
     if experiment == searches.EXPERIMENT:
         return view | {"kind": "search"} | search_view(profile, content)
     if experiment in set_results.EXPERIMENTS:
@@ -204,6 +214,19 @@ def markdown(views: list[dict[str, Any]]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def filters(views: list[dict[str, Any]]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """What can be chosen among: (name, title, [(value, words)]); every document, and the families and profiles that there are."""
+    told = lambda key: [(value, value) for value in dict.fromkeys(view[key] for view in views)]  # noqa: E731
+    return [("document", "document", list(page_results.DOCUMENTS.items())), ("family", "family", told("family")),
+            ("profile", "profile", told("profile")),
+            ("verdict", "verdict of a claim", [(word, word) for word in ("holds", "fails", "undecided")])]
+
+
+def scripted(found: dict[str, Any]) -> Markup:
+    """JSON that may stand inside a script element: no '<' that could end it."""
+    return Markup(json.dumps(found, separators=(",", ":"), ensure_ascii=False, sort_keys=True).replace("<", "\\u003c"))
+
+
 def report() -> None:
     """Write the pages and reports/README.md from what is in git for every profile that has been run."""
     asked = questions()
@@ -212,11 +235,15 @@ def report() -> None:
                                      undefined=jinja2.StrictUndefined, lstrip_blocks=True)
     template = environment.get_template("page.html")
     profiles = [profile for profile in PROFILES if any(view["profile"] == profile for view in views)]
-    common = {"index": INDEX, "validations": {profile: validations(profile) for profile in profiles}, "promotions": promotions.view()}
-    for page in (INDEX, *PAGES.values()):
+    common = {"index": INDEX, "validations": {profile: validations(profile) for profile in profiles}, "promotions": promotions.view(),
+              "errata": page_claims.errata()}
+    for page in dict.fromkeys((INDEX, *PAGES.values())):
         shown = [view for view in views if page in (INDEX, view["page"])]
+        here, claims = [view for view in shown if view["page"] == page], page_claims.ledger(shown)
         text = template.render(common, here=page, views=shown, title="results" if page == INDEX else page.removesuffix(".html"),
-                               experiments={view["experiment"]: asked[view["experiment"]] for view in shown})
+                               experiments={view["experiment"]: asked[view["experiment"]] for view in shown}, claims=claims,
+                               chains=scripted(page_chains.chains(here) | {"pages": PAGES if page == INDEX else {}}), filters=filters(shown),
+                               start=page_claims.start(here, claims, page == INDEX), searched=any(view["kind"] == "search" for view in shown))
         with atomic_file(f"reports/{page}", "w") as stream:
             stream.write(text + "\n")
     with atomic_file("reports/README.md", "w") as stream:

@@ -17,12 +17,6 @@ EXPERIMENTS = ("wind_nowcast", "wind_baselines")
 TITLES = {"vs hour_average": "against the hour average", "printed RMSE [kn]": "printed in the thesis [kn]"}
 
 
-def shown(names: list[str]) -> list[str]:
-    """The arms for README.md, worst first as given: of GEN's many operators (thesis table C.10) the best alone."""
-    others = [name for name in names if name.split("/")[1].startswith("gen-message_")]
-    return [name for name in names if name not in others[:-1]]
-
-
 def short(experiment: str, profile: str) -> list[str]:
     """The lines of one experiment's tables: RMSE per component in knots, beside its companions."""
     arms = read_json(Path("reports") / experiment / profile / "metrics.json")["arms"]
@@ -33,7 +27,7 @@ def short(experiment: str, profile: str) -> list[str]:
         which = "" if experiment == EXPERIMENTS[0] else f", {experiment}"
         lines += [f"*{profile}, {dataset}{which}*: {n:,} held-out points" + (f", sensor noise {floor:.2f} kn" if floor else ""), ""]
         rows = []
-        for name in shown(names):
+        for name in tables.leading(names):
             beside = tables.compared(arms, dataset, name, printed)
             value = tables.number(arms[name]["metrics"][tables.RMSE], interval=True)
             rows.append((tables.label(name.split("/")[1]), value, *beside.values()))

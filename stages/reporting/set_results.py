@@ -60,7 +60,7 @@ def sections(experiment: str, arms: dict[str, Any], cells: dict[str, Any]) -> li
     return found
 
 
-def across(arms: dict[str, Any], experiment: str = "failure_modes") -> list[tuple[str, tables.Table, str]]:
+def across(experiment: str, arms: dict[str, Any]) -> list[tuple[str, tables.Table, str]]:
     """The tables that span data sets: figure 3.4, tables C.8 and C.9."""
     copied, parted = set_tables.copying(arms), set_tables.regions(arms, sets(experiment))
     found = [("Handing on the context's own values (thesis, figure 3.4); ✓ is an MSE below 0.01, the document's bar", copied, "")] if copied else []
@@ -70,7 +70,7 @@ def across(arms: dict[str, Any], experiment: str = "failure_modes") -> list[tupl
 def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, Any]) -> str:
     """Markdown: what spans data sets, then a section a data set."""
     lines = [f"# {experiment}, profile {profile}", "", LEGEND, ""]
-    for title, one, said in across(arms, experiment):
+    for title, one, said in across(experiment, arms):
         lines += [f"{title}:", "", *one.markdown(), *([f"{said}.", ""] if said else [])]
     for section in sections(experiment, arms, cells):
         lines += [f"## {section.dataset}", "", f"{section.n:,} test values.", ""]

@@ -100,6 +100,12 @@ def ordered(arms: dict[str, Any], dataset: str) -> list[str]:
     return sorted(mine, key=lambda name: -arms[name]["metrics"][RMSE]["mean"])
 
 
+def leading(names: list[str]) -> list[str]:
+    """The arms for figures and README.md, worst first as given: of GEN's many operators (thesis table C.10) the best alone."""
+    others = [name for name in names if name.partition("/")[2].startswith("gen-message_")]
+    return [name for name in names if name not in others[:-1]]
+
+
 def compared(arms: dict[str, Any], dataset: str, name: str, printed: dict[str, list[Printed]]) -> dict[str, str]:
     """The companions of one arm by the title of their column: trivial baseline, optimum where it is known, printed value."""
     mean, best = arms[name]["metrics"][RMSE]["mean"], error_of(arms, dataset, OPTIMUM)

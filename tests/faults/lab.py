@@ -117,7 +117,7 @@ def shared(base: Path) -> Path:
 
 def made(folder: Path) -> dict[str, str]:
     """SHA-256 of every file that the stages make, and of dvc.lock: what an undisturbed run and a disturbed one must agree in."""
-    tops = ("data/mini", MADE, "reports/index.html", "reports/README.md", "reports/any_order.html", "dvc.lock")
+    tops = ("data/mini", MADE, "reports/index.html", "reports/README.md", "reports/any_order.html", "reports/fields.html", "dvc.lock")
     files = [file for top in tops for file in (sorted((folder / top).rglob("*")) if (folder / top).is_dir() else [folder / top])]
     return {file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()
             and file.name != ".gitignore"}

@@ -10,7 +10,10 @@ from results_project import EXPERIMENT, PROFILE, digest
 
 from stages import records
 from stages.errors import DataError
+from stages.files import read_json, write_json
+from stages.reporting import page_chains
 from stages.reporting.lineage import lineage, steps
+from stages.reporting.page_results import Result
 
 STAGES = ("acquire", "decode", "validate", "prepare", "train", "evaluate", "tabulate")
 CELLS = ("knn", "msa-shared-20k-s0", "msa-shared-20k-s1")
@@ -112,3 +115,48 @@ def test_what_was_swept_shows_the_neighbours_it_read_and_the_sweeps():
     found = steps(EXPERIMENT, PROFILE, "simulated")
     assert [stage for stage, _, _ in found] == ["acquire", "decode", "validate", "prepare", "contexts", "sweep", "train", "evaluate", "tabulate"]
     assert dict((stage, lines) for stage, _, lines in found)["sweep"][0] == "2 models"
+
+
+# --- the chain of a number, as the page's script opens it
+
+
+def chain(results: tuple = ()) -> dict:
+    """The chains of one experiment whose table holds an average, and an arm of two seeds."""
+    content = {"arms": {"simulated/knn": {}, "simulated/msa-shared-20k": {}, "simulated/gka-swept-none": {}}}
+    return page_chains.chains([{"experiment": EXPERIMENT, "profile": PROFILE, "content": content, "results": list(results)}])
+
+
+def test_a_chain_holds_the_record_s_digests_of_every_stage_from_the_table_to_the_raw_file():
+    found, of = chain(), lambda stage: read_json(records.location(stage, PROFILE, "simulated"))
+    assert set(found["spine"][PROFILE]) == {"simulated", "simulated_2"}
+    for stage in ("acquire", "decode", "prepare", "validate"):
+        node = found["spine"][PROFILE]["simulated"][stage]
+        told = {f"{node['at']}/{name}": {"bytes": size, "sha256": sha} for name, size, sha in node["files"]}
+        assert told == of(stage)["outputs"] and node["n"] == len(told) and of(stage)["code"]["digest"].startswith(node["code"])
+    here = found["runs"][f"{EXPERIMENT}/{PROFILE}"]["d"]["simulated"]
+    assert set(here["c"]) == set(CELLS) and here["e"]["n"] > 0 and found["runs"][f"{EXPERIMENT}/{PROFILE}"]["t"]["n"] > 0
+    assert here["say"] == {"gka-swept-none": "gka-swept"} and here["a"] == ["knn", "msa-shared-20k", "gka-swept-none"]
+
+
+@pytest.mark.parametrize("asked, name, expected", [
+    ({"kind": "files", "files": {"a.csv": {"licence": "GPL-3.0", "url": "https://x.example/a.csv"}}}, "a.csv", ["GPL-3.0", "https://x.example/a.csv"]),
+    ({"kind": "files", "files": {"a.csv": {"licence": None, "url": None}}}, "a.csv", ["not stated", "not stated"]),
+    ({"kind": "listed", "files": {}, "listed": {"licence": "MIT", "base": "https://x.example/", "listing": "l.txt"}}, "", ["MIT", "https://x.example/"]),
+    ({"kind": "simulate", "files": {}}, "", ["MIT, as the project", "made here by stages/acquisition (simulate), seeded"]),
+    ({}, "", ["not recorded", "not recorded"])])
+def test_a_raw_file_tells_its_licence_and_its_source(asked, name, expected):
+    path = records.location("acquire", PROFILE, "simulated")
+    write_json(path, read_json(path) | {"params": {"dataset": asked}})
+    assert chain()["spine"][PROFILE]["simulated"]["acquire"]["from"][name] == expected
+
+
+def test_of_many_files_the_first_stand_in_the_page_and_all_are_counted():
+    outputs = {f"data/x/raw/many/{place:03}.csv": {"bytes": 10, "sha256": "a" * 64} for place in range(301)}
+    node = page_chains.node({"code": {"digest": "b" * 64}, "outputs": outputs, "seed": 7})
+    assert (node["n"], node["bytes"], len(node["files"]), node["at"], node["seed"]) == (301, 3010, page_chains.FEW, "data/x/raw/many", 7)
+
+
+def test_a_number_stands_with_its_address_where_it_was_told():
+    one = Result(EXPERIMENT, PROFILE, "simulated", "msa-shared-20k", "MSA", "2", "RMSE [kn]", "7.60", "8", "1", "20", "rmse_component_kn")
+    told = chain((one,))["runs"][f"{EXPERIMENT}/{PROFILE}"]["d"]["simulated"]["m"]
+    assert told == {"msa-shared-20k": [f"{EXPERIMENT}/{PROFILE}/simulated/msa-shared-20k/rmse_component_kn", "RMSE [kn]: 7.60"]}

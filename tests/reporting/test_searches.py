@@ -233,5 +233,5 @@ def test_three_experiments_on_one_page_have_no_id_twice(tmp_path, monkeypatch):
     assert seen.problems == [] and len(seen.ids) == len(set(seen.ids))
     links = {value.removeprefix("#") for tag, name, value in seen.attributes if name == "href"}
     shown = [f"{name}-{PROFILE}" for name in page.EXPERIMENTS if name not in (*set_results.EXPERIMENTS, *order_results.EXPERIMENTS)]
-    assert links == {*shown, "bound", "ledger", "claims", "validation", "audit"} and links <= set(seen.ids)
+    assert {*shown, "bound", "ledger", "claims", "validation", "audit"} <= links <= set(seen.ids)
     assert len(seen.tables) == len([value for tag, name, value in seen.attributes if name == "role" and value == "region"])  # no label twice

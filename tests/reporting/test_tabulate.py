@@ -74,6 +74,11 @@ def test_the_distance_to_the_baseline_is_in_whole_percent(mean, base, text):
     assert tables.against(mean, base) == text
 
 
+def test_of_gens_operators_the_best_alone_is_drawn_with_all_others():
+    names = [f"x/{name}" for name in ("gen-message_le-20k", "knn", "gen-message_gat-20k", "gen-shared-20k", "msa-shared-20k")]
+    assert tables.leading(names) == names[1:] and tables.leading(names[:1]) == names[:1] and tables.leading([]) == []
+
+
 def test_arms_go_from_worst_to_best_within_their_data_set(project):
     arms = files.read_json(HOME / "metrics.json")["arms"]
     assert [name.split("/")[1] for name in tables.ordered(arms, "simulated")] == [

@@ -115,8 +115,9 @@ def described(raw: Path, kind: str, keys: dict[str, type]) -> dict[str, Any]:
     DataError names the key that is missing or of another type.
     """
     meta = files.read_json(raw / "meta.json")
+    is_a = lambda value, form: isinstance(value, form) and (form is bool or not isinstance(value, bool))  # noqa: E731
     wrong = ["meta.json"] if not isinstance(meta, dict) else [
-        key for key, form in ({"kind": str, "split": dict, "length": int} | keys).items() if type(meta.get(key)) is not form]
+        key for key, form in ({"kind": str, "split": dict, "length": int} | keys).items() if not is_a(meta.get(key), form)]
     if not wrong:
         wrong = [] if meta["kind"] == kind else ["kind"]
         wrong += [] if set(meta["split"]) == set(SPLITS) and all(type(n) is int and n > 0 for n in meta["split"].values()) else ["split"]
