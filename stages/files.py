@@ -133,11 +133,9 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 class Told(dict):
-    """A JSON object that names its file when a key is asked for that it does not have."""
+    """A JSON object that names its file when a key is asked for that it does not have; made and copied like any dict."""
 
-    def __init__(self, content: dict, path: str):
-        super().__init__(content)
-        self.path = path
+    path = ""
 
     def __missing__(self, key: Any) -> Any:
         raise KeyMissing("a key is missing in a file", where=self.path, expected=repr(key), found=", ".join(map(repr, list(self)[:8])) or "no key at all",
@@ -148,8 +146,13 @@ def read_json(path: str | Path) -> Any:
     """Parse a JSON file; NaN and Infinity are refused. DataError names the file and the line, or a key that is asked for in vain."""
     def refuse(constant: str) -> None:
         raise DataError(f"{constant} is not JSON", where=str(path))
+
+    def told(content: dict) -> Told:
+        found = Told(content)
+        found.path = str(path)
+        return found
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse, object_hook=lambda content: Told(content, str(path)))
+        return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse, object_hook=told)
     except FileNotFoundError:
         raise DataError("a file is missing", where=str(path), remedy="run `dvc repro` (or `dvc pull`)") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -1,5 +1,7 @@
 """A kill at any moment leaves the old state or the new one, never a third; one writer at a time; strict JSON."""
 
+import copy
+import dataclasses
 import os
 import resource
 import signal
@@ -218,3 +220,18 @@ def test_text_is_utf_8_with_line_feeds_whatever_the_locale(tmp_path):
     done = python("from stages import files\nwith files.atomic_file('t', 'w') as s:\n    s.write('\\u00b0\\n')\n", tmp_path)
     assert done.returncode == 0 and (tmp_path / "t").read_bytes() == b"\xc2\xb0\n"
     assert oct((tmp_path / "t").stat().st_mode)[-3:] == "644"
+
+
+def test_what_was_read_names_its_file_for_a_missing_key_and_is_copied_like_any_dict(tmp_path):
+    path = tmp_path / "told.json"
+    path.write_text('{"a": {"b": 1}}')
+    found = files.read_json(path)
+    with pytest.raises(DataError, match="told.json(.|\\n)*'c'(.|\\n)*'b'"):
+        found["a"]["c"]
+    assert found == {"a": {"b": 1}} and found.get("c") is None and "c" not in found
+
+    @dataclasses.dataclass
+    class Holder:
+        inner: dict
+    for copied in (copy.deepcopy(found), dataclasses.asdict(Holder(found))["inner"]):
+        assert copied == found
