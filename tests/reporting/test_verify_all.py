@@ -7,6 +7,7 @@ the real ones; those of this repository are derived again from its own metrics.j
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import audit_project
 import pytest
@@ -15,6 +16,7 @@ from audit_project import DATA, EVALUATED, REPORTS, RUN, TABLE, edit, flip
 from stages.errors import DataError
 from stages.files import read_json, sha256
 from stages.reporting.audit import derive, hashes
+from stages.reporting.audit import everything as whole
 from stages.reporting.audit.chain import Ledger
 from stages.reporting.audit.everything import everything, told
 from stages.reporting.audit.impact import all_chains, impact
@@ -175,6 +177,20 @@ def test_a_fresh_clone_is_inconclusive_with_a_count_and_a_command(project):
     assert "profile mini" in text and "neither on disk nor in DVC's cache" in text and "flows.profiles mini -- dvc pull" in text
     flip(project / REPORTS / "figures/map.png")
     assert everything(project).verdict == "FAIL"
+
+
+def test_a_profile_that_is_not_run_here_and_of_which_nothing_is_here_is_but_a_note(tmp_path):
+    files = ["data/sample/raw/x/a.csv", "reports/wind_nowcast/sample/runs/x/knn/weights.safetensors", "data/mini/raw/x/a.csv", "reports/wind_nowcast/sample/metrics.json"]
+    case = SimpleNamespace(root=tmp_path, params={"run": {"profile": "mini"}}, chain=SimpleNamespace(files=dict.fromkeys(files)))
+    (tmp_path / files[3]).parent.mkdir(parents=True)
+    (tmp_path / files[3]).write_text("{}")  # in git, so in every clone
+    assert whole.elsewhere(case, "sample") and not whole.elsewhere(case, "mini")
+    note = whole.Problem("NOTE", "profile sample", "nothing is known of it")
+    assert whole.Verified([note]).verdict == "PASS" and "NOTE: profile sample" in told(whole.Verified([note]))
+    assert whole.Verified([note, whole.Problem("INCONCLUSIVE", "profile mini", "")]).exit_code == 3
+    (tmp_path / files[1]).parent.mkdir(parents=True)
+    (tmp_path / files[1]).write_text("one cell is here")
+    assert not whole.elsewhere(case, "sample")
 
 
 def test_an_empty_folder_is_no_project(tmp_path):

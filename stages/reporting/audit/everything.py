@@ -55,8 +55,8 @@ class Verified:
 
     @property
     def verdict(self) -> str:
-        """PASS, FAIL or INCONCLUSIVE."""
-        return worst(self.problems)
+        """PASS, FAIL or INCONCLUSIVE; notes of profiles that are elsewhere count for nothing."""
+        return worst([problem for problem in self.problems if problem.verdict != "NOTE"])
 
     @property
     def exit_code(self) -> int:
@@ -184,7 +184,10 @@ def promoted(case: Case) -> Iterator[Problem]:
 
 
 def missing(case: Case, cache: Cache, problems: list[Problem]) -> list[Problem]:
-    """INCONCLUSIVE problems, those of absent files gathered: one a profile, with the count and the command that brings them."""
+    """INCONCLUSIVE problems, those of absent files gathered: one a profile, with the count and the command that brings them.
+
+    Of a profile that params.yaml does not run and of whose data nothing at all is here, only that is told: a note.
+    """
     away: dict[str, dict[str, Problem]] = {}
     others: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
@@ -198,12 +201,20 @@ def missing(case: Case, cache: Cache, problems: list[Problem]) -> list[Problem]:
         size = sum((case.described(path) or {}).get("bytes", 0) for path in paths)
         gone = sum(not (case.root / path).exists() for path in paths)
         text = (f"{gone:,} of its files and folders are neither on disk nor in DVC's cache" if gone else f"{len(paths):,} have no copy in DVC's cache")
-        told.append(Problem("INCONCLUSIVE", f"profile {profile}", f"{text} ({size / 1e6:,.1f} MB recorded), so nothing is known of them; "
+        verdict = "NOTE" if elsewhere(case, profile) else "INCONCLUSIVE"
+        told.append(Problem(verdict, f"profile {profile}", f"{text} ({size / 1e6:,.1f} MB recorded), so nothing is known of them; "
                             f"`python -m flows.profiles {profile} -- dvc pull` brings them, `make repro PROFILE={profile}` makes them anew"))
     for (verdict, text), alike in others.items():
         more = f" (and of {len(alike) - 1} more)" if len(alike) > 1 else ""
         told.append(Problem(verdict, alike[0].path + more, text, alike[0].producer))
     return told
+
+
+def elsewhere(case: Case, profile: str) -> bool:
+    """Whether params.yaml runs another profile and no data, trained cell or evaluation of this one is here."""
+    kinds = [*(f"data/{profile}/{kind}/" for kind in ("raw", "decoded", "prepared", "contexts")), *(f"/{profile}/{kind}/" for kind in ("runs", "evaluated"))]
+    mine = [path for path in case.chain.files if any(path.startswith(kind) or kind[0] == "/" and kind in path for kind in kinds)]
+    return case.params.get("run", {}).get("profile") not in (None, profile) and not any((case.root / path).exists() for path in mine)
 
 
 def below(paths: list[str], chains: list[tuple[frozenset[str], list[str]]]) -> dict[str, list[str]]:
