@@ -121,15 +121,20 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         raise
 
 
-def write_json(path: str | Path, value: Any) -> None:
+def json_text(value: Any, where: str = "") -> str:
     """Strict JSON, sorted keys, two-space indent, one trailing newline. A non-finite number is a DataError."""
     try:
-        text = json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
+        return json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
     except ValueError as error:
-        raise DataError("a number that is not finite cannot be written as a metric", where=str(path),
+        raise DataError("a number that is not finite cannot be written as a metric", where=where,
                         found=str(error), remedy="find the stage that produced it; give the case a name instead") from None
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """A file of `json_text`, whole or not at all."""
+    text = json_text(value, str(path))
     with atomic_file(path, "w") as stream:
-        stream.write(text + "\n")
+        stream.write(text)
 
 
 class Told(dict):
@@ -142,21 +147,27 @@ class Told(dict):
                          remedy="`tradewind audit NUMBER --verify hash` says whether the file is what was written; `dvc repro` makes it anew")
 
 
-def read_json(path: str | Path) -> Any:
-    """Parse a JSON file; NaN and Infinity are refused. DataError names the file and the line, or a key that is asked for in vain."""
+def json_of(text: bytes, where: str) -> Any:
+    """Parsed JSON of a file `where`; NaN and Infinity are refused. DataError names the file and the line, or a key that is asked for in vain."""
     def refuse(constant: str) -> None:
-        raise DataError(f"{constant} is not JSON", where=str(path))
+        raise DataError(f"{constant} is not JSON", where=where)
 
     def told(content: dict) -> Told:
         found = Told(content)
-        found.path = str(path)
+        found.path = where
         return found
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse, object_hook=told)
+        return json.loads(text.decode("utf-8"), parse_constant=refuse, object_hook=told)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError("a file is not JSON", where=where, found=str(error)[:200]) from None
+
+
+def read_json(path: str | Path) -> Any:
+    """`json_of` a file's bytes; DataError where there is none."""
+    try:
+        return json_of(Path(path).read_bytes(), str(path))
     except FileNotFoundError:
         raise DataError("a file is missing", where=str(path), remedy="run `dvc repro` (or `dvc pull`)") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError("a file is not JSON", where=str(path), found=str(error)) from None
 
 
 def sha256(path: str | Path) -> str:

@@ -38,8 +38,12 @@ def files_in(paths: Iterable[str | Path]) -> list[Path]:
 def code_digest(paths: Iterable[str | Path]) -> dict[str, Any]:
     """One digest over the code files a stage declares, with each file's own hash."""
     files = {p.as_posix(): sha256(p) for p in files_in(paths)}
-    digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-    return {"digest": digest, "files": files}
+    return {"digest": digest_of(files), "files": files}
+
+
+def digest_of(files: dict[str, str]) -> str:
+    """The digest of code files by path -> SHA-256."""
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
 def key(*parts: Any) -> str:

@@ -24,6 +24,7 @@ from stages import files, params
 from stages.acquisition import archive
 from stages.contexts import cache
 from stages.contexts.sets import PreparedSets
+from stages.errors import DataError
 from stages.evaluation import nowcast
 from stages.evaluation.orders import evaluate as sampled
 from stages.fitting.orders.data import Prepared as Sequences
@@ -148,15 +149,21 @@ def _record(folder: Path) -> None:
     files.write_json(folder / "data/mini/raw/a.dvc", {"outs": [{"path": "a", "md5": "0" * 32 + ".dir"}]})
 
 
-def _locks(folder: Path) -> None:
+def _locks(folder: Path) -> list[hashes.Entry]:
     """What the audit does with all locks: errors are told in a list; any of them counts as the refusal."""
-    for error in hashes.Locks(folder).errors:
+    locks = hashes.Locks(folder)
+    for error in locks.errors:
         raise error
+    return locks.entries
 
 
-def _node(folder: Path) -> None:
-    """A record that cannot be used becomes a node with its error."""
-    chain.read_node(folder, "data/mini/records/a.acquire.json")
+def _node(folder: Path) -> chain.Node:
+    """A record that cannot be used becomes a node with its error, which counts as the refusal."""
+    path = "data/mini/records/a.acquire.json"
+    node = chain.read_node(path, lambda: files.read_json(folder / path))
+    if node.error:
+        raise DataError(node.error)
+    return node
 
 
 def _truth(folder: Path) -> None:
@@ -165,10 +172,23 @@ def _truth(folder: Path) -> None:
     pl.DataFrame({"ts_s": [1.0, 2.0], "icao": ["4B1001"] * 2} | {name: [1.0, 2.0] for name in (*truth.LINEAR, *truth.ANGLES)}).write_parquet(folder / "truth.parquet")
 
 
-def _decoded(folder: Path, entry: str) -> None:
-    """Decoding as the stage does it, into a folder of its own."""
+def _decoded(folder: Path, entry: str) -> list[str]:
+    """Decoding as the stage does it, into a folder of its own; the files that it wrote there."""
     with tempfile.TemporaryDirectory() as out:
         decode.transform(folder, ["a.csv"], entry, DECODE, Path(out))
+        return [path.name for path in Path(out).iterdir()]
+
+
+def _judged(folder: Path) -> bool:
+    """The gate's word is read and lets pass."""
+    prepare.check_gate(folder / "gate.json", folder / "winds.parquet")
+    return True
+
+
+def _unpacked(folder: Path, name: str) -> list[str]:
+    """What an archive holds."""
+    archive.extract(folder / name, folder / "unpacked")
+    return [path.name for path in (folder / "unpacked").iterdir()]
 
 
 OWN = "ts_s,icao,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s,u_true_m_s,v_true_m_s\n" + "1600000000.5,4B1001,46.5,7.25,34000,10.5,-3.25,10.0,-3.0\n" * 3
@@ -189,10 +209,10 @@ READERS = {
     "frames to winds": Reader("a.csv", texts(a__csv=FRAMES), lambda f: _decoded(f, "frames")),
     "npy": Reader("a.npy", texts(a__npy=npy.getvalue()), lambda f: arrays.load(f / "a.npy", (3, 4))),
     "tensors of PyTorch": Reader("a.pt", _archives, lambda f: darcy.unpack(f / "a.pt")),
-    "tar.gz": Reader("a.tar.gz", _archives, lambda f: archive.extract(f / "a.tar.gz", f / "unpacked")),
-    "zip": Reader("a.zip", _archives, lambda f: archive.extract(f / "a.zip", f / "unpacked")),
-    "gate": Reader("gate.json", _winds, lambda f: prepare.check_gate(f / "gate.json", f / "winds.parquet")),
-    "decoded winds": Reader("winds.parquet", _winds, lambda f: prepare.check_gate(f / "gate.json", f / "winds.parquet")),
+    "tar.gz": Reader("a.tar.gz", _archives, lambda f: _unpacked(f, "a.tar.gz")),
+    "zip": Reader("a.zip", _archives, lambda f: _unpacked(f, "a.zip")),
+    "gate": Reader("gate.json", _winds, _judged),
+    "decoded winds": Reader("winds.parquet", _winds, _judged),
     "points": Reader("a.csv", texts(a__csv="lat_deg,lon_deg,alt_ft,time\n46.5,7.2,34000,2026-01-15T14:30:00Z\n"), lambda f: nowcast.read_points(f / "a.csv")),
     "field model": Reader("weights.safetensors", _field, lambda f: nowcast.load(f)),
     "order model": Reader("weights.safetensors", _order, lambda f: sampled.load(f)),

@@ -46,7 +46,8 @@ def place(request, tmp_path_factory):
 @pytest.mark.fault("F12", "F13", "F14")
 def test_the_valid_file_is_read(place):
     folder, reader, _ = place
-    reader.read(folder)
+    found = reader.read(folder)
+    assert found is not None and not (isinstance(found, list) and not found), "the valid file gives nothing: what is refused of damaged ones says little"
 
 
 @pytest.mark.fault("F12", "F13", "F14")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from stages import files
 from stages.errors import DataError, InputError, TradewindError
 from stages.reporting import exports
 from stages.reporting.exports import bundle
@@ -76,7 +77,7 @@ def mend_manifest(content: dict[str, bytes]) -> None:
         entry = told["members"].setdefault(name, {"kind": "commit", "mode": "100644"})
         entry |= {"sha256": hashlib.sha256(content[name]).hexdigest(), "bytes": len(content[name])}
     told["members"] = {name: entry for name, entry in told["members"].items() if name in content}
-    content[bundle.MANIFEST] = bundle.encoded(told)
+    content[bundle.MANIFEST] = files.json_text(told).encode()
 
 
 def mend_commit(content: dict[str, bytes]) -> None:
@@ -87,7 +88,7 @@ def mend_commit(content: dict[str, bytes]) -> None:
     told["tree"] = tree_name({name: (mode, blob_name(content[name])) for name, mode in ours.items()})
     text = content[bundle.COMMIT].replace(before, told["tree"].encode())
     told["commit"] = commit_name(Commit.parse("x", text))
-    content[bundle.COMMIT], content[bundle.MANIFEST] = text, bundle.encoded(told)
+    content[bundle.COMMIT], content[bundle.MANIFEST] = text, files.json_text(told).encode()
     from stages.reporting.exports.tree import Tree
     content |= bundle.derived(Tree(content, ours, Commit.parse(told["commit"], text)))
     mend_manifest(content)
@@ -176,14 +177,14 @@ def test_an_edited_metric_fails_though_manifest_and_commit_agree(released, tmp_p
     content = members(released[1])
     table = json.loads(content[TABLE])
     table["cells"]["simulated/knn"]["metrics"]["rmse_component_kn"]["value"] /= 2
-    content[TABLE] = bundle.encoded(table)
+    content[TABLE] = files.json_text(table).encode()
     mend_manifest(content)
     mend_commit(content)
     found, text = verdict(packed(tmp_path / "x.zip", content))
     assert found == "FAIL" and f"{TABLE}: its SHA-256 is" in text and "a file is not the commit's" not in text
     record = json.loads(content[RECORD])  # and now the record as well: dvc.lock knows better
     record["outputs"][TABLE] = {"sha256": hashlib.sha256(content[TABLE]).hexdigest(), "bytes": len(content[TABLE])}
-    content[RECORD] = bundle.encoded(record)
+    content[RECORD] = files.json_text(record).encode()
     mend_manifest(content)
     mend_commit(content)
     found, text = verdict(packed(tmp_path / "y.zip", content))
@@ -208,7 +209,7 @@ def test_a_re_labelled_seed_and_a_swapped_hash_fail_by_name(released, tmp_path):
         content = members(released[1])
         record = json.loads(content[train])
         change(record)
-        content[train] = bundle.encoded(record)
+        content[train] = files.json_text(record).encode()
         mend_manifest(content)
         mend_commit(content)
         found, text = verdict(packed(tmp_path / "x.zip", content))

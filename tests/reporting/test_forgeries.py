@@ -17,6 +17,7 @@ from audit_project import DATA, EVALUATED, NUMBER, REPORTS, RUN, TABLE, agree, c
 from safetensors.numpy import load_file
 
 from stages import records
+from stages.files import json_text
 from stages.reporting.audit import DEPTHS, audit, derive, hashes
 from stages.reporting.audit.everything import everything
 
@@ -46,7 +47,7 @@ def entry(project: Path, change: Callable[[dict], None], files: tuple[str, ...] 
         content = json.loads((project / file).read_text())
         cells = content["cells"]
         change(cells[CELL if file == EVALUATED else f"simulated/{CELL}"]["metrics"]["rmse_component_kn"])
-        (project / file).write_text(derive.text_of(content))
+        (project / file).write_text(json_text(content))
 
 
 def then(*steps: Callable[[Path], None]) -> Callable[[Path], None]:
@@ -136,7 +137,7 @@ def exchanged(project: Path) -> None:
     content = json.loads((project / TABLE).read_text())
     cells = content["cells"]
     cells["simulated/knn"], cells[f"simulated/{CELL}"] = cells[f"simulated/{CELL}"], cells["simulated/knn"]
-    (project / TABLE).write_text(derive.text_of(content))
+    (project / TABLE).write_text(json_text(content))
 
 
 def objects(project: Path, path: str) -> Path:

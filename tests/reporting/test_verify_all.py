@@ -13,6 +13,7 @@ import audit_project
 import pytest
 from audit_project import DATA, EVALUATED, REPORTS, RUN, TABLE, edit, flip
 
+from stages import files
 from stages.errors import DataError
 from stages.files import read_json, sha256
 from stages.reporting.audit import derive, hashes
@@ -256,7 +257,7 @@ def test_an_arm_that_is_not_its_cells_fails_without_the_evaluations(fields):
     table = "reports/sparse_fields/mini/metrics.json"
     content = read_json(fields / table)
     next(iter(content["arms"].values()))["seeds"] = 99
-    (fields / table).write_text(derive.text_of(content))
+    (fields / table).write_text(files.json_text(content))
     assert table in {problem.path for problem in derive.derived(fields, table, False)}
 
 

@@ -20,7 +20,7 @@ from stages.errors import TradewindError
 from stages.files import sha256
 from stages.params import read_yaml
 from stages.reporting.audit.causes import differences
-from stages.reporting.audit.chain import PLACES, Metric, Node
+from stages.reporting.audit.chain import PLACES, Node
 from stages.reporting.audit.hashes import Locks
 from stages.reporting.audit.render import redact
 from stages.reporting.audit.snapshot import Snapshot

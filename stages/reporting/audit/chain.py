@@ -8,9 +8,11 @@ serves many cells (evaluation, tabulation) a metric's chain follows only the inp
 
 import posixpath
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from stages.errors import DataError, InputError
 from stages.files import read_json
@@ -92,8 +94,8 @@ class Node:
         return any(path == home or path.startswith(home + "/") for home in self.homes)
 
 
-def read_node(root: Path, path: str) -> Node | None:
-    """The record in a file, None where the file's name is no record's; bad content becomes a Node with `error`."""
+def read_node(path: str, read: Callable[[], Any]) -> Node | None:
+    """The record in the file `path`, whose JSON `read` gives; None where its name is no record's; bad content becomes a Node with `error`."""
     parts, names = path.split("/"), posixpath.basename(path).removesuffix(".json").split(".")
     place = dict(zip(("dataset", "cell"), names[:-1], strict=False)) | {"experiment": parts[1], "profile": parts[-3]}
     try:
@@ -101,7 +103,7 @@ def read_node(root: Path, path: str) -> Node | None:
     except KeyError:
         return None
     try:
-        record = read_json(root / path)
+        record = read()
         check(record, path)
         return Node(names[-1], path, homes, record)
     except DataError as error:
@@ -125,13 +127,20 @@ def check(record: dict, path: str) -> None:
         raise TypeError("code.files")
 
 
+def nearest_home(homes: dict[str, Node], path: str) -> Node | None:
+    """Of records by place the one in whose place `path` lies."""
+    while path and path not in homes:
+        path = posixpath.dirname(path)
+    return homes.get(path)
+
+
 class Ledger:
     """Every record under a project's root, read once."""
 
     def __init__(self, root: Path):
         self.root = root
         paths = sorted(file.relative_to(root).as_posix() for pattern in RECORDS for file in root.glob(pattern))
-        self.nodes = [node for node in (read_node(root, path) for path in paths) if node]
+        self.nodes = [node for node in (read_node(path, partial(read_json, root / path)) for path in paths) if node]
 
     @cached_property
     def _homes(self) -> dict[str, Node]:
@@ -139,9 +148,7 @@ class Ledger:
 
     def owner(self, path: str) -> Node | None:
         """The record in whose place `path` lies."""
-        while path and path not in self._homes:
-            path = posixpath.dirname(path)
-        return self._homes.get(path)
+        return nearest_home(self._homes, path)
 
     def tables(self) -> list[str]:
         """The published tables."""

@@ -4,7 +4,6 @@ Each check takes the Case and yields Problems. A check that needs bytes reads on
 validation results, tables); disk.py reads the rest.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -219,7 +218,7 @@ def code(case: Case) -> Iterator[Problem]:
         differing += [f"{path} (new)" for path in sorted(present - then.keys())] if then else []
         if differing:
             yield case.fails(node.path, f"the code of {node.producer} is not what it ran with: {', '.join(differing)}; {REPRO}")
-        if then and hashlib.sha256(json.dumps(then, sort_keys=True).encode()).hexdigest() != node.record["code"].get("digest"):
+        if then and records.digest_of(then) != node.record["code"].get("digest"):
             yield case.fails(node.path, "the record's code digest is not that of its list of files")
 
 

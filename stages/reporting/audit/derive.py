@@ -6,13 +6,12 @@ chosen settings and benchmarks, all in git, are enough for it. Paths are told fr
 """
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from stages.errors import TradewindError
-from stages.files import read_json
+from stages.files import json_text, read_json
 from stages.reporting import order_results, order_texts, searches, set_results, tabulate
 from stages.reporting.audit.finding import Problem
 
@@ -61,11 +60,6 @@ def table(experiment: str, profile: str, content: dict[str, Any]) -> str:
     return tabulate.table(experiment, profile, arms, cells)
 
 
-def text_of(content: dict[str, Any]) -> str:
-    """JSON as `files.write_json` writes it."""
-    return json.dumps(content, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
-
-
 def derived(root: Path, path: str, evaluated: bool) -> Iterator[Problem]:
     """What differs between a published table's files and the same derived again; `path` is its metrics.json.
 
@@ -77,10 +71,10 @@ def derived(root: Path, path: str, evaluated: bool) -> Iterator[Problem]:
         try:
             content = read_json(path)
             if evaluated:
-                yield from told(path, text_of(metrics(experiment, profile)), "the evaluations")
-                yield from told(f"{home}/claims.json", text_of(claims(experiment, profile)), "the evaluations")
+                yield from told(path, json_text(metrics(experiment, profile)), "the evaluations")
+                yield from told(f"{home}/claims.json", json_text(claims(experiment, profile)), "the evaluations")
             else:
-                yield from told(path, text_of(content | {"arms": tabulate.over_seeds(content["cells"])}), "its own cells")
+                yield from told(path, json_text(content | {"arms": tabulate.over_seeds(content["cells"])}), "its own cells")
             yield from told(f"{home}/table.md", table(experiment, profile, content), path)
         except (TradewindError, KeyError, TypeError, AttributeError, ValueError, OSError) as error:
             said = " ".join(str(error).split()) if isinstance(error, TradewindError) else f"{type(error).__name__}: {error}"

@@ -14,7 +14,7 @@ EXIT_CODES = {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}
 class Problem:
     """One thing wrong: `broken` says that the bytes of `path` are not those recorded, so that all resting on it is void."""
 
-    verdict: str  # FAIL | INCONCLUSIVE
+    verdict: str  # FAIL | INCONCLUSIVE | NOTE, which counts for nothing
     path: str
     text: str
     producer: str = ""
@@ -57,5 +57,5 @@ class Finding:
 
 def worst(problems) -> str:
     """The verdict of a set of problems."""
-    verdicts = {problem.verdict for problem in problems}
+    verdicts = {problem.verdict for problem in problems} - {"NOTE"}
     return "FAIL" if "FAIL" in verdicts else "INCONCLUSIVE" if verdicts else "PASS"

@@ -9,6 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from stages.errors import DataError
+
 
 @dataclass(frozen=True)
 class Commit:
@@ -27,6 +29,23 @@ def git(root: Path, *arguments: str) -> str | None:
     except FileNotFoundError:
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def blobs(root: Path, names: set[str]) -> dict[str, bytes]:
+    """The contents of git objects, all asked of one process. DataError where the repository lacks one."""
+    asked = sorted(names)
+    command = ["git", "-C", str(root), "cat-file", "--batch"]
+    done = subprocess.run(command, input="\n".join(asked).encode(), capture_output=True, check=False)
+    found, at = {}, 0
+    for name in asked:
+        end = done.stdout.find(b"\n", at)
+        words = done.stdout[at:end].split()
+        if end < 0 or len(words) != 3:
+            raise DataError("git does not hold an object of that commit", found=name, remedy="`git fetch --unshallow`, `git fsck`")
+        size = int(words[2])
+        found[name] = done.stdout[end + 1:end + 1 + size]
+        at = end + size + 2
+    return found
 
 
 def look(root: Path, table: str, files: list[str]) -> Commit | None:

@@ -9,17 +9,16 @@ import hashlib
 import json
 import posixpath
 import re
-import subprocess
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from stages.errors import DataError, InputError
+from stages.errors import InputError
 from stages.files import sha256
 from stages.params import nearest
 from stages.reporting.audit.chain import Chain, Ledger, Metric, published, walk
 from stages.reporting.audit.hashes import Cache
-from stages.reporting.audit.history import git
+from stages.reporting.audit.history import blobs, git
 
 # An item of a dvc.lock or .dvc file, its keys in any order; reading the whole YAML of a long lock would take longer than all else.
 ITEM = re.compile(r"\n(?= *- )")
@@ -38,23 +37,6 @@ def resolve(root: Path, name: str) -> str:
         raise InputError("there is no such commit", found=name + nearest(name, known).split(" (known:")[0],
                          expected="a branch, a tag, a hash or HEAD~N", remedy="`git log --oneline` lists them")
     return found.strip()
-
-
-def blobs(root: Path, names: set[str]) -> dict[str, bytes]:
-    """The contents of git objects, all asked of one process. DataError where the repository lacks one."""
-    asked = sorted(names)
-    command = ["git", "-C", str(root), "cat-file", "--batch"]
-    done = subprocess.run(command, input="\n".join(asked).encode(), capture_output=True, check=False)
-    found, at = {}, 0
-    for name in asked:
-        end = done.stdout.find(b"\n", at)
-        words = done.stdout[at:end].split()
-        if end < 0 or len(words) != 3:
-            raise DataError("git does not hold an object of that commit", found=name, remedy="`git fetch --unshallow`, `git fsck`")
-        size = int(words[2])
-        found[name] = done.stdout[end + 1:end + 1 + size]
-        at = end + size + 2
-    return found
 
 
 class Snapshot:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.errors import DataError, InputError
-from stages.files import atomic_file, fault, sha256
+from stages.files import atomic_file, fault, json_text, sha256
 from stages.reporting.audit.history import changed
 from stages.reporting.exports import checks, citation, crate, croissant, model_card
 from stages.reporting.exports.tree import REGULAR, Tree, git, of_commit
@@ -84,11 +84,12 @@ def project(tree: Tree) -> dict[str, Any]:
 def derived(tree: Tree) -> dict[str, bytes]:
     """What a bundle holds beside the commit's files: a function of them. InputError where the commit holds a file of such a name."""
     about = project(tree)
-    made = {COMMIT: tree.commit.text, "release/environment.json": encoded(environments(tree)), "release/licences.md": citation.licences(tree).encode(),
-            "release/README.md": readme(tree, about).encode(), "CITATION.cff": citation.cff(tree, about).encode()}
-    made |= {f"release/croissant/{name}.json": encoded(content) for name, content in croissant.every(tree)}
+    made = {COMMIT: tree.commit.text, "release/environment.json": json_text(environments(tree)).encode(),
+            "release/licences.md": citation.licences(tree).encode(), "release/README.md": readme(tree, about).encode(),
+            "CITATION.cff": citation.cff(tree, about).encode()}
+    made |= {f"release/croissant/{name}.json": json_text(content).encode() for name, content in croissant.every(tree)}
     made |= {f"release/cards/{name}.md": text.encode() for name, text in model_card.promoted(tree)}
-    made[crate.NAME] = encoded(crate.describe(tree, about, made))
+    made[crate.NAME] = json_text(crate.describe(tree, about, made)).encode()
     taken = sorted(path for path in tree.modes if path in made or path.startswith("release/"))
     if taken:
         raise InputError("the commit holds a file that a release makes itself", where=listed(taken), remedy="remove it, or give it another name")
@@ -102,11 +103,6 @@ def environments(tree: Tree) -> list[dict[str, Any]]:
         told = json.dumps({key: value for key, value in node.record["environment"].items() if key != "threads"}, sort_keys=True)
         counted[told] = counted.get(told, 0) + 1
     return [json.loads(told) | {"stages": count} for told, count in sorted(counted.items())]
-
-
-def encoded(value: Any) -> bytes:
-    """Strict JSON, as stages/files.py writes it."""
-    return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n").encode("utf-8")
 
 
 def readme(tree: Tree, about: dict[str, Any]) -> str:
@@ -140,7 +136,7 @@ def manifest(tree: Tree, made: dict[str, bytes], data: dict[str, tuple[Path, str
     members = {path: {"sha256": tree.sha256[path], "bytes": len(tree.files[path]), "kind": "commit", "mode": tree.modes[path]} for path in tree.modes}
     members |= {path: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content), "kind": "made"} for path, content in made.items()}
     members |= {name: {"sha256": digest, "bytes": path.stat().st_size, "kind": "data"} for name, (path, digest) in data.items()}
-    return encoded({"format": FORMAT, "commit": tree.commit.name, "tree": tree.commit.tree, "members": members})
+    return json_text({"format": FORMAT, "commit": tree.commit.name, "tree": tree.commit.tree, "members": members}).encode()
 
 
 def room(folder: Path, content: int, members: int) -> None:

@@ -5,16 +5,16 @@ the tree alone, so a release refuses by them and a bundle is re-checked by them 
 """
 
 import hashlib
-import json
 import posixpath
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from stages import records
 from stages.errors import DataError
 from stages.params import prefix
 from stages.reporting.audit.chain import SEED, SOURCES, Node
+from stages.reporting.audit.checks import dig
 from stages.reporting.audit.finding import Problem
 from stages.reporting.audit.hashes import Entry, manifest_md5, read_lock
 from stages.reporting.exports.tree import Tree
@@ -36,7 +36,7 @@ def sound(tree: Tree) -> Iterator[Problem]:
         if seed and node.record.get("seed") != int(seed[1]):
             yield Problem("FAIL", node.path, f"the cell is named for seed {seed[1]}, its record says seed {node.record.get('seed')}")
         code = node.record["code"]
-        if hashlib.sha256(json.dumps(code["files"], sort_keys=True).encode()).hexdigest() != code.get("digest"):
+        if records.digest_of(code["files"]) != code.get("digest"):
             yield Problem("FAIL", node.path, "the record's code digest is not that of its list of files")
 
 
@@ -141,13 +141,6 @@ def lock_entry(tree: Tree, entry: Entry, made: dict[str, str], md5) -> Iterator[
         for key, then in (keys if content is not None else {}).items():
             if dig(content, key) != then:
                 yield Problem("FAIL", file, f"stale: {entry.name} was run with another {key}", entry.cmd)
-
-
-def dig(content: Any, key: str) -> Any:
-    """The value at a dotted key, None where there is none."""
-    for part in key.split("."):
-        content = content.get(part) if isinstance(content, dict) else None
-    return content
 
 
 def digest_md5(tree: Tree, path: str) -> str | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.errors import DataError, InputError, TradewindError
+from stages.files import json_text
 from stages.reporting.audit.finding import EXIT_CODES, Problem, worst
 from stages.reporting.exports import bundle, checks
 from stages.reporting.exports.reader import Reader
@@ -98,12 +99,12 @@ def read_manifest(members: Reader) -> dict[str, Any]:
     text = members[bundle.MANIFEST]
     try:
         told = json.loads(text.decode("utf-8"), object_pairs_hook=once)
-        sound = bundle.encoded(told) == text and told["format"] == bundle.FORMAT and isinstance(told["commit"], str) and isinstance(told["tree"], str)
+        sound = json_text(told).encode() == text and told["format"] == bundle.FORMAT and isinstance(told["commit"], str) and isinstance(told["tree"], str)
         for entry in told["members"].values():
             kind = entry["kind"]
             sound &= isinstance(entry["sha256"], str) and type(entry["bytes"]) is int and kind in ("commit", "made", "data")
             sound &= entry.get("mode") in ((REGULAR, PROGRAM) if kind == "commit" else (None,))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (DataError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError("the bundle's manifest is none", where=bundle.MANIFEST, found=f"{type(error).__name__}: {str(error)[:200]}") from None
     if not sound:
         raise DataError("the bundle's manifest is not as a release writes it", where=bundle.MANIFEST, expected=f"{bundle.FORMAT}, sorted JSON")

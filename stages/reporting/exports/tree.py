@@ -8,13 +8,11 @@ so whoever holds the files and the commit's text can check that they belong toge
 
 import datetime as dt
 import hashlib
-import json
 import os
-import posixpath
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from stages.errors import DataError, InputError
-from stages.reporting.audit.chain import PLACES, Node, check
+from stages.files import json_of
+from stages.reporting.audit.chain import Node, nearest_home, read_node
+from stages.reporting.audit.history import blobs
 
 REGULAR, PROGRAM = "100644", "100755"
 
@@ -69,14 +69,9 @@ class Tree:
 
     def json(self, path: str) -> Any:
         """A file's JSON; DataError where it is missing or none."""
-        def refuse(constant: str) -> None:
-            raise DataError(f"{constant} is not JSON", where=path)
         if path not in self.modes:
             raise DataError("a file is missing from the commit", where=path)
-        try:
-            return json.loads(self.files[path].decode("utf-8"), parse_constant=refuse)
-        except (ValueError, RecursionError) as error:
-            raise DataError("a file is not JSON", where=path, found=str(error)[:200]) from None
+        return json_of(self.files[path], path)
 
     def yaml(self, path: str) -> dict:
         """A file's YAML mapping, parsed once; {} where the commit has no such file. DataError where it is none."""
@@ -104,24 +99,7 @@ class Tree:
     def nodes(self) -> list[Node]:
         """Every run record, sorted by path; one that cannot be read has an `error`."""
         paths = [path for path in sorted(self.modes) if "/records/" in path and path.endswith(".json") and path.startswith(("data/", "reports/"))]
-        return [node for node in (self.node(path) for path in paths) if node]
-
-    def node(self, path: str) -> Node | None:
-        """The record in a file; None where the file's name is no record's."""
-        parts, names = path.split("/"), posixpath.basename(path).removesuffix(".json").split(".")
-        place = dict(zip(("dataset", "cell"), names[:-1], strict=False)) | {"experiment": parts[1], "profile": parts[-3]}
-        try:
-            homes = tuple(home.format(**place) for home in PLACES[names[-1]])
-        except KeyError:
-            return None
-        try:
-            record = self.json(path)
-            check(record, path)
-            return Node(names[-1], path, homes, record)
-        except DataError as error:
-            return Node(names[-1], path, homes, error=" ".join(str(error).split()))
-        except (KeyError, TypeError, AttributeError) as error:
-            return Node(names[-1], path, homes, error=f"not a run record: {type(error).__name__} at {error}")
+        return [node for node in (read_node(path, partial(self.json, path)) for path in paths) if node]
 
     @cached_property
     def homes(self) -> dict[str, Node]:
@@ -130,9 +108,7 @@ class Tree:
 
     def owner(self, path: str) -> Node | None:
         """The record in whose place `path` lies."""
-        while path and path not in self.homes:
-            path = posixpath.dirname(path)
-        return self.homes.get(path)
+        return nearest_home(self.homes, path)
 
 
 def mapping(text: str, where: str) -> dict:
@@ -144,11 +120,11 @@ def mapping(text: str, where: str) -> dict:
     return content if isinstance(content, dict) else {}
 
 
-def git(root: Path, *arguments: str, send: bytes | None = None) -> bytes:
+def git(root: Path, *arguments: str) -> bytes:
     """Output of a git command that only reads; InputError where it fails or git is not here."""
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, input=send, env=environment, check=False)
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, env=environment, check=False)
     except FileNotFoundError:
         raise InputError("git is not installed", remedy="a release is made of a commit; install git") from None
     if done.returncode:
@@ -163,29 +139,18 @@ def of_commit(root: Path) -> Tree:
         raise InputError("that is not the repository's root", where=str(root), expected=top, remedy="run it there")
     name = git(root, "rev-parse", "--verify", "HEAD").decode().strip()
     commit = Commit.parse(name, git(root, "cat-file", "commit", name))
-    modes, blobs = {}, []
+    modes, names = {}, {}
     for line in filter(None, git(root, "ls-tree", "-r", "-z", name).split(b"\0")):
         about, _, path = line.partition(b"\t")
         mode, _, blob = about.decode().split()
         if mode not in (REGULAR, PROGRAM):
             raise InputError("a release holds plain files only", where=path.decode("utf-8", "replace"), found=f"mode {mode}: a link or a submodule")
         try:
-            modes[path.decode("utf-8")] = mode
+            modes[path.decode("utf-8")], names[path.decode("utf-8")] = mode, blob
         except UnicodeDecodeError:
             raise InputError("a file's name is not UTF-8", where=repr(path)) from None
-        blobs.append(blob)
-    contents = iter_blobs(git(root, "cat-file", "--batch", send="".join(f"{blob}\n" for blob in blobs).encode()))
-    return Tree(dict(zip(modes, contents, strict=True)), modes, commit)
-
-
-def iter_blobs(stream: bytes):
-    """The contents in what `git cat-file --batch` prints: a line "name kind size", the bytes, a line end."""
-    at = 0
-    while at < len(stream):
-        end = stream.index(b"\n", at)
-        size = int(stream[at:end].split()[2])
-        yield stream[end + 1:end + 1 + size]
-        at = end + 2 + size
+    contents = blobs(root, set(names.values()))
+    return Tree({path: contents[blob] for path, blob in names.items()}, modes, commit)
 
 
 def blob_name(content: bytes, kind: str = "sha1") -> str:
