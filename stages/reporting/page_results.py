@@ -3,7 +3,7 @@
 `published` is what a document prints for the arm, `bound` the best that there can be (a noise floor, an optimum, an entropy, a count), `trivial`
 what no learning reaches. Where one does not exist the text says so: no companion is ever empty. An arm is a model over its seeds; `metric` is
 the last part of its address for `tradewind audit`, `value` its mean ± spread over seeds [90 % interval] in the unit that `measure` names.
-Of the neighbour search, whose 283 arms are told in its own tables, the list holds those at the most neighbours asked for.
+Of the neighbour search, whose arms are all told in its own tables, the list holds those at the most neighbours asked for.
 """
 
 from dataclasses import dataclass
@@ -87,10 +87,17 @@ def fields(experiment: str, profile: str, content: dict[str, Any]) -> list[Resul
             other, mse = set_tables.beside(printed, name).get(set_tables.MSE), one["metrics"][set_tables.MSE]
             unit = "" if mse["unit"] == "1" else f" [{mse['unit']}]"
             beside = f"mean {set_tables.number(mean)} ({set_tables.of_mean(arms, name)} % of it)" if mean else "the mean was not run"
-            theirs = set_tables.theirs(other) if other else NOT_PUBLISHED
+            theirs = set_tables.theirs(other) if other else regional(printed, dataset, arm)
             found.append(Result(experiment, profile, dataset, arm, tables.label(arm), str(one["seeds"]), f"MSE{unit}",
                                 set_tables.number(mse, True), theirs, bound, beside, set_tables.MSE))
     return found
+
+
+def regional(printed: set_tables.Companions, dataset: str, arm: str) -> str:
+    """What thesis table C.8 prints for a model of an overlap, an error that it does not name; of all else nothing is published."""
+    problem, share = set_tables.overlapping(dataset)
+    row = printed.get((set_tables.document(problem), f"overlap-{share:03}"), {}) if problem and arm.startswith("msa") else {}
+    return f"{set_tables.theirs(row['error'])}, an error not named" if "error" in row else NOT_PUBLISHED
 
 
 def orders(experiment: str, profile: str, content: dict[str, Any]) -> list[Result]:

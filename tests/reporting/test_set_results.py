@@ -11,7 +11,7 @@ from sets_project import COPIES, FAILURES, FIELDS, N, POISSON
 
 from stages import files, records
 from stages.errors import DataError
-from stages.reporting import published, set_figures, set_results, set_tables
+from stages.reporting import page_results, published, set_figures, set_results, set_tables
 from stages.reporting.summary import summary
 
 
@@ -127,6 +127,14 @@ def test_models_trained_in_regions_stand_by_overlap_beside_both_printed_tables()
     (copied, *_), (parted, *_) = set_results.across(FAILURES, arms)
     assert "figure 3.4" in copied and "C.8 and C.9" in parted
     assert set_tables.regions(measured("darcy_16", {"msa-shared-5k": 1.0}), {}) is None
+
+
+def test_the_list_of_results_tells_what_is_printed_of_an_overlap_and_of_nothing_else():
+    printed = published.sets(FAILURES)
+    told = page_results.regional(printed, "darcy_overlap_25", "msa-shared-5k")
+    assert told.startswith("0.140") and "thesis C.8" in told and told.endswith("an error not named")
+    others = (("darcy_overlap_25", "mean"), ("darcy_overlap_3", "msa-shared-5k"), ("darcy_16", "msa-shared-5k"))
+    assert {page_results.regional(printed, *one) for one in others} == {page_results.NOT_PUBLISHED}
 
 
 @pytest.mark.parametrize("dataset, parts", [("darcy_overlap_25", ("darcy", 25)), ("darcy_16", ("", 0)), ("darcy_overlap_x", ("", 0))])
