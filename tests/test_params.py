@@ -198,15 +198,15 @@ def test_a_part_that_is_no_part_is_told_with_its_file_or_key(tmp_path, file, tex
 
 @pytest.mark.parametrize(("file", "expected"), [
     ("params.yaml", ""), ("stages/params/protocol.yaml", ""), ("stages/params/models/msa.yaml", "models.msa"),
-    ("stages/params/budgets/mini.yaml", "profiles.mini"), ("stages/params/models/msa.py", None), ("stages/params/other/msa.yaml", None),
-    ("reports/models/msa.yaml", None)])
+    ("stages/params/budgets/mini.yaml", "profiles.mini"), ("stages/params/datasets/sets.yaml", "datasets"),
+    ("stages/params/models/msa.py", None), ("stages/params/other/msa.yaml", None), ("reports/models/msa.yaml", None)])
 def test_a_part_knows_its_place_in_the_whole(file, expected):
     assert params.prefix(file) == expected
 
 
 @pytest.mark.parametrize(("change", "told"), [
     ({"sequences": ["laws"]}, "sequences: 'laws' is unknown"), ({"sequences": ["simulated"]}, "enters as frames, not as sequences"),
-    ({"readings": {}}, "readings: 'product' is missing"), ({"acquired": ["simulated"]}, "'product' is not in `acquired`"),
+    ({"readings": {}}, "readings: 'product' is missing"), ({"acquired": ["product"]}, "acquired: 'product' is not among its datasets"),
     ({"learning_orders": {"step": BUDGET}}, "learning_orders: 'step' is not in its `sequences`"),
     ({"order_cells": [CELL | {"dataset": "step"}]}, "order_cells: 'step' is not in its `learning_orders`"),
     ({"order_cells": [CELL | {"arm": "backwards"}]}, "models.sigma_gpt has no arm 'backwards' of size 'tiny'"),
@@ -216,7 +216,7 @@ def test_sequences_that_do_not_fit_are_told(tmp_path, change, told):
     whole["datasets"]["product"] = {"entry": "sequences", "kind": "sequences", "sequences": {"kind": "product", "seed": 0, "train": 9, "val": 9, "test": 9}}
     whole["models"]["sigma_gpt"] = {"arms": {"random": {"order": "random"}}, "sizes": {"tiny": {"width": 16}}}
     mini = whole["profiles"]["mini"]
-    mini |= {"acquired": [*mini["acquired"], "product"], "sequences": ["product"], "readings": {"product": {"reader": "laws", "seed": 0}},
+    mini |= {"sequences": ["product"], "readings": {"product": {"reader": "laws", "seed": 0}},
              "learning_orders": {"product": BUDGET}, "orders": {"samples": 9}, "order_cells": [CELL]}
     whole["run"] = mini
     assert load(tmp_path, json.dumps(whole)).run.order_cells[0].dataset == "product"

@@ -20,7 +20,8 @@ def mirror(place: Place) -> Finding:
     if not (place.root / folder).is_dir():
         return Finding("mirror", FAIL, f"TRADEWIND_MIRROR is no folder: {folder}", "name an existing folder, or unset it to download")
     settings, shelf = params.load(place.root / "params.yaml"), Mirror(place.root / folder)
-    wanted = {f"{dataset}/{name}": source for dataset in settings.profiles[PROFILE].acquired
+    profile = settings.profiles[PROFILE]
+    wanted = {f"{dataset}/{name}": source for dataset in (*profile.acquired, *profile.problems, *profile.sequences)
               for name, source in pinned_files(below(place, settings.datasets[dataset])).items()}
     missing = [name for name, source in wanted.items() if not holds(shelf, source)]
     told = f"{folder} holds {len(wanted) - len(missing)} of the {len(wanted)} pinned files of `{PROFILE}`"

@@ -15,7 +15,7 @@ from pydantic import BaseModel, model_validator
 
 from stages.errors import ParamsError
 from stages.params.problems import PROBLEMS, Cds, Darcy, NavierStokes, Poisson, SetBudget, Sets, Sines, Weather  # noqa: F401
-from stages.params.reading import gathered, prefix, read_yaml  # noqa: F401
+from stages.params.reading import PARTS, gathered, prefix, read_yaml  # noqa: F401
 from stages.params.sections import (  # noqa: F401  (the sections are read by whoever is handed one)
     Budget, Contexts, Dataset, Decode, Drift, Evaluation, Flown, Gaussian, Listed, Model, PointSets, Prepare, Profile, Range, Retraining, Rolling, Search,
     Section, Simulate, Source, Split, Sweep, Training, Name,
@@ -45,8 +45,8 @@ class Params(Section):
                 if dataset not in self.datasets:
                     problems.append(f"profiles.{name}.datasets: {dataset!r} is unknown{nearest(dataset, self.datasets)}")
             problems += [f"profiles.{name}.{problem}" for problem in _plan_problems(profile, self.models)]
-            problems += [f"profiles.{name}.acquired: {dataset!r} is not among its datasets and sets{nearest(dataset, profile.datasets)}"
-                         for dataset in profile.acquired if dataset not in (*profile.datasets, *profile.problems, *profile.sequences)]
+            problems += [f"profiles.{name}.acquired: {dataset!r} is not among its datasets{nearest(dataset, profile.datasets)}"
+                         for dataset in profile.acquired if dataset not in profile.datasets]
             problems += _set_problems(name, profile, self.datasets, self.models)
             problems += _sequence_problems(name, profile, self.datasets, self.models)
             for dataset in profile.wind:
@@ -71,7 +71,6 @@ def _set_problems(name: str, profile: Profile, datasets: Mapping[str, Dataset], 
     problems = [f"profiles.{name}.sets.{dataset}: " + ("there is no such data set" + nearest(dataset, datasets) if dataset not in datasets else
                 f"enters as {datasets[dataset].entry}, not as sets") for dataset in profile.sets
                 if dataset not in datasets or datasets[dataset].entry != "sets"]
-    problems += [f"profiles.{name}.problems: {dataset!r} is not in `acquired`" for dataset in profile.problems if dataset not in profile.acquired]
     problems += [f"profiles.{name}.{part}: {dataset!r} is not in its `problems`{nearest(dataset, profile.problems)}"
                  for part in ("rooms", "fields", "failures", "regions", "sets", "learning") for dataset in getattr(profile, part)
                  if dataset not in profile.problems]
@@ -97,7 +96,6 @@ def _sequence_problems(name: str, profile: Profile, datasets: Mapping[str, Datas
     problems = [f"profiles.{name}.sequences: " + (f"{dataset!r} is unknown{nearest(dataset, datasets)}" if dataset not in datasets else
                 f"{dataset!r} enters as {datasets[dataset].entry}, not as sequences") for dataset in profile.sequences
                 if dataset not in datasets or datasets[dataset].entry != "sequences"]
-    problems += [f"profiles.{name}.sequences: {dataset!r} is not in `acquired`" for dataset in profile.sequences if dataset not in profile.acquired]
     problems += [f"profiles.{name}.readings: {dataset!r} is missing" for dataset in profile.sequences if dataset not in profile.readings]
     problems += [f"profiles.{name}.{part}: {dataset!r} is not in its `sequences`{nearest(dataset, profile.sequences)}"
                  for part in ("readings", "learning_orders") for dataset in getattr(profile, part) if dataset not in profile.sequences]

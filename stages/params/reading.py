@@ -1,7 +1,7 @@
 """Where parameters stand: params.yaml, and the parts of it that have files of their own beneath stages/params.
 
-DVC reads a params file anew for every stage that names a key of it, so what cells name stands in small files: a model's arms and sizes,
-what a profile affords, what holds for all. `gathered` puts all of it together as one tree; `prefix` says where in the tree a file's keys belong.
+DVC reads a params file anew for every stage that names a key of it, so what stages name stands in small files: data sets, a model's arms
+and sizes, what a profile affords, what holds for all. `gathered` puts it together as one tree; `prefix` says where in it a file's keys belong.
 """
 
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,7 @@ from stages.errors import ParamsError
 WHOLE = "params.yaml"
 PARTS = "stages/params"
 SHARED = "protocol.yaml"
-FOLDERS = {"models": "models", "budgets": "profiles"}  # a folder of parts: the section whose entries its files are, by name
+FOLDERS = {"models": "models.{}", "budgets": "profiles.{}", "datasets": "datasets"}  # a folder of parts: where in the tree its files belong, by name
 
 
 def read_yaml(path: Path):
@@ -35,8 +35,8 @@ def prefix(file: str) -> str | None:
     if file in (WHOLE, f"{PARTS}/{SHARED}"):
         return ""
     place = PurePosixPath(file)
-    section = FOLDERS.get(place.parent.name) if place.parent.parent == PurePosixPath(PARTS) else None
-    return f"{section}.{place.stem}" if section and place.suffix == ".yaml" else None
+    inner = FOLDERS.get(place.parent.name) if place.parent.parent == PurePosixPath(PARTS) and place.suffix == ".yaml" else None
+    return inner and inner.format(place.stem)
 
 
 def gathered(path: Path) -> Any:

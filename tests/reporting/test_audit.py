@@ -314,7 +314,7 @@ def test_a_broken_lock_fails(project):
 def test_a_pin_that_the_raw_file_does_not_meet_fails(project):
     edit(project / "params.yaml", "    kind: simulate\n", "    kind: simulate\n    files: {frames_00.csv: {sha256: " + "a" * 64 + "}}\n")
     found = audit(NUMBER, root=project)
-    assert found.verdict == "FAIL" and "params.yaml pins aaaaaaaaaaaa" in about(found, f"{DATA}/raw/simulated/frames_00.csv")
+    assert found.verdict == "FAIL" and "datasets.simulated pins aaaaaaaaaaaa" in about(found, f"{DATA}/raw/simulated/frames_00.csv")
 
 
 # --- what is not here

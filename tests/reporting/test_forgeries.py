@@ -246,7 +246,7 @@ FORGERIES = (
             forge=then(record(TRAIN, lambda one: one["environment"]["libraries"].update(numpy="0.9")), agree)),
     Forgery("re-labelled libraries, carelessly", "record", TRAIN, "edited by hand",
             then(record(TRAIN, lambda one: one["environment"]["libraries"].update(numpy="0.9")), commit)),
-    Forgery("a raw file swapped with the manifest", "record", FRAMES, "params.yaml pins", then(raw_with_its_manifest, agree), before=pinned),
+    Forgery("a raw file swapped with the manifest", "record", FRAMES, "datasets.simulated pins", then(raw_with_its_manifest, agree), before=pinned),
     Forgery("numbers of two models exchanged", "record", TABLE, "the table does not say what the evaluation says", then(exchanged, agree)),
     Forgery("a changed unit", "eval", TABLE, "unit 'kn', published is 'm/s'", then(says(unit="m/s"), agree)),
     Forgery("a changed count", "eval", TABLE, "n 10, published is 1000000", then(says(n=10**6), agree)),

@@ -37,7 +37,7 @@ def declared(tmp_path_factory):
     running = {}
     for profile in PROFILES:
         folder = tmp_path_factory.mktemp(profile)
-        for file in (ROOT / "dvc.yaml", *ROOT.glob("reports/*/dvc.yaml")):
+        for file in (ROOT / "dvc.yaml", *ROOT.glob("data/*/dvc.yaml"), *ROOT.glob("reports/*/dvc.yaml")):
             (folder / file.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, folder / file.relative_to(ROOT))
         text = (ROOT / "params.yaml").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FILES = sorted(file for top in ("stages", "flows", "tests") for file in (ROOT / top).rglob("*.py"))
 CODE = [file for file in FILES if file.relative_to(ROOT).parts[0] != "tests" and file.stat().st_size]
-TEXTS = [file for pattern in ("*.yaml", "*.toml", "Makefile", ".ci/*", "reports/*/dvc.yaml") for file in ROOT.glob(pattern)]
+TEXTS = [file for pattern in ("*.yaml", "*.toml", "Makefile", ".ci/*", "*/*/dvc.yaml") for file in ROOT.glob(pattern)]
 LONGEST = {"stages": 160, "flows": 160, "tests": 180}
 name = lambda file: file.relative_to(ROOT).as_posix()  # noqa: E731
 
@@ -38,7 +38,7 @@ def test_modules_and_public_functions_say_what_they_are(file):
     assert [f"{node.name} (line {node.lineno})" for node in public if not ast.get_docstring(node)] == []
 
 
-@pytest.mark.parametrize("file", [ROOT / "dvc.yaml", *sorted(ROOT.glob("reports/*/dvc.yaml"))], ids=name)
+@pytest.mark.parametrize("file", [ROOT / "dvc.yaml", *sorted(ROOT.glob("*/*/dvc.yaml"))], ids=name)
 def test_declarations_are_short(file):
     assert len(file.read_text(encoding="utf-8").splitlines()) <= (100 if file.parent == ROOT else 50)
 

@@ -296,7 +296,7 @@ def sources(case: Case) -> Iterator[Problem]:
             if listed is not None and (listed.get(name) or {}).get("sha256") != described.get("sha256"):
                 yield Problem("FAIL", manifest, f"it does not list {name} with the recorded SHA-256", node.producer)
             if pin and pin != described.get("sha256"):
-                place = listing(case, dataset) or "params.yaml"
+                place = listing(case, dataset) or f"datasets.{dataset}"
                 yield Problem("FAIL", path, f"{place} pins {pin[:12]}, recorded is {str(described.get('sha256'))[:12]}", node.producer)
 
 
@@ -322,7 +322,7 @@ def levels(content: dict) -> Iterator[dict]:
 
 
 def listing(case: Case, dataset: str) -> str | None:
-    """The file that pins a data set of many files, None where params.yaml does it itself."""
+    """The file that pins a data set of many files, None where the parameters do it themselves."""
     return dig(case.params, f"datasets.{dataset}.listed.listing")
 
 

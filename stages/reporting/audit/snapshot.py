@@ -77,7 +77,7 @@ class Snapshot:
     @cached_property
     def _locked(self) -> dict[str, list[str]]:
         """Path -> the MD5s that the locks of this commit, and what `dvc add` wrote of captures, give it (one, unless a lock is stale)."""
-        patterns, found = ("dvc.lock", "reports/*/dvc.lock", "data/*/raw/*.dvc"), {}
+        patterns, found = ("dvc.lock", "data/*/dvc.lock", "reports/*/dvc.lock", "data/*/raw/*.dvc"), {}
         for where, content in self.read({path for path in self.tree if any(fnmatchcase(path, pattern) for pattern in patterns)}).items():
             for item in ITEM.split(content.decode("utf-8", "replace")):
                 path, md5 = PATH.search(item), MD5.search(item)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from stages import records
 from stages.errors import DataError
-from stages.params import prefix
+from stages.params import PARTS, prefix
 from stages.reporting.audit.chain import SEED, SOURCES, Node
 from stages.reporting.audit.checks import dig
 from stages.reporting.audit.finding import Problem
@@ -86,19 +86,21 @@ def environments(tree: Tree) -> Iterator[Problem]:
 
 
 def pinned(tree: Tree) -> Iterator[Problem]:
-    """What was acquired is what params.yaml pins."""
-    datasets = tree.yaml("params.yaml").get("datasets") or {}
+    """What was acquired is what the parameters pin."""
+    datasets = dict(tree.yaml("params.yaml").get("datasets") or {})
+    for file in tree.matching(f"{PARTS}/", ".yaml"):
+        datasets |= tree.yaml(file) if prefix(file) == "datasets" else {}
     for node in read(tree):
         if node.stage == "acquire":
             for name, pin in pins(tree, datasets, Path(node.homes[0]).name).items():
                 path = f"{node.homes[0]}/{name}"
                 found = node.record["outputs"].get(path, {}).get("sha256")
                 if pin and found and found != pin:
-                    yield Problem("FAIL", path, f"params.yaml pins {pin[:12]}, recorded is {found[:12]}")
+                    yield Problem("FAIL", path, f"datasets.{Path(node.homes[0]).name} pins {pin[:12]}, recorded is {found[:12]}")
 
 
 def pins(tree: Tree, datasets: dict, dataset: str) -> dict[str, str | None]:
-    """Name -> SHA-256 of a data set's pinned files, by params.yaml or by the listing that it names."""
+    """Name -> SHA-256 of a data set's pinned files, by the parameters or by the listing that they name."""
     asked = datasets.get(dataset) or {}
     place = (asked.get("listed") or {}).get("listing")
     if place in tree.modes:
