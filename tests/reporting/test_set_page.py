@@ -23,7 +23,7 @@ from stages.reporting.audit.chain import SOURCES, Metric
 POISSON_RESULTS = f"results on poisson ({FIELDS}, {PROFILE})"
 
 
-def plain(home: Path, prepared: Path, arms: dict, cells: dict, printed: dict) -> None:
+def plain(home: Path, prepared: Path, arms: dict, cells: dict, printed: dict, more=None) -> None:
     """In place of set_figures.draw: pictures of a few pixels, each its own."""
     names = [f"{dataset}-{kind}" for dataset in sorted({name.split("/")[0] for name in arms}) for kind in ("learning", "example")]
     with files.atomic_folder(home / "figures") as folder:
