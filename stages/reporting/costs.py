@@ -76,7 +76,7 @@ def contexts(times: dict[str, Any]) -> list[tuple[str, Table]]:
             rows.append((CONTENDERS[name], *(significant(mine[count][key]) if count in mine else NONE for count in points),
                          f"{fit[exponent]:.2f}{ends}" if fit else NONE, compared(most, ratio, name)))
         above = min((fit["points"][0] for fit in times.get("growth", [])), default=0)
-        titles = ("contender", *(f"{count:,} points" for count in points), f"exponent from {above:,} points", "over the yardstick*")
+        titles = ("contender", *(f"{count:,} points" for count in points), f"exponent from {above:,} points" if above else "exponent", "over the yardstick*")
         tables += [(title, Table(title.partition(" [")[0], titles, tuple(rows)))] if rows else []
     return tables
 

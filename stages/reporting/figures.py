@@ -65,7 +65,7 @@ def save(figure, path: Path, shaded: bool = False, dpi: int = 110) -> None:
     plt.close(figure)
     picture = Image.open(drawn).convert("RGB")
     steps = [round(round(value * 63 / 255) * 255 / 63) for value in range(256)]
-    picture = picture.point(steps * 3) if shaded else picture.quantize(256, dither=Image.Dither.NONE)
+    picture = picture.point(steps * 3) if shaded else picture.quantize(256, dither=Image.Dither.NONE, method=Image.Quantize.MAXCOVERAGE)
     picture.save(path, format="PNG", optimize=True)
 
 

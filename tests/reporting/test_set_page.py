@@ -79,6 +79,11 @@ def test_figures_are_the_stored_ones_to_the_pixel(seen):
     assert all(len(figure["alt"]) > 15 for figure in seen.figures)
 
 
+def test_what_was_not_timed_says_how_to_time_it_and_belongs_to_one_experiment(seen):
+    assert seen.text.count(f"(make bench-fields PROFILE={PROFILE})") == 1
+    assert f"{FIELDS}-{PROFILE}-costs" in seen.ids and f"{FAILURES}-{PROFILE}-costs" not in seen.ids
+
+
 def test_lineage_leads_from_raw_bytes_over_the_gate_to_the_table_and_decodes_nothing(seen):
     text = Path("reports/fields.html").read_text()
     svg = re.search(r'<svg [^>]*aria-label="lineage of darcy".*?</svg>', text, re.S)[0]
