@@ -25,8 +25,8 @@ def windowed(law, order: Int64[Tensor, "B T"], tokens: Int64[Tensor, "B T"], gen
              window: int = WINDOW, guess: Tensor | None = None, noise: Float[Tensor, "B T V"] | None = None) -> Sample:
     """`exact` with drafts "chain", at most `window` steps a pass. A row's passes, like its sample, do not depend on its batch.
 
-    First drafts: `guess` (B, T, by position, from anywhere), checked in the pass that reads the prompt; or (None) a burst over all that remains,
-    a pass that also settles the first step. K tokens take at most K passes. InputError for a window below 1 or a guess that does not fit.
+    First drafts: `guess` (B, T, by position, from anywhere), checked in the pass that reads the prompt; or (None) a burst over all that
+    remains, a pass that also settles the first step. K tokens take at most K passes. InputError for a window below 1 or a guess that does not fit.
     """
     if window < 1:
         raise InputError("no such window", found=repr(window), expected="at least one step")
@@ -108,7 +108,8 @@ class _Work:
         if left:
             self.reader.keep(count, self.along)
             self.reader.retain(rows)
-        self.order, self.along, self.known, self.noise, self.ids = (part[rows] for part in (self.order, self.along, self.known, self.noise, self.ids))
+        self.order, self.along, self.known, self.noise, self.ids = (
+            part[rows] for part in (self.order, self.along, self.known, self.noise, self.ids))
         self.deep = self.known.tolist()
 
     def told(self) -> Sample:
@@ -143,17 +144,20 @@ class Strip:
         asked = torch.where(steps < self.first[:, None], steps, self.first[:, None])
         seen, places = along.gather(1, asked), self.lean.places(self.own.gather(1, asked), self.order)
         visible = (steps < torch.minimum(self.first[:, None], steps + 1)[..., None]) | (steps == steps[:, None])
-        return self._read(seen, places, 0, None, self.length, torch.zeros_like(visible, dtype=places.dtype).masked_fill_(~visible, -torch.inf)[:, None])
+        mask = torch.zeros_like(visible, dtype=places.dtype).masked_fill_(~visible, -torch.inf)[:, None]
+        return self._read(seen, places, 0, None, self.length, mask)
 
     def ask(self, along: Int64[Tensor, "R T2"], start: int, width: int, place: Tensor | None, deepest: int) -> Float[Tensor, "R K V"]:
         """One pass: logits of `width` steps of every row given the tokens and drafts before each; from `start` on, or at `place` (R, K)."""
         if place is None:
             end = start + width
-            return self._read(along[:, start:end], self.places[:, start:end], start, None, end, self.hidden[start:end, :end] if width > 1 else None)
+            mask = self.hidden[start:end, :end] if width > 1 else None
+            return self._read(along[:, start:end], self.places[:, start:end], start, None, end, mask)
         end = min(deepest + width, self.length + 1)
         flat = (place + (self.length + 1) * torch.arange(len(place), device=place.device)[:, None]).flatten()
         places = self.places.flatten(0, 1).index_select(0, flat).view(*place.shape, -1)
-        return self._read(along.gather(1, place), places, 0, flat, end, self.hidden[:, :end].index_select(0, place.flatten()).view(*place.shape, end)[:, None])
+        mask = self.hidden[:, :end].index_select(0, place.flatten()).view(*place.shape, end)[:, None]
+        return self._read(along.gather(1, place), places, 0, flat, end, mask)
 
     def _read(self, seen: Tensor, places: Tensor, start: int, flat: Tensor | None, end: int, mask: Tensor | None) -> Tensor:
         (rows, width), lean = seen.shape, self.lean
