@@ -11,7 +11,7 @@ level, to look at. Shapes: N target points, S slices.
 import math
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
@@ -271,8 +271,9 @@ def written(cells: list[Path], folder: Path, prepared: Path, settings: Settings)
     """Each cell's entry and squared errors, its tables in the folder: one process a core, as cells are known to no other; one on a GPU."""
     count = min(len(cells), len(os.sched_getaffinity(0))) if settings.device == "cpu" else 1
     with ProcessPoolExecutor(count, get_context("spawn"), begin, (os.getpid(), prepared, settings)) as pool:
-        asked = {run: pool.submit(write, run, folder, settings) for run in sorted(cells, key=cost, reverse=True)}
+        asked: dict[Path, Future] = {}
         try:
+            asked |= {run: pool.submit(write, run, folder, settings) for run in sorted(cells, key=cost, reverse=True)}
             for run in tqdm(cells, desc="evaluate", unit="cell", disable=None):
                 yield asked[run].result()
         except BrokenProcessPool:
