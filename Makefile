@@ -76,9 +76,10 @@ bench-prepare: $(READY)
 bench-model: $(READY)
 	$(BIN)/python -m stages.evaluation.bench_msa
 
-# Every model of chapter 3 beside torch's encoder, and figure C.4; six minutes. ARGS="--size 100k --json FILE" and the like.
+# Every model of chapter 3 beside torch's encoder, and figure C.4, which the report shows from reports/sparse_fields/<profile>/benchmarks.json;
+# six minutes on an idle machine. ARGS="--size 100k --json FILE" and the like.
 bench-fields: $(READY)
-	$(BIN)/python -m stages.evaluation.bench_fields $(ARGS)
+	$(BIN)/python -m stages.evaluation.bench_fields $(if $(PROFILE),--profile $(PROFILE)) $(ARGS)
 
 # Cached decoding, bursts, training and the shuffle as ratios; writes .work/bench/orders.json. Trained cells of mini are timed where there are any.
 bench-orders: $(READY)

@@ -3,6 +3,7 @@
 First every model at about 20,000 parameters, and MSA at 5k, 20k and 100k, at 700 + 700 points of one set (wind: X=3, I=O=2) and at 64 + 256
 points of 8 sets (Poisson: X=2, I=3, O=1): ms and peak memory of a training step, and their ratios to the yardstick of MSA's shape.
 Then time and memory of a step against the context's size (figure C.4), and the exponents of their growth.
+Writes reports/sparse_fields/PROFILE/benchmarks.json (kept in git: no stage can make it again to the bit), which the report shows as figure C.4.
 How it is measured: stages/evaluation/scaling.py. One thread; on the CPU, unless TRADEWIND_DEVICE names another device.
 Goals: MSA's step 0.7, its evaluation at 100k 0.4, its memory 1 times the yardstick's; HyperMixer grows by an exponent of 1.1.
 """
@@ -92,7 +93,7 @@ def run(where: "torch.device", quick: bool, size: str, most_gib: float, minutes:
     found = measured(models, where, quick, size, most_gib, minutes)
     others = clock.others(before)
     return {"date": datetime.date.today().isoformat(), "machine": clock.machine(), "device": str(where), "quick": quick, "size": size,
-            "most_gib": most_gib, "seconds": round(time.monotonic() - start, 1), "others_cores": round(others, 3),
+            "most_gib": most_gib, "minutes": minutes, "seconds": round(time.monotonic() - start, 1), "others_cores": round(others, 3),
             "quiet": others <= clock.OTHERS, **found, "goals": goals(found)}
 
 
@@ -145,7 +146,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--size", default="20k", help="of the models and layers of figure C.4: 5k, 20k (default) or 100k")
     parser.add_argument("--most-gib", type=float, default=4.0, metavar="GIB", help="what would need more memory is left out (default 4)")
     parser.add_argument("--minutes", type=float, default=6.0, help="what would take longer in all is left out of figure C.4 (default 6)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured there, too")
+    parser.add_argument("--profile", default="mini", help="in whose results the page shows it (default mini); the same is measured for all")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured there instead; a quick run writes nothing else")
     options = parser.parse_args(argv)
     return reported(lambda: measure(options))
 
@@ -155,6 +157,10 @@ def measure(options: argparse.Namespace) -> None:
     for name in ("most_gib", "minutes"):
         if not 0 < getattr(options, name) < float("inf"):
             raise InputError("a limit must be a number above 0", where="--" + name.replace("_", "-"), found=str(getattr(options, name)))
+    known = params.load().profiles
+    if options.profile not in known:
+        raise InputError("no such profile", where="--profile", found=repr(options.profile),
+                         expected=params.nearest(options.profile, known).lstrip("; "))
     import torch
 
     from stages import batches
@@ -162,8 +168,9 @@ def measure(options: argparse.Namespace) -> None:
     where = batches.device() if os.environ.get("TRADEWIND_DEVICE") else torch.device("cpu")
     content = run(where, options.quick, options.size, options.most_gib, options.minutes)
     print(shown(content))
-    if options.json:
-        files.write_json(options.json, content)
+    kept = options.json or (None if options.quick else Path("reports/sparse_fields", options.profile, "benchmarks.json"))
+    if kept:
+        files.write_json(kept, content)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ level, to look at. Shapes: N target points, S slices.
 import math
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
@@ -23,10 +23,10 @@ import polars as pl
 import torch
 from tqdm import tqdm
 
-from stages import files, records, seeds
+from stages import files, seeds
 from stages.contexts.given import Contexts
 from stages.contexts.nearby import KINDS
-from stages.errors import DataError, DivergedError, InputError
+from stages.errors import DataError, InputError
 from stages.evaluation import breakdown, field, metrics
 from stages.models import store
 from stages.params import Contexts as ContextSettings
@@ -76,17 +76,6 @@ class Held:
         return np.searchsorted(self.rows["row"].to_numpy(), numbers)
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """A model's answers for N targets in m/s, in slice order."""
-
-    row: np.ndarray  # (N,) row numbers in rows.parquet
-    mean: np.ndarray  # (N, 2)
-    scale: np.ndarray | None  # (N, 2)
-    outside: np.ndarray | None  # (N,) bool
-    outside_measured: np.ndarray | None  # (N,) bool
-
-
 def lead_name(lead_s: float) -> str:
     """Minutes as text that sorts: 300 s is '005', 450 s is '007.5'."""
     whole, dot, part = f"{lead_s / 60:g}".partition(".")
@@ -108,6 +97,7 @@ def causal_lead_s(meta: dict) -> float:
 def hold(prepared: Path, leads_min: tuple[float, ...], nearby: ContextSettings) -> Held:
     """Open the prepared data and find what does not depend on a model."""
     contexts = Contexts.open(prepared, nearby)
+    contexts.nearby = field.Shared(contexts.nearby.measured, nearby)
     pairs = contexts.pairs
     targets = pairs.targets("test")
     if not targets:
@@ -138,54 +128,14 @@ def hold(prepared: Path, leads_min: tuple[float, ...], nearby: ContextSettings) 
                 not_causal)
 
 
-@torch.no_grad()
-def forecast(model: torch.nn.Module, contexts: Contexts, slices: list[int], lead_s: float, device: str = "cpu", hulls: bool = False,
-             permute: int | None = None) -> Forecast:
-    """Ask `model` for the targets of `slices` from contexts `lead_s` old. DivergedError for an answer that is not finite.
-
-    With a seed `permute`, the context's values change places among the context's own points, by a stream of each slice.
-    """
-    pairs = contexts.pairs
-    y_mean, y_std = (np.asarray(pairs.meta["scaler"][name], np.float64) for name in ("y_mean", "y_std"))
-    parts: list[tuple] = []
-    hull, hull_of = None, None
-    for j in slices:
-        given = contexts.given(j, model, lead_s)
-        asked = given if permute is None else given.shuffled(seeds.stream(permute, "permute", j))
-        answer = model(asked.batch.to(device))
-        mean = flat(answer.mean)
-        scale = None if answer.scale is None else flat(answer.scale) * y_std
-        if not np.isfinite(mean).all():
-            raise DivergedError("a forecast is not a finite number", where=f"slice {j}, lead {lead_s:g} s",
-                                found=f"{(~np.isfinite(mean)).sum()} values")
-        mean = mean * y_std + y_mean
-        outside = measured = None
-        if hulls:
-            known = given.context_rows[0]
-            if len(given.context_rows) > 1:  # of all targets of the slice together
-                known = np.unique(given.context_rows[given.context_rows >= 0])
-            extent = (*known[[0, -1]], len(known)) if len(known) else ()
-            if extent != hull_of:
-                values = pairs.winds(known).astype(np.float64) * y_std + y_mean
-                hull, hull_of = breakdown.Hull(values if len(values) else y_mean[None]), extent
-            outside, measured = hull.outside(mean), hull.outside(flat(given.batch.target_y) * y_std + y_mean)
-        parts.append((given.target_rows, mean, scale, outside, measured))
-    return Forecast(*(None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def flat(values: torch.Tensor) -> np.ndarray:
-    """Values of all targets (N, O), float64, whether they came as one set or as one set each."""
-    return values.reshape(-1, values.shape[-1]).double().cpu().numpy()
-
-
-def points_of(held: Held, given: Forecast, permuted: np.ndarray | None = None) -> metrics.Points:
+def points_of(held: Held, given: field.Forecast) -> metrics.Points:
     """A forecast, and what it would be from permuted values, beside what was measured and what is known of it."""
     place = held.places(given.row)
     rows = held.rows[place]
     truth = rows.select("u_true_m_s", "v_true_m_s").fill_null(float("nan")).to_numpy().astype(np.float64)
     return metrics.Points(rows["slice"].to_numpy(), given.mean, rows.select("u_m_s", "v_m_s").to_numpy().astype(np.float64), given.scale,
                           truth if np.isfinite(truth).any() else None, held.track[place], given.outside, given.outside_measured,
-                          permuted, np.asarray(held.pairs.meta["scaler"]["y_std"], np.float64))
+                          given.permuted, np.asarray(held.pairs.meta["scaler"]["y_std"], np.float64))
 
 
 def grouped(points: metrics.Points, labels: np.ndarray, settings: Settings) -> tuple[dict, list[tuple]]:
@@ -212,9 +162,9 @@ def measure(model: torch.nn.Module, held: Held, settings: Settings) -> tuple[dic
     """Everything about one model: its entry of metrics.json, its predictions, its squared errors by slice."""
     main = held.pairs.meta["lead_s"]
     model = model.to(settings.device).eval()
-    given = forecast(model, held.contexts, held.reached[main], main, settings.device, hulls=True)
-    permuted = forecast(model, held.contexts, held.reached[main], main, settings.device, permute=settings.seed)
-    points = points_of(held, given, permuted.mean)
+    told = field.forecasts(model, held.contexts, field.due(model, held.reached, main), settings.device, main, settings.seed)
+    given = told[main]
+    points = points_of(held, given)
     numbers, sums = summed(points)
     values, undefined = metrics.summarise(sums, settings.resamples, seeds.stream(settings.seed, "bootstrap"))
     entry = {"metrics": values, "undefined": undefined, "slices": len(numbers)}
@@ -227,7 +177,9 @@ def measure(model: torch.nn.Module, held: Held, settings: Settings) -> tuple[dic
     for lead, slices in held.reached.items():
         if not slices:
             continue
-        there = points if lead == main else points_of(held, forecast(model, held.contexts, slices, lead, settings.device))
+        if lead not in told:
+            told = field.forecasts(model, held.contexts, {lead: slices}, settings.device)
+        there = points if lead == main else points_of(held, told[lead])
         found, rows = grouped(there, np.full(len(there.slice), lead_name(lead)), settings)
         entry["by_lead"] |= found
         errors += [("lead", *row) for row in rows]
@@ -235,7 +187,7 @@ def measure(model: torch.nn.Module, held: Held, settings: Settings) -> tuple[dic
         "by": pl.String, "bin": pl.String, "slice": pl.Int32, "n": pl.Int32, "squared_error_m2_s2": pl.Float64})
 
 
-def predictions(held: Held, given: Forecast) -> pl.DataFrame:
+def predictions(held: Held, given: field.Forecast) -> pl.DataFrame:
     """One line a target: where it came from, where it is, predicted, spread (null without one), measured, truth."""
     rows = held.rows[held.places(given.row)]
     empty = np.full(given.mean.shape, np.nan)
@@ -309,16 +261,27 @@ def stray(run: Path, parameters: Params, profile: Profile) -> str:
     return "" if run.name in (name, *([] if known.sizes else [model])) else f"its checkpoint is that of {name}"
 
 
+def cost(run: Path) -> int:
+    """Larger for a cell that takes longer: the longest come first, so that no core waits at the end."""
+    context = load(run).context
+    return KINDS.index(context) + 1 if context in KINDS else 0
+
+
 def written(cells: list[Path], folder: Path, prepared: Path, settings: Settings) -> Iterator[tuple[dict, pl.DataFrame]]:
     """Each cell's entry and squared errors, its tables in the folder: one process a core, as cells are known to no other; one on a GPU."""
     count = min(len(cells), len(os.sched_getaffinity(0))) if settings.device == "cpu" else 1
     with ProcessPoolExecutor(count, get_context("spawn"), begin, (os.getpid(), prepared, settings)) as pool:
+        asked: dict[Path, Future] = {}
         try:
-            yield from tqdm(pool.map(partial(write, folder=folder, settings=settings), cells), total=len(cells), desc="evaluate",
-                            unit="cell", disable=None)
+            asked |= {run: pool.submit(write, run, folder, settings) for run in sorted(cells, key=cost, reverse=True)}
+            for run in tqdm(cells, desc="evaluate", unit="cell", disable=None):
+                yield asked[run].result()
         except BrokenProcessPool:
             raise DataError("a process that evaluated a cell was killed", where=str(cells[0].parent), found="likely by want of memory",
                             remedy="free memory, or run fewer stages at once (JOBS=1); nothing was written") from None
+        finally:
+            for one in asked.values():
+                one.cancel()
 
 
 _held: Held | None = None  # of a process that evaluates cells

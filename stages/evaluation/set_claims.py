@@ -26,6 +26,7 @@ WIDE = (0.010 / 0.007) ** 0.5  # "a wide margin": half, in the logarithm, of the
 ONE, MANY = 1.5, 2.0  # latents: an effective number below ONE is one of them, above MANY is many
 DISJOINT = 2.0  # learning fails where the MSE without overlap is above this many times that with full overlap
 REGIONS = "_overlap"  # ends the name of a problem whose targets keep to a quarter; then `_` and the share of the context there, in percent
+BRIEF = "_brief"  # ends the name of a data set on which sizes were trained for a few steps (figure C.7): too few for any claim
 OWN = {"msa": "shared", "tfs": "shared", "gen": "traditional", "cnp": "traditional"}  # the encoding of each in table 3.2
 AT = {"low": "at least ", "high": "at most ", "both": "unknown, of counts that were cut off: "}
 BUDGET = "each model was trained for this profile's steps, the document's for 2,000 epochs"
@@ -270,25 +271,31 @@ def i13(measured: Evaluated) -> dict:
     return conclude(measured, "I-13", text, "thesis, table C.8", parts, f"'fails' is read as more than {DISJOINT:g} x the MSE of full overlap; {how}")
 
 
+def overlapping(dataset: str) -> tuple[str, int]:
+    """('darcy', 25) of 'darcy_overlap_25'; ('', 0) of a data set whose targets lie anywhere."""
+    problem, _, share = dataset.partition(f"{REGIONS}_")
+    return (problem, int(share)) if share.isdigit() else ("", 0)
+
+
 def regional(found: list[Evaluated]) -> list[Evaluated]:
     """The data sets 'PROBLEM_overlap_SHARE' of one problem as one, 'PROBLEM_overlap', whose cells hold the MSE by share as if it were a probe."""
     joined: dict[str, dict[str, dict]] = {}
     for measured in found:
-        name, _, share = measured.dataset.rpartition("_")
-        if name.endswith(REGIONS):
-            for cell, content in measured.cells.items():
-                joined.setdefault(name, {}).setdefault(cell, {"probes": {"overlap": {}}})["probes"]["overlap"][share] = content["metrics"]["mse"]
+        problem, share = overlapping(measured.dataset)
+        for cell, content in measured.cells.items() if problem else ():
+            cells = joined.setdefault(problem + REGIONS, {})
+            cells.setdefault(cell, {"probes": {"overlap": {}}})["probes"]["overlap"][str(share)] = content["metrics"]["mse"]
     return [Evaluated(name, cells) for name, cells in joined.items()]
 
 
 def with_probe(name: str) -> Callable[[Evaluated], bool]:
     """Whether a probe was made on any cell of a data set; of those that part regions none is asked here."""
-    return lambda measured: REGIONS not in measured.dataset and any(name in cell.get("probes", {}) for cell in measured.cells.values())
+    return lambda measured: not overlapping(measured.dataset)[0] and any(name in cell.get("probes", {}) for cell in measured.cells.values())
 
 
 def on(*problems: str) -> Callable[[Evaluated], bool]:
-    """Whether a data set is one of these problems, simulated or real."""
-    return lambda measured: measured.dataset.startswith(problems)
+    """Whether a data set is one of these problems, simulated or real, and was learned in earnest."""
+    return lambda measured: measured.dataset.startswith(problems) and not measured.dataset.endswith(BRIEF)
 
 
 CLAIMS: dict[str, tuple[tuple[str, Callable[[Evaluated], dict], Callable[[Evaluated], bool]], ...]] = {

@@ -128,6 +128,8 @@ class Profile(Section):
     failure_variants: tuple[Variant, ...] = ()   # the arms of failure_modes
     regions: tuple[Name, ...] = ()      # its data sets whose targets keep to a quarter of the area, by overlap
     region_variants: tuple[Variant, ...] = ()    # and the arms that learn each of them
+    brief: tuple[Name, ...] = ()        # its data sets that many sizes learn in few steps (figure C.7)
+    sensitivity: tuple[Variant, ...] = ()        # and those sizes
     rivals: tuple[Variant, ...] = ()             # of MSA on winds
     sets: dict[Name, Sets] = {}
     learning: dict[Name, SetBudget] = {}

@@ -15,6 +15,8 @@ import matplotlib.patheffects as effects  # noqa: E402
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 import polars as pl  # noqa: E402
+from matplotlib.axis import Axis  # noqa: E402
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: E402
 from PIL import Image  # noqa: E402
 
 from stages.files import atomic_folder, read_json  # noqa: E402
@@ -22,10 +24,16 @@ from stages.reporting import sweep_figures  # noqa: E402
 from stages.reporting.tables import curve, datasets_of, floor_of, label, leading, ordered, samplers_of, trials_of  # noqa: E402
 
 KNOT = 1852 / 3600  # m/s
-COLOURS = {"day_average": "#9a9a9a", "hour_average": "#5f6b7a", "persistence": "#b08968", "knn": "#c9a227", "trend": "#1d6fa5",
-           "kernel": "#2a9d8f", "msa-shared": "#c1121f", "msa-traditional": "#f4845f", "msa-gaussian": "#5a189a",
-           "particle": "#7b5ea7", "knn_tnn": "#c9a227", "gka": "#74c69d", "gka_tnn": "#2a9d8f", "gka_mlp_tnn": "#c1121f",
-           "kalman": "#1d6fa5", "kriging": "#e07a1f", "optimum": "#000000"}
+# One colour a model in all figures. Those that learn by gradient are apart to an eye without red or green cones, too (a test measures that);
+# the rest are dotted on curves. All stand out from white, on which the page shows figures by day and by night.
+LEARNED = {"msa-traditional": "#f4845f", "msa-gaussian": "#1c2430", "msa": "#c1121f", "tfs": "#3a0ca3", "gen": "#01665e", "cnp": "#e69f00",
+           "hypermixer": "#4cc9f0", "perceiver": "#cc79a7", "geofno": "#762a83", "gng": "#74c69d", "kernel_mlp": "#3d8bd9"}
+COLOURS = LEARNED | {
+    "day_average": "#9a9a9a", "hour_average": "#5f6b7a", "persistence": "#b08968", "knn": "#8d8741", "trend": "#1d6fa5", "kernel": "#3f8f5f",
+    "mean": "#9a9a9a", "nearest": "#5f6b7a", "particle": "#7b5ea7", "knn_tnn": "#c9a227", "gka": "#74c69d", "gka_tnn": "#2a9d8f",
+    "gka_mlp_tnn": "#c1121f", "kalman": "#1d6fa5", "kriging": "#e07a1f", "optimum": "#000000"}
+PLAIN = ("day_average", "hour_average", "persistence", "knn", "trend", "kernel")  # dotted, beside what learns by gradient
+MARKS = "osD^vPX*<>phd8"  # in turn: arms of one colour differ by them
 DASHED = {"requery": (0, (4, 2)), "swept": (0, (1, 1))}  # of arms that share their model's colour with another one
 GROUPS = {"by_lead": "lead time [min]", "by_altitude": "altitude band", "by_distance": "distance to the nearest context point [km]"}
 # Positions of towns that help a reader to find himself (latitude, longitude, degrees).
@@ -57,12 +65,30 @@ def save(figure, path: Path, shaded: bool = False, dpi: int = 110) -> None:
     plt.close(figure)
     picture = Image.open(drawn).convert("RGB")
     steps = [round(round(value * 63 / 255) * 255 / 63) for value in range(256)]
-    picture = picture.point(steps * 3) if shaded else picture.quantize(256, dither=Image.Dither.NONE)
+    picture = picture.point(steps * 3) if shaded else picture.quantize(256, dither=Image.Dither.NONE, method=Image.Quantize.MAXCOVERAGE)
     picture.save(path, format="PNG", optimize=True)
 
 
+class Plain(LogLocator):
+    """Ticks at 1, 2 and 5 of each power of ten; where more than two powers are seen, at the powers alone: more would run into each other."""
+
+    def tick_values(self, low, high):
+        """The places of ticks from `low` to `high`."""
+        self.set_params(subs=(1.0, 2.0, 5.0) if high <= 100 * low else (1.0,))
+        return super().tick_values(low, high)
+
+
+def numbered(axis: Axis) -> None:
+    """Plain numbers on a logarithmic axis."""
+    axis.set_major_locator(Plain())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
 def dash(arm: str) -> Any:
-    """A line style for an arm of a model that has several."""
+    """A line style for an arm: dotted of a plain average or law, else one that sets it apart from other arms of its model."""
+    if arm in PLAIN:
+        return ":"
     return next((style for name, style in DASHED.items() if f"-{name}" in arm), "-")
 
 
@@ -75,13 +101,13 @@ def breakdown(cells: dict[str, Any], arms: list[str], group: str, title: str, fl
     numeric = all(key.replace(".", "", 1).isdigit() for key in keys)
     places = [float(key) for key in keys] if numeric else list(range(len(keys)))
     figure, axes = plt.subplots(figsize=(7.2, 4.2))
-    for arm, points in curves.items():
+    for number, (arm, points) in enumerate(curves.items()):
         here = [(place, points[key]) for place, key in zip(places, keys, strict=True) if key in points]
         if not here:
             continue
         x, (value, low, high) = [p for p, _ in here], np.array([v for _, v in here]).T
         name = arm.split("/")[1]
-        axes.plot(x, value, "o", ls=dash(name), ms=4, lw=1.8, color=colour(name), label=label(name))
+        axes.plot(x, value, MARKS[number % len(MARKS)], ls=dash(name), ms=5, lw=1.8, color=colour(name), label=label(name))
         axes.fill_between(x, low, high, color=colour(name), alpha=0.10, lw=0)
     if floor:
         axes.axhline(floor, color="black", lw=1, ls=":", label="noise floor of the sensors")

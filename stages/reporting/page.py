@@ -19,7 +19,7 @@ from PIL import Image
 
 from stages.files import atomic_file, read_json
 from stages.reporting import (
-    order_results, order_texts, page_chains, page_claims, page_results, promotions, search_tables, searches, set_results, tables)
+    costs, order_results, order_texts, page_chains, page_claims, page_results, promotions, search_tables, searches, set_results, tables)
 from stages.reporting.lineage import UNDECODED, lineage
 from stages.reporting.published import companions, epochs, weather
 from stages.reporting.tabulate import OPTIMUM
@@ -58,9 +58,12 @@ SETS = {
     "example": "One test set: what was given, what was to be found, and what two models say.",
     "planted": "One planted error: how many latents its gradient touches (dashed: fewer count as one; dotted: more count as many), and how many "
                "updates undo it.",
+    "sensitivity": "MSE of the test sets with 90 % intervals by layers, hidden dimension and GeoFNO's width; beside each point the count of parameters.",
     "overlap": "MSE against the share of the context that comes from the targets' region.",
 }
 COPYING = "Handing on the context's own values, by the frequency of their function; 'random values' follow none."
+COSTS = ("A training step by the context's size: time and peak memory, with the exponents fitted to the larger sizes (1: linear, 2: quadratic). Dotted: "
+         "single layers of attention.")
 BOUND = ("The counterexample: the run A–B, the query (star), and how near the printed bound (red) and the mended one (green) say that "
          "the run can be.")
 
@@ -133,7 +136,16 @@ def sets_view(experiment: str, profile: str, content: dict[str, Any]) -> dict[st
                  "cells": sorted(name.partition("/")[2] for name in cells if name.startswith(section.dataset + "/")),
                  "lineage": lineage(experiment, profile, section.dataset, UNDECODED)} for section in set_results.sections(experiment, arms, cells)]
     return {"datasets": datasets, "legend": set_results.LEGEND, "across": set_results.across(experiment, arms),
-            "copying": embedded(home / "figures/copying.png", COPYING)}
+            "copying": embedded(home / "figures/copying.png", COPYING), "costs": costs_view(experiment, profile)}
+
+
+def costs_view(experiment: str, profile: str) -> dict[str, Any] | None:
+    """What the page shows of time and memory in one profile; None of an experiment that is not timed."""
+    times = set_results.measured(experiment, profile)
+    if times is None:
+        return None
+    return {"told": costs.measured_on(times, profile).replace("`", ""), "tables": costs.tables(times), "yardstick": costs.YARDSTICK if times else "",
+            "figures": embedded(Path("reports", experiment, profile, "figures/costs.png"), COSTS)}
 
 
 def orders_view(experiment: str, profile: str, content: dict[str, Any]) -> dict[str, Any]:

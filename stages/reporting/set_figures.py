@@ -4,31 +4,27 @@ PNGs with fixed metadata (figures.save): the same numbers give the same bytes. C
 problem's units) against steps; bands span the seeds. Errors are MSE of test sets with 90 % intervals over sets, stars the printed values.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from safetensors.numpy import load_file
 
 from stages.evaluation.set_claims import MANY, ONE, SOLVED
 from stages.files import atomic_folder, read_json
-from stages.reporting import set_tables
-from stages.reporting.figures import plt, save
+from stages.reporting import figures, set_tables
+from stages.reporting.figures import numbered, plt, save
 from stages.reporting.set_tables import MEAN, MSE, Companions
 from stages.reporting.tables import arm_of, datasets_of, label
 
 DPI = 80  # pixels an inch: small enough for the page
-COLOURS = {"msa": "#c1121f", "tfs": "#1d6fa5", "gen": "#2a9d8f", "gng": "#74c69d", "cnp": "#c9a227", "perceiver": "#7b5ea7", "hypermixer": "#5a189a",
-           "geofno": "#e07a1f", "kernel_mlp": "#b08968", MEAN: "#9a9a9a", "nearest": "#5f6b7a"}
 STYLES = (("-", "o", 1.0), ((0, (4, 2)), "s", 0.6), ((0, (1, 1)), "^", 0.8), ((0, (6, 2, 1, 2)), "D", 0.5), ((0, (3, 1, 1, 1, 1, 1)), "v", 0.7))
 
 
 def colour(arm: str) -> str:
     """One colour a model, whatever its arm."""
-    return COLOURS.get(arm.split("-")[0], "#333333")
+    return figures.colour(arm.split("-")[0])
 
 
 def styles(arms: Iterable[str]) -> dict[str, tuple[Any, str, float]]:
@@ -51,13 +47,6 @@ def curves(cells: dict[str, Any], dataset: str) -> dict[str, tuple[np.ndarray, n
         steps = sorted(set.intersection(*map(set, seeds)))
         found[arm] = (np.array(steps), np.array([[seed[step] for step in steps] for seed in seeds]))
     return found
-
-
-def numbered(axis: Axis) -> None:
-    """Plain numbers at 1, 2 and 5 of each power of ten on a logarithmic axis: within one power more would run into each other."""
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_locator(NullLocator())
 
 
 def learning(arms: dict[str, Any], cells: dict[str, Any], dataset: str, printed: Companions, loss: str, path: Path) -> None:
@@ -85,8 +74,9 @@ def learning(arms: dict[str, Any], cells: dict[str, Any], dataset: str, printed:
     right.set_yticks(range(len(names)), [label(name.split("/")[1]) for name in names], fontsize=8)
     right.set(xlabel="MSE, test sets" + ("" if unit == "1" else f" [{unit}]"))
     right.set_xscale("log")
+    printed_here = [one.mean for name in names if (one := set_tables.beside(printed, name).get(MSE))]
+    right.set_xlim(left=0.5 * min(one for one in (*printed_here, *(arms[name]["metrics"][MSE]["mean"] for name in names)) if one > 0))
     numbered(right.xaxis)
-    right.set_xlim(left=0.5 * min(one for name in names if (one := arms[name]["metrics"][MSE]["mean"]) > 0))
     handles = dict(zip(*reversed(right.get_legend_handles_labels()), strict=True))
     if handles:
         right.legend(handles.values(), handles.keys(), fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0))
@@ -211,9 +201,11 @@ def overlaps(cells: dict[str, Any], dataset: str, path: Path) -> bool:
     return True
 
 
-def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any], printed: Companions) -> None:
-    """All figures of an experiment and profile into `home`/figures."""
+def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any], printed: Companions,
+         more: Callable[[Path], object] = lambda folder: None) -> None:
+    """All figures of an experiment and profile into `home`/figures; `more` draws others into that folder."""
     with atomic_folder(home / "figures") as folder:
+        more(folder)
         copying(arms, folder / "copying.png")
         for dataset in datasets_of(arms):
             meta = read_json(prepared / dataset / "sets.json")

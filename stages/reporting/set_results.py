@@ -10,7 +10,7 @@ from typing import Any
 
 from stages import records
 from stages.files import atomic_file, write_json
-from stages.reporting import published, set_tables, tables
+from stages.reporting import costs, published, sensitivity, set_tables, tables
 from stages.reporting.published import PUBLISHED, sets
 from stages.reporting.set_tables import MSE
 from stages.reporting.tabulate import gather, over_seeds
@@ -19,9 +19,10 @@ EXPERIMENTS = {
     "sparse_fields": "Who recovers a field from a few measurements of it: heat, flow, weather?",
     "failure_modes": "What can each model not hand on from what it was given, and why?",
 }
+TIMED = "sparse_fields"  # the experiment whose models `make bench-fields` times
 CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "set_claims", "bootstrap", "metrics", "scores")),
         *(f"stages/reporting/{name}.py" for name in (
-            "set_results", "set_tables", "set_figures", "tabulate", "tables", "figures", "sweep_figures", "published")))
+            "set_results", "set_tables", "set_figures", "set_scans", "sensitivity", "costs", "tabulate", "tables", "figures", "sweep_figures", "published")))
 LEGEND = ("± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over the independent sets of the test split. "
           "MSE is over all targets and components of the test sets unless a title says validation; the documents print the mean "
           "of their validation batches. 'Of the mean's' compares with predicting the mean of the training targets. 'Context shuffled' "
@@ -47,6 +48,7 @@ def sections(experiment: str, arms: dict[str, Any], cells: dict[str, Any]) -> li
         told = [("", *set_tables.results(arms, cells, dataset, printed))]
         for title, one in (
                 ("One encoder of positions for context and targets, or two (thesis, table 3.4)", set_tables.sharing(cells, dataset, printed)),
+                ("What a model's size is worth, one argument varied (thesis, figure C.7)", sensitivity.table(arms, cells, dataset)),
                 ("On sets that it was trained on (thesis, table C.3)", set_tables.learned(arms, dataset, printed)),
                 ("Contexts and targets in regions of their own: share of the context from the targets' region, one model asked at each",
                  set_tables.overlap(cells, dataset, printed)),
@@ -67,8 +69,13 @@ def across(experiment: str, arms: dict[str, Any]) -> list[tuple[str, tables.Tabl
     return found + ([("Trained with contexts and targets in regions of their own (thesis, tables C.8 and C.9)", *parted)] if parted else [])
 
 
+def measured(experiment: str, profile: str) -> dict[str, Any] | None:
+    """What `make bench-fields` measured for a profile, {} where it did not run; None of an experiment that it does not belong to."""
+    return costs.read(Path("reports") / experiment / profile) if experiment == TIMED else None
+
+
 def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, Any]) -> str:
-    """Markdown: what spans data sets, then a section a data set."""
+    """Markdown: what spans data sets, then a section a data set, then what was timed."""
     lines = [f"# {experiment}, profile {profile}", "", LEGEND, ""]
     for title, one, said in across(experiment, arms):
         lines += [f"{title}:", "", *one.markdown(), *([f"{said}.", ""] if said else [])]
@@ -78,13 +85,14 @@ def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, 
             lines += ([f"{title}:", ""] if title else []) + one.markdown() + ([f"{said}.", ""] if said else [])
         mine = ", ".join(f"`{name.partition('/')[2]}`" for name in sorted(cells) if name.startswith(section.dataset + "/"))
         lines += [f"Audit a number: `tradewind audit {experiment}/{profile}/{section.dataset}/CELL/{MSE}`, with CELL one of {mine}.", ""]
-    return "\n".join(lines)
+    times = measured(experiment, profile)
+    return "\n".join(lines + ([] if times is None else costs.markdown(times, profile)))
 
 
 def tabulate(experiment: str, profile: str) -> None:
     """Write metrics.json, table.md, claims.json, figures/ and the record of one experiment on sets and profile."""
     from stages.evaluation import set_claims
-    from stages.reporting import set_figures
+    from stages.reporting import set_figures, set_scans
 
     home, prepared = Path("reports") / experiment / profile, Path("data") / profile / "prepared"
     cells = gather(home)
@@ -93,10 +101,11 @@ def tabulate(experiment: str, profile: str) -> None:
     with atomic_file(home / "table.md", "w") as stream:
         stream.write(table(experiment, profile, arms, cells))
     write_json(home / "claims.json", set_claims.check(home, experiment))
-    set_figures.draw(home, prepared, arms, cells, sets(experiment))
+    set_figures.draw(home, prepared, arms, cells, sets(experiment), lambda folder: set_scans.draw(home, arms, cells, folder))
+    times = [file for file in [home / costs.FILE] if file.exists()]
     outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
     described = [prepared / name / "sets.json" for name in tables.datasets_of(arms)]  # names and units, for the figures
     record = records.make("tabulate", f"{experiment}/{profile}", params={}, code=CODE,
-                          inputs=[home / "evaluated", *described, home.parent / "companions.csv", PUBLISHED],
+                          inputs=[home / "evaluated", *described, *times, home.parent / "companions.csv", PUBLISHED],
                           outputs={path.as_posix(): path for path in records.files_in(outputs)})
     write_json(records.location("tabulate", profile, experiment=experiment), record)

@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from stages.evaluation import set_claims
+from stages.evaluation.set_claims import overlapping
 from stages.reporting.published import Printed
 from stages.reporting.tables import Table, arm_of, label
 
@@ -242,9 +243,3 @@ def regions(arms: dict[str, Any], printed: Companions) -> tuple[Table, str] | No
     titles = ("model", "problem", "context from the targets' quarter", "RMSE, test", "MSE of the mean's [%]", "printed, test", "RMSE, training",
               "printed, training")
     return (Table("regions", titles, tuple(rows), frozenset({0, 1, 5, 7})), notes(used)) if rows else None
-
-
-def overlapping(dataset: str) -> tuple[str, int]:
-    """('darcy', 25) of 'darcy_overlap_25'; ('', 0) of a data set whose targets lie anywhere."""
-    problem, _, share = dataset.partition("_overlap_")
-    return (problem, int(share)) if share.isdigit() else ("", 0)

@@ -18,7 +18,7 @@ from stages import files
 from stages.batches import Prediction
 from stages.errors import DivergedError, InputError
 from stages.contexts.given import Contexts
-from stages.evaluation import breakdown, evaluate
+from stages.evaluation import breakdown, evaluate, field
 from stages.models import store
 from stages.params import Contexts as ContextSettings
 from stages.preparation.pairs import Pairs
@@ -202,11 +202,12 @@ def test_permuted_values_cost_a_model_what_it_knows_of_places(airspace, written)
     rows = pl.read_parquet(airspace / PREPARED / "rows.parquet")
     got = []
     for seed in range(30):
-        given = evaluate.forecast(model, Contexts(pairs, NEARBY), slices, 600.0, permute=seed)
-        got.append(((given.mean - rows[given.row].select("u_m_s", "v_m_s").to_numpy()) ** 2).mean())
+        given = field.forecasts(model, Contexts(pairs, NEARBY), {600.0: slices}, main=600.0, permute=seed)[600.0]
+        got.append(((given.permuted - rows[given.row].select("u_m_s", "v_m_s").to_numpy()) ** 2).mean())
     assert np.mean(got) == pytest.approx(expected, rel=0.05) and np.std(got) > 0
-    again = evaluate.forecast(model, Contexts(pairs, NEARBY), slices[1:], 600.0, permute=29)  # a slice's stream does not know the others
-    assert np.array_equal(again.mean, given.mean[-len(again.mean):])
+    # a slice's stream does not know the others
+    again = field.forecasts(model, Contexts(pairs, NEARBY), {600.0: slices[1:]}, main=600.0, permute=29)[600.0]
+    assert np.array_equal(again.permuted, given.permuted[-len(again.permuted):])
 
 
 def test_lead_names_sort_as_numbers():
@@ -266,7 +267,7 @@ def test_a_forecast_that_is_not_finite_stops_with_its_place(airspace):
     pairs = Pairs.open(airspace / PREPARED)
     first = pairs.targets("test")[0]
     with pytest.raises(DivergedError, match=f"slice {first}, lead 600 s"):
-        evaluate.forecast(Broken(), Contexts(pairs, NEARBY), [first], 600.0)
+        field.forecasts(Broken(), Contexts(pairs, NEARBY), {600.0: [first]})
 
 
 def test_scale_and_units_of_a_known_model(airspace):
@@ -280,7 +281,7 @@ def test_scale_and_units_of_a_known_model(airspace):
 
     pairs = Pairs.open(airspace / PREPARED)
     mean, std = (np.array(pairs.meta["scaler"][name]) for name in ("y_mean", "y_std"))
-    given = evaluate.forecast(Known(), Contexts(pairs, NEARBY), pairs.targets("test")[:2], 600.0)
+    given = field.forecasts(Known(), Contexts(pairs, NEARBY), {600.0: pairs.targets("test")[:2]})[600.0]
     assert given.mean == pytest.approx(np.tile(mean + std, (len(given.row), 1)))
     assert given.scale == pytest.approx(np.tile(2 * std, (len(given.row), 1)))
 

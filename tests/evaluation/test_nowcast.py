@@ -14,7 +14,7 @@ import torch
 from stages import cli, files, params
 from stages.batches import single
 from stages.errors import DataError, InputError
-from stages.evaluation import capture, evaluate, nowcast
+from stages.evaluation import capture, evaluate, field, nowcast
 from stages.evaluation.metrics import KN
 from stages.contexts.given import Contexts
 from stages.preparation.pairs import Pairs
@@ -54,7 +54,7 @@ def minute(airspace, wanted=2):
 def test_it_is_the_evaluated_forecast(airspace, settings, runs, cell):
     """Asked at a test minute's own targets it gives what evaluation gives for them."""
     pairs, _, inside, asked = minute(airspace)
-    given = evaluate.forecast(evaluate.load(runs / cell), Contexts(pairs, settings.contexts), [pairs.targets("test")[2]], 600.0)
+    given = field.forecasts(evaluate.load(runs / cell), Contexts(pairs, settings.contexts), {600.0: [pairs.targets("test")[2]]})[600.0]
     got = ask(airspace, settings, *asked, model=runs / cell)
     assert np.array([[w.u_m_s, w.v_m_s] for w in got]) == pytest.approx(given.mean[inside], abs=2e-4)
 

@@ -92,7 +92,7 @@ def test_a_data_set_by_the_recipe_is_acquired_decoded_judged_and_prepared_in_six
     published = tmp_path / "mirror/anything"
     published.parent.mkdir()
     published.write_bytes(hour())
-    assert f"sha256: {hashlib.sha256(hour()).hexdigest()}\n+        bytes: {len(hour())}" in TEXT
+    assert f"sha256: {hashlib.sha256(hour()).hexdigest()}\n+      bytes: {len(hour())}" in TEXT
     files = follow(project, DATASET)
     assert len(files) <= 6 and files == {step.path for step in RECIPES[DATASET]}
     run(project, "pytest", "tests/preparation/test_amdar.py", "-n", "0", "-p", "no:cacheprovider")

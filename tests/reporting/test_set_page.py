@@ -23,7 +23,7 @@ from stages.reporting.audit.chain import SOURCES, Metric
 POISSON_RESULTS = f"results on poisson ({FIELDS}, {PROFILE})"
 
 
-def plain(home: Path, prepared: Path, arms: dict, cells: dict, printed: dict) -> None:
+def plain(home: Path, prepared: Path, arms: dict, cells: dict, printed: dict, more=None) -> None:
     """In place of set_figures.draw: pictures of a few pixels, each its own."""
     names = [f"{dataset}-{kind}" for dataset in sorted({name.split("/")[0] for name in arms}) for kind in ("learning", "example")]
     with files.atomic_folder(home / "figures") as folder:
@@ -77,6 +77,11 @@ def test_figures_are_the_stored_ones_to_the_pixel(seen):
     assert sorted(map(pixels, stored)) == sorted(pixels(io.BytesIO(one)) for one in inside)
     assert len(inside) == 2 * (2 + 2) + 1
     assert all(len(figure["alt"]) > 15 for figure in seen.figures)
+
+
+def test_what_was_not_timed_says_how_to_time_it_and_belongs_to_one_experiment(seen):
+    assert seen.text.count(f"(make bench-fields PROFILE={PROFILE})") == 1
+    assert f"{FIELDS}-{PROFILE}-costs" in seen.ids and f"{FAILURES}-{PROFILE}-costs" not in seen.ids
 
 
 def test_lineage_leads_from_raw_bytes_over_the_gate_to_the_table_and_decodes_nothing(seen):

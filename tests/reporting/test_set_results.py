@@ -169,7 +169,7 @@ def test_numbers_of_the_summary_are_those_of_the_arms():
 def test_the_table_says_how_to_audit_each_number_and_how_many_values_there_are():
     text = Path("reports", FIELDS, PROFILE, "table.md").read_text()
     assert f"{N:,} test values." in text and f"`tradewind audit {FIELDS}/{PROFILE}/poisson/CELL/mse`" in text and "`msa-shared-20k-s1`" in text
-    assert re.findall(r"(?m)^## (.+)$", text) == ["darcy", "poisson"]
+    assert re.findall(r"(?m)^## (.+)$", text) == ["darcy", "poisson", "Time and memory against the context's size (thesis, figure C.4)"]
     assert all(len({line.count("|") for line in block.splitlines()}) == 1 for block in re.findall(r"(?m)(?:^\|.*\n)+", text))
 
 

@@ -21,6 +21,7 @@ from stages.models.orders import permutations
 from stages.models.orders.sampling.burst import burst
 from stages.models.orders.sampling.exact import exact
 from stages.models.orders.sampling.sequential import sequential
+from stages.models.orders.sampling.window import windowed
 
 MOST = 1 << 26  # numbers of the logits of one pass
 ANY = ("random", "curriculum")  # orders after which a model answers in any order
@@ -81,6 +82,15 @@ def samplers(model: nn.Module, kind: str, orders: tuple[int, ...], steps: tuple[
     if kind in ANY:
         found |= {f"burst_{count}": Sampler(partial(_burst, model, count), count) for count in orders}
     return found | {"exact": Sampler(along(exact, kind), 3)}
+
+
+def windows(model: nn.Module, kind: str, repeat: bool = False) -> dict[str, Sampler]:
+    """Exact samplers by windows, in orders of `kind`: drafts by a burst, and (`repeat`) from the prompt, said once more as the guess of what
+    follows it: good where an answer repeats most of its question, as a solved maze does. Both are samples of the law."""
+    def draw(guessed: bool, tokens: Tensor, known: Tensor, generator: torch.Generator):
+        guess = tokens.gather(1, torch.arange(tokens.shape[1], device=tokens.device) % known.clamp(min=1)[:, None]) if guessed else None
+        return windowed(model, ordered(kind, *tokens.shape, known, generator), tokens, generator, known, guess=guess)
+    return {name: Sampler(partial(draw, guessed)) for name, guessed in (("exact_window", False), ("exact_repeat", True))[:1 + repeat]}
 
 
 def _likeliest(model: nn.Module, order: Tensor, tokens: Tensor, generator: torch.Generator, known: Tensor):

@@ -1,0 +1,75 @@
+"""Figures C.7 and C.4 of the thesis: the error by layers, width and GeoFNO's width, and what a step costs by the context's size.
+
+PNGs with fixed metadata (figures.save): the same numbers give the same bytes. C.7: MSE of test sets with 90 % intervals, both axes logarithmic,
+the count of parameters beside each point. C.4: ms and MiB of a training step against the context's points, both axes logarithmic; in the legend
+the exponents fitted to the larger sizes.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from stages.reporting import costs, sensitivity
+from stages.reporting.figures import colour, numbered, plt, save
+from stages.reporting.tables import datasets_of
+
+DPI = 80
+LINES = {"hypermixer": (colour("hypermixer"), "o", "-"), "msa": (colour("msa"), "s", "-"), "torch": ("#1c2430", "D", "-"),
+         "layer ours": (colour("msa"), "^", ":"), "layer flash": ("#1c2430", "v", ":"), "layer efficient": ("#5f6b7a", "P", ":"),
+         "layer math": ("#8c510a", "X", ":")}
+
+
+def sensitive(arms: dict[str, Any], cells: dict[str, Any], dataset: str, path: Path) -> bool:
+    """Figure C.7: a panel a varied argument. False where none was varied."""
+    found = sensitivity.scans(arms, cells, dataset)
+    if not found:
+        return False
+    figure, axes = plt.subplots(1, len(found), figsize=(3.9 * len(found), 3.5), sharey=True, squeeze=False, layout="constrained")
+    for panel, scan in zip(axes[0], found, strict=True):
+        values, means = ([get(point) for point in scan.points] for get in (lambda p: p.value, lambda p: p.mse["mean"]))
+        shade = colour(scan.model.lower())
+        panel.plot(values, means, "o-", color=shade, lw=1.5, ms=5)
+        panel.vlines(values, *([point.end(name) for point in scan.points] for name in ("low", "high")), color=shade, lw=2, alpha=0.6)
+        for point in scan.points:
+            panel.annotate(point.parameters, (point.value, point.end("high")), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8)
+        panel.set(xlabel=f"{scan.argument} of {scan.model}", title=scan.figure, xscale="log", yscale="log")
+        panel.xaxis.set_major_locator(FixedLocator(values))
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.margins(x=0.18, y=0.12)
+    numbered(axes[0, 0].yaxis)
+    axes[0, 0].set_ylabel("MSE, test sets")
+    save(figure, path, dpi=DPI)
+    return True
+
+
+def grown(times: dict[str, Any], path: Path) -> bool:
+    """Figure C.4: time left, memory right. False where nothing was measured."""
+    found = costs.rows_of(times)
+    if not found:
+        return False
+    figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.8), layout="constrained")
+    for panel, (key, title, *_) in zip(axes, costs.QUANTITIES, strict=True):
+        for name, mine in found.items():
+            shade, mark, line = LINES[name]
+            panel.plot(list(mine), [row[key] for row in mine.values()], mark, ls=line, lw=1.5, ms=5, color=shade, label=named(times, name))
+        panel.set(xlabel="points of the context", ylabel=title[0].lower() + title[1:], xscale="log", yscale="log")
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        numbered(panel.yaxis)
+    axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, title="exponents of time and memory", title_fontsize=8)
+    save(figure, path, dpi=DPI)
+    return True
+
+
+def named(times: dict[str, Any], name: str) -> str:
+    """A contender with its exponents, without where it ran at too few sizes."""
+    fit = costs.growth(times, name)
+    return costs.CONTENDERS[name] + (f": {fit['time']:.2f}, {fit['memory']:.2f}" if fit else "")
+
+
+def draw(home: Path, arms: dict[str, Any], cells: dict[str, Any], folder: Path) -> None:
+    """Both figures, as far as there is something to draw, into `folder`; `home` holds what was timed."""
+    grown(costs.read(home), folder / "costs.png")
+    for dataset in datasets_of(arms):
+        sensitive(arms, cells, dataset, folder / f"{dataset}-sensitivity.png")

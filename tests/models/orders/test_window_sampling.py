@@ -1,0 +1,123 @@
+"""Exact sampling by windows: the sample of the same noise, the listed laws (chi-square, total variation), and what it may cost."""
+
+import pytest
+import torch
+import toy_laws
+from test_exact_sampling import DRAWS, joint, judged, network, zeros
+
+from stages import seeds
+from stages.errors import InputError
+from stages.models.orders import permutations
+from stages.models.orders.sampling import gumbel
+from stages.models.orders.sampling.exact import exact
+from stages.models.orders.sampling.sequential import sequential
+from stages.models.orders.sampling.window import windowed
+
+windows = pytest.mark.parametrize("window", [1, 2, 5, 40])
+guesses = pytest.mark.parametrize("guessed", [False, True], ids=["burst", "guess"])
+
+
+def generator(*names):
+    return seeds.torch_stream(0, "window", *names)
+
+
+@pytest.mark.parametrize("window", [1, 2, 8])
+@guesses
+def test_listed_laws_are_sampled_exactly_in_random_orders(window, guessed):
+    law, draws = toy_laws.correlated(4, 2, 0), generator("listed", str(window))
+    guess = torch.randint(0, 2, (DRAWS, 4), generator=draws) if guessed else None
+    sample = windowed(law, permutations.random(DRAWS, 4, draws), zeros(DRAWS, 4), draws, window=window, guess=guess)
+    p, distance, most = judged(sample.tokens, law.sequences, law.probabilities)
+    assert p > 1e-3 and distance < most
+
+
+@pytest.mark.parametrize(("name", "law"), [("three tokens", toy_laws.correlated(3, 3, 1)), ("step", toy_laws.step(8, 3, "uniform"))])
+def test_other_laws_are_sampled_exactly_too_and_a_guess_that_nothing_checked_is_told_from_them(name, law):
+    draws, blank = generator(name), zeros(DRAWS, law.length)
+    order, guess = permutations.random(DRAWS, law.length, draws), torch.randint(0, law.vocabulary, blank.shape, generator=draws)
+    p, distance, most = judged(windowed(law, order, blank, draws, window=2, guess=guess).tokens, law.sequences, law.probabilities)
+    assert p > 1e-3 and distance < most
+    reader = law.open(blank, order, torch.zeros(DRAWS, dtype=torch.int64))
+    unchecked = (reader.ask(order[:, :1])[0][:, 0] + gumbel((DRAWS, law.vocabulary), draws)).argmax(1)
+    wrong = torch.where(torch.arange(law.length) == order[:, :1], unchecked[:, None], guess)
+    with pytest.raises(AssertionError):
+        assert judged(wrong, law.sequences, law.probabilities)[0] > 1e-6
+
+
+@guesses
+def test_a_network_is_sampled_in_the_joint_law_of_its_order(guessed):
+    model, draws, order = network(), generator("network"), torch.tensor([[2, 0, 3, 1]])
+    sequences, law = joint(model, order)
+    sample = windowed(model, order.expand(DRAWS, -1), zeros(DRAWS, 4), draws, window=2, guess=zeros(DRAWS, 4) if guessed else None)
+    p, distance, most = judged(sample.tokens, sequences, law)
+    assert p > 1e-3 and distance < most
+    assert judged(sample.tokens, sequences, joint(model, torch.tensor([[0, 1, 2, 3]]))[1])[0] < 1e-6  # orders are told apart
+
+
+@windows
+@guesses
+def test_it_draws_the_very_sample_of_sequential_sampling_with_the_same_noise_from_prompts_of_any_length(window, guessed):
+    model, draws = network(13, 5, seed=3, dtype=torch.float64), generator("pathwise", str(window))
+    order, prompt = permutations.random(40, 13, draws), torch.randint(0, 5, (40, 13), generator=draws)
+    noise, first = gumbel((40, 13, 5), draws, torch.float64), torch.randint(0, 14, (40,), generator=draws)
+    guess = torch.randint(0, 5, (40, 13), generator=draws) if guessed else None
+    fast = windowed(model, order, prompt, draws, first, window, guess, noise)
+    slow = sequential(model, order, prompt, draws, first, noise=noise)
+    assert torch.equal(fast.tokens, slow.tokens) and torch.equal(fast.order, order)
+    assert (fast.passes <= slow.passes).all() and (window == 1 or (fast.passes < slow.passes).any())
+    assert (fast.when.amax(1) == fast.passes).all() and torch.equal(fast.when > 0, slow.when > 0) and (fast.when.diff(dim=1) >= 0).all()
+    other = windowed(model, order, torch.where(torch.zeros_like(prompt).scatter(1, order, slow.when) > 0, 4 - prompt, prompt), draws, first,
+                     window, guess, noise)
+    assert torch.equal(other.tokens, fast.tokens)  # what is to be drawn is not looked at
+
+
+@windows
+@guesses
+def test_on_a_table_it_is_the_sample_of_sequential_sampling_bit_for_bit(window, guessed):
+    law, draws = toy_laws.correlated(5, 3, 2), generator("table", str(window))
+    order, prompt = permutations.random(200, 5, draws), torch.randint(0, 3, (200, 5), generator=draws)
+    noise, first = gumbel((200, 5, 3), draws, torch.float64), torch.randint(0, 6, (200,), generator=draws)
+    guess = torch.randint(0, 3, (200, 5), generator=draws) if guessed else None
+    fast, slow = windowed(law, order, prompt, draws, first, window, guess, noise), sequential(law, order, prompt, draws, first, noise=noise)
+    assert torch.equal(fast.tokens, slow.tokens) and (fast.passes <= 5 - first).all()
+
+
+@guesses
+def test_a_row_gives_the_same_sample_alone_and_in_a_batch_at_the_same_cost(guessed):
+    model, draws = network(9, 3, seed=5, dtype=torch.float64), generator("alone")
+    order, noise, blank = permutations.random(6, 9, draws), gumbel((6, 9, 3), draws, torch.float64), zeros(6, 9)
+    first = torch.tensor([0, 2, 0, 9, 5, 8])
+    together = windowed(model, order, blank, draws, first, 3, blank if guessed else None, noise)
+    for row in range(6):
+        alone = windowed(model, order[[row]], blank[:1], draws, first[[row]], 3, blank[:1] if guessed else None, noise[[row]])
+        assert torch.equal(alone.tokens[0], together.tokens[row]) and torch.equal(alone.when[0], together.when[row])
+        assert alone.passes[0] == together.passes[row]
+        assert alone.positions[0] == together.positions[row]
+
+
+def test_a_window_of_all_that_remains_takes_the_passes_of_chains_and_a_smaller_one_fewer_positions():
+    model, draws = network(30, 3, seed=7, dtype=torch.float64), generator("positions")
+    order, noise, blank = permutations.random(20, 30, draws), gumbel((20, 30, 3), draws, torch.float64), zeros(20, 30)
+    chain = exact(model, order, blank, draws, drafts="chain", noise=noise)
+    whole, some = (windowed(model, order, blank, draws, window=window, noise=noise) for window in (30, 4))
+    assert (whole.passes <= chain.passes).all() and (some.positions <= whole.positions).all()
+    assert whole.positions.sum() > some.positions.sum()
+
+
+def test_the_right_guess_is_settled_in_passes_of_whole_windows():
+    model, draws = network(12, 3, seed=9, dtype=torch.float64), generator("right")
+    order, noise, blank = permutations.random(5, 12, draws), gumbel((5, 12, 3), draws, torch.float64), zeros(5, 12)
+    truth = sequential(model, order, blank, draws, noise=noise).tokens
+    sample = windowed(model, order, blank, draws, window=5, guess=truth, noise=noise)
+    assert torch.equal(sample.tokens, truth) and (sample.passes == 3).all() and (sample.positions == 12).all()
+
+
+def test_nothing_to_draw_takes_no_pass_and_what_does_not_fit_is_refused():
+    model, draws, given = network(8), generator("nothing"), torch.ones(2, 8, dtype=torch.int64)
+    order = permutations.left_to_right(2, 8)
+    sample = windowed(model, order, given, draws, first=8)
+    assert torch.equal(sample.tokens, given) and not sample.passes.any()
+    with pytest.raises(InputError, match="no such window"):
+        windowed(model, order, given, draws, window=0)
+    with pytest.raises(InputError, match="the guess does not fit"):
+        windowed(model, order, given, draws, guess=given[:, :7])
