@@ -47,8 +47,9 @@ repro: $(READY)
 	  $(BIN)/python -m flows.profiles $(PROFILE) -- $(abspath $(BIN))/dvc --wait-for-lock repro; \
 	fi
 
+# Files by name: sorted by their counts of tests, those with few and long ones would come last, and one core would wait.
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow_fault"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow_fault"
 
 # Faults F1 to F20 (tests/faults/conftest.py says where each is tested).
 test-faults: $(READY)

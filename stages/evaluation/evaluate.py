@@ -251,7 +251,8 @@ def stray(run: Path, parameters: Params, profile: Profile) -> str:
     if model not in parameters.models:  # asked of the name first: a model that is gone cannot be built, nor its metadata trusted
         return f"the model {model} is not in params.yaml"
     meta, known = store.load(str(run / "weights.safetensors"))[1], parameters.models[model]
-    asked = [one for one in (*profile.rivals, *profile.field_variants, *profile.failure_variants, *profile.region_variants) if one.model == model]
+    variants = (*profile.rivals, *profile.field_variants, *profile.failure_variants, *profile.region_variants, *profile.sensitivity)
+    asked = [one for one in variants if one.model == model]
     sizes = (*profile.sizes, *(one.size for one in asked)) if known.sizes else (NO_SIZE,)
     seeds_known = (*profile.seeds, *profile.arm_seeds, *profile.field_seeds) if known.sizes else (meta["seed"],)
     for key, allowed in (("model", (model,)), ("arm", tuple(known.arms)), ("size", sizes), ("seed", seeds_known)):
