@@ -19,7 +19,7 @@ import torch
 from stages import files, params
 from stages.contexts.given import Contexts
 from stages.errors import DataError, DivergedError
-from stages.evaluation import bootstrap, evaluate
+from stages.evaluation import bootstrap, field
 from stages.evaluation.metrics import KN
 from stages.preparation import slices
 from stages.preparation.pairs import Pairs
@@ -113,7 +113,8 @@ def ask(net: torch.nn.Module, meta: dict[str, Any], data: Prepared, chosen: Eval
         device: str = "cpu") -> Answers:
     """The winds of a model for the set, its inputs standardised with the scaler of its own checkpoint `meta`. DivergedError for NaN."""
     contexts = Contexts(data.pairs(meta["prepared"]["scaler"]), nearby)
-    given = evaluate.forecast(net.to(device).eval(), contexts, list(chosen.numbers), data.meta["lead_s"], device)
+    lead = data.meta["lead_s"]
+    given = field.forecasts(net.to(device).eval(), contexts, {lead: list(chosen.numbers)}, device)[lead]
     return Answers(chosen.hash, given.row, given.mean)
 
 
