@@ -104,7 +104,7 @@ def remotes(place: Place) -> list[Finding]:
 
 def lockfiles(place: Place) -> Finding:
     """dvc.lock of the project and of every experiment: YAML that DVC wrote, without the marks of a merge conflict."""
-    wrong, files = [], [file for file in (place.root / "dvc.lock", *sorted(place.root.glob("reports/*/dvc.lock"))) if file.exists()]
+    wrong, files = [], [file for file in (place.root / "dvc.lock", *sorted(place.root.glob("*/*/dvc.lock"))) if file.exists()]
     for file in files:
         name, text = file.relative_to(place.root).as_posix(), file.read_text(encoding="utf-8", errors="replace")
         if MARKS.search(text):

@@ -159,7 +159,7 @@ class Locks:
         self.entries: list[Entry] = []
         self.errors: list[DataError] = []
         self.declared: dict[str, dict] = {}
-        for file in (root / "dvc.lock", *(root / "reports" / name / "dvc.lock" for name in experiments)):
+        for file in (root / "dvc.lock", *sorted(root.glob("data/*/dvc.lock")), *(root / "reports" / name / "dvc.lock" for name in experiments)):
             if file.exists():
                 try:
                     where, declared = file.relative_to(root).as_posix(), file.with_name("dvc.yaml")
