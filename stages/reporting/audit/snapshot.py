@@ -22,7 +22,7 @@ from stages.reporting.audit.history import blobs, git
 
 # An item of a dvc.lock or .dvc file, its keys in any order; reading the whole YAML of a long lock would take longer than all else.
 ITEM = re.compile(r"\n(?= *- )")
-PATH = re.compile(r"\bpath: (.+?)(?=, \w+: |,?\}?$)", re.MULTILINE)
+PATH = re.compile(r"\bpath:\s+(.+?)(?=, \w+: |,?\}?$)", re.MULTILINE)  # DVC puts a long path on a line of its own
 MD5 = re.compile(r"\bmd5: ([0-9a-f]{32}(?:\.dir)?)(?![0-9a-f])")
 
 
