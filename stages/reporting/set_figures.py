@@ -151,7 +151,7 @@ def copying(arms: dict[str, Any], path: Path) -> bool:
         ends = [[one.get(end, one["mean"]) for _, one in found] for end in ("low", "high")]
         axes.vlines(x, *ends, color=colour(model), lw=1.5)
     axes.axhline(SOLVED, color="black", lw=1, ls="--", label="the document's bar")
-    called = ["random values" if name.startswith("copies") else f"f = {set_tables.frequency(name)[0]:g}" for name in sets]
+    called = ["random\nvalues" if name.startswith("copies") else f"f = {set_tables.frequency(name)[0]:g}" for name in sets]
     axes.set_xticks(range(len(sets)), called)
     axes.set(ylabel="MSE, test sets", yscale="log", xlim=(-0.5, len(sets) - 0.5))
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
