@@ -1,0 +1,3 @@
+"""What all tests share: numpy with the kernels that the stages compute with."""
+
+import stages  # noqa: F401  (before any test loads numpy)
