@@ -1,7 +1,8 @@
 """A whole project in a folder, as small as can be: real git, real DVC, stages that write a few bytes and real records.
 
 Built once (`build`) and copied for every test. Stage modules have the real project's names and command lines, so dvc.lock, cache
-and records have its form; what they compute is arithmetic on a few numbers. Two experiments rest on the same data.
+and records have its form, and its places: the raw data's stage stands in a dvc.yaml under data/, the experiments' under reports/. What
+they compute is arithmetic on a few numbers. Two experiments rest on the same data.
 """
 
 import json
@@ -23,6 +24,7 @@ HOME = Path(__file__).parents[2]
 NUMBER = "wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn"
 DATA, REPORTS = "data/mini", "reports/wind_nowcast/mini"
 TABLE, EVALUATED = f"{REPORTS}/metrics.json", f"{REPORTS}/evaluated/simulated/metrics.json"
+RAW_LOCK = "data/winds/dvc.lock"
 RUN = f"{REPORTS}/runs/simulated/msa-shared-5k-s0"
 EXPERIMENTS = {"wind_nowcast": ("knn", "msa-shared-5k-s0", "msa-shared-5k-s1"), "sensor_noise": ("knn",)}
 GROUND = ("__init__", "errors", "files", "params/__init__", "params/base", "params/orders", "params/problems", "params/reading",
@@ -167,16 +169,18 @@ retraining: {cron: "0 * * * *", drop: drop, profile: mini, dataset: simulated, c
 def project_files() -> dict[str, str]:
     """Path -> text of everything but the copied ground floor."""
     outs = "outs: [data/mini/{0}/simulated, {{data/mini/records/simulated.{1}.json: {{cache: false}}}}]"
-    spine = ["stages:"]
+    spine, raw = ["stages:"], ["stages:"]  # declared in the root, and under data
     for stage, package, place, deps, keys in (
             ("acquire", "acquisition", "raw", [], ["datasets.simulated"]),
             ("decode", "preparation", "decoded", ["data/mini/raw/simulated"], ["decode"]),
             ("validate", "validation", "validated", ["data/mini/decoded/simulated"], []),
             ("prepare", "preparation", "prepared", ["data/mini/decoded/simulated", "data/mini/validated/simulated.json"], ["profiles.mini.prepare.simulated"])):
         made = outs.format(place, stage).replace("data/mini/validated/simulated,", "{data/mini/validated/simulated.json: {cache: false}},")
-        spine += [f"  {stage}:", f"    cmd: exec python -m stages.{package} {stage} mini simulated", f"    deps: {json.dumps([*deps, f'stages/{package}'])}",
-                  f"    params: {json.dumps(keys)}", f"    {made}"]
-    texts = {"dvc.yaml": "\n".join(spine) + "\n", "stages/fake.py": STAGES, ".gitignore": ".work/\n__pycache__/\n", ".dvcignore": "__pycache__\n",
+        lines, root = (raw, "../..") if stage == "acquire" else (spine, ".")
+        lines += [f"  {stage}:", f"    wdir: {root}", f"    cmd: exec python -m stages.{package} {stage} mini simulated",
+                  f"    deps: {json.dumps([*deps, f'stages/{package}'])}", f"    params: {json.dumps(keys)}", f"    {made}"]
+    texts = {"dvc.yaml": "\n".join(spine) + "\n", RAW_LOCK.replace(".lock", ".yaml"): "\n".join(raw) + "\n", "stages/fake.py": STAGES,
+             ".gitignore": ".work/\n__pycache__/\n", ".dvcignore": "__pycache__\n",
              "data/published/thesis_table_1_2.csv": "table,mean\nthesis 1.2,8.1\n", "data/mini/prepared/other/rows.parquet": "of no record",
              ".dvc/config": "[core]\n    analytics = false\n    check_update = false\n"}
     for package in ("acquisition", "preparation", "validation", "training", "evaluation"):
@@ -333,7 +337,7 @@ def agree(project: Path) -> None:
 def relock(project: Path) -> None:
     """The locks' MD5s, cache objects and the commit made to agree with the files as they are; records stay."""
     contents, yaml = hashes.Bytes(project), YAML(typ="safe")
-    for lock in (project / "dvc.lock", *project.glob("reports/*/dvc.lock")):
+    for lock in (project / "dvc.lock", project / RAW_LOCK, *project.glob("reports/*/dvc.lock")):
         content = yaml.load(lock.read_text())
         for stage in content["stages"].values():
             for item in (*stage.get("deps", ()), *stage.get("outs", ())):

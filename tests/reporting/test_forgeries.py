@@ -13,7 +13,7 @@ from pathlib import Path
 
 import audit_project
 import pytest
-from audit_project import DATA, EVALUATED, NUMBER, REPORTS, RUN, TABLE, agree, commit, edit, evaluation, number_of, relock  # noqa: F401
+from audit_project import DATA, EVALUATED, NUMBER, REPORTS, RAW_LOCK, RUN, TABLE, agree, commit, edit, evaluation, number_of, relock  # noqa: F401
 from safetensors.numpy import load_file
 
 from stages import records
@@ -160,7 +160,8 @@ def left_out(project: Path) -> None:
     place = hashes.Cache(project).path(hashes.manifest_md5(kept))
     place.parent.mkdir(exist_ok=True)
     place.write_text(json.dumps(kept, sort_keys=True))
-    (project / "dvc.lock").write_text((project / "dvc.lock").read_text().replace(md5, hashes.manifest_md5(kept)))
+    for lock in (project / RAW_LOCK, project / "dvc.lock"):  # who made it, and who read it
+        edit(lock, md5, hashes.manifest_md5(kept))
 
 
 def listed_without(project: Path) -> None:
@@ -175,7 +176,7 @@ def pinned(project: Path) -> None:
     """Honest history: params.yaml pins a raw file, and the lock says so."""
     pin = {"frames_00.csv": {"sha256": records.describe(project / FRAMES)["sha256"]}}
     edit(project / "params.yaml", "    kind: simulate\n", f"    kind: simulate\n    files: {json.dumps(pin)}\n")
-    edit(project / "dvc.lock", "          entry: frames\n", f"          entry: frames\n          files: {json.dumps(pin)}\n")
+    edit(project / RAW_LOCK, "          entry: frames\n", f"          entry: frames\n          files: {json.dumps(pin)}\n")
     commit(project)
 
 

@@ -27,7 +27,7 @@ from stages.reporting.audit.snapshot import Snapshot
 from stages.reporting.audit.why import PINNED, Pair, Why, digest, evaluated, main, readable
 
 SWITCHED = ("data", "parameter", "code", "seed")
-NEEDED = ("stages/", "data/sources/", "data/published/", "reports/")  # what of a commit a stage may read beside data
+NEEDED = ("stages/", "data/sources/", "data/published/")  # what of a commit a stage may read beside data, declarations and companions
 SETTINGS = "stages/params/"
 
 
@@ -194,10 +194,10 @@ class Variant:
 
 
 def needed(path: str) -> bool:
-    """Whether a stage may read a file of the repository; of reports only what is declared there and the printed companions."""
-    if path.startswith("reports/"):
-        return path.count("/") == 2 and path.endswith(("dvc.yaml", "dvc.lock", ".csv"))
-    return path.startswith(NEEDED) or "/" not in path
+    """Whether a stage may read a file of the repository; of data and reports only what is declared there, sources and printed companions."""
+    declared = path.count("/") == 2 and path.endswith(("/dvc.yaml", "/dvc.lock"))
+    companions = path.count("/") == 2 and path.startswith("reports/") and path.endswith(".csv")
+    return path.startswith(NEEDED) or declared or companions or "/" not in path
 
 
 def place(path: Path) -> Path:
