@@ -172,7 +172,7 @@ def parted(tmp_path, **files: str) -> params.Params:
     whole = params.read_yaml(Path(__file__).with_name("params_example.yaml"))
     parts = {f"models/{name}.yaml": one for name, one in whole.pop("models").items()}
     parts["protocol.yaml"] = {key: whole.pop(key) for key in ("training", "contexts")}
-    parts["budgets/mini.yaml"] = {key: whole["profiles"]["mini"].pop(key) for key in ("training", "evaluation")}
+    parts["budgets/mini/winds.yaml"] = {key: whole["profiles"]["mini"].pop(key) for key in ("training", "evaluation")}
     for name, content in parts.items():
         place = tmp_path / "stages/params" / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -187,8 +187,8 @@ def test_parts_in_files_of_their_own_make_the_same_parameters(tmp_path):
 
 
 @pytest.mark.parametrize(("file", "text", "told"), [
-    ("protocol", '{"decode": {}}', "parameters stand twice"), ("budgets_mini", '{"profile": "mini"}', "profile, also in"),
-    ("budgets_mini", "[1]", "these parameters are no mapping"), ("models_msa", "arms: [", "the file is not plain YAML"),
+    ("protocol", '{"decode": {}}', "parameters stand twice"), ("budgets_mini_winds", '{"profile": "mini"}', "profile, also in"),
+    ("budgets_mini_winds", "[1]", "these parameters are no mapping"), ("models_msa", "arms: [", "the file is not plain YAML"),
     ("models_msa", "{}", "models.msa.arms"), ("protocol", '{"trainign": 1}', "trainign")])
 def test_a_part_that_is_no_part_is_told_with_its_file_or_key(tmp_path, file, text, told):
     with pytest.raises(ParamsError) as caught:
@@ -196,9 +196,18 @@ def test_a_part_that_is_no_part_is_told_with_its_file_or_key(tmp_path, file, tex
     assert told in str(caught.value)
 
 
+def test_a_file_where_no_parameters_belong_is_refused(tmp_path):
+    parted(tmp_path)
+    stray = tmp_path / "stages/params/budgets/mini.yaml"
+    stray.write_text("training: {steps: 1}")
+    with pytest.raises(ParamsError) as caught:
+        params.load(tmp_path / "params.yaml")
+    assert "no parameters belong here" in str(caught.value) and str(stray) in str(caught.value)
+
+
 @pytest.mark.parametrize(("file", "expected"), [
-    ("params.yaml", ""), ("stages/params/protocol.yaml", ""), ("stages/params/models/msa.yaml", "models.msa"),
-    ("stages/params/budgets/mini.yaml", "profiles.mini"), ("stages/params/datasets/sets.yaml", "datasets"),
+    ("params.yaml", ""), ("stages/params/protocol.yaml", ""), ("stages/params/budgets/mini.yaml", None), ("stages/params/models/msa.yaml", "models.msa"),
+    ("stages/params/budgets/mini/winds.yaml", "profiles.mini"), ("stages/params/datasets/sets.yaml", "datasets"),
     ("stages/params/models/msa.py", None), ("stages/params/other/msa.yaml", None), ("reports/models/msa.yaml", None)])
 def test_a_part_knows_its_place_in_the_whole(file, expected):
     assert params.prefix(file) == expected

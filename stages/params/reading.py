@@ -1,7 +1,8 @@
 """Where parameters stand: params.yaml, and the parts of it that have files of their own beneath stages/params.
 
 DVC reads a params file anew for every stage that names a key of it, so what stages name stands in small files: data sets, a model's arms
-and sizes, what a profile affords, what holds for all. `gathered` puts it together as one tree; `prefix` says where in it a file's keys belong.
+and sizes, what a profile affords, sweeps, what holds for all. `gathered` puts it together as one tree; `prefix` says where in it a file's keys
+belong.
 """
 
 from pathlib import Path, PurePosixPath
@@ -14,8 +15,9 @@ from stages.errors import ParamsError
 
 WHOLE = "params.yaml"
 PARTS = "stages/params"
-SHARED = "protocol.yaml"
-FOLDERS = {"models": "models.{}", "budgets": "profiles.{}", "datasets": "datasets"}  # a folder of parts: where in the tree its files belong, by name
+# Files that hold parameters, and where in the tree their keys belong.
+PLACES = {WHOLE: "", f"{PARTS}/*.yaml": "", f"{PARTS}/datasets/*.yaml": "datasets", f"{PARTS}/models/*.yaml": "models.{file}",
+          f"{PARTS}/budgets/*/*.yaml": "profiles.{folder}"}
 
 
 def read_yaml(path: Path):
@@ -32,11 +34,11 @@ def read_yaml(path: Path):
 
 def prefix(file: str) -> str | None:
     """The dotted key under which a file's own keys belong ("" for the whole); None where it holds no parameters of the project."""
-    if file in (WHOLE, f"{PARTS}/{SHARED}"):
-        return ""
-    place = PurePosixPath(file)
-    inner = FOLDERS.get(place.parent.name) if place.parent.parent == PurePosixPath(PARTS) and place.suffix == ".yaml" else None
-    return inner and inner.format(place.stem)
+    path = PurePosixPath(file)
+    for pattern, place in PLACES.items():
+        if path.match(pattern) and len(path.parts) == pattern.count("/") + 1:
+            return place.format(file=path.stem, folder=path.parent.name)
+    return None
 
 
 def gathered(path: Path) -> Any:
@@ -44,10 +46,11 @@ def gathered(path: Path) -> Any:
     whole = read_yaml(path)
     if not isinstance(whole, dict):
         return whole  # the schema says what is wrong with it
-    parts = path.parent / PARTS
-    for file in sorted((*parts.glob(SHARED), *(found for folder in FOLDERS for found in (parts / folder).glob("*.yaml")))):
+    for file in sorted((path.parent / PARTS).rglob("*.yaml")):
+        if (home := prefix(file.relative_to(path.parent).as_posix())) is None:
+            raise ParamsError("no parameters belong here", where=str(file), expected=", ".join(PLACES), remedy="move or delete the file")
         inner = whole
-        for key in filter(None, (prefix(file.relative_to(path.parent).as_posix()) or "").split(".")):
+        for key in filter(None, home.split(".")):
             inner = inner.setdefault(key, {}) if isinstance(inner, dict) else None
         part = read_yaml(file)
         if not isinstance(inner, dict) or not isinstance(part, dict):

@@ -291,7 +291,7 @@ def project(airspace, tmp_path, monkeypatch):
     """A project's root whose mini profile has the toy data set, with links to the prepared data and the cells."""
     home = Path.cwd()
     small_project.code(tmp_path)
-    for name in ("params.yaml", "stages/params/budgets/mini.yaml", "stages/params/datasets/winds.yaml"):
+    for name in ("params.yaml", "stages/params/budgets/mini/winds.yaml", "stages/params/datasets/winds.yaml"):
         text = (home / name).read_text(encoding="utf-8").replace("simulated", "toy").replace("bootstrap: 1000", "bootstrap: 100")
         (tmp_path / name).write_text(text.replace("sizes: [20k]", "sizes: [5k]"), encoding="utf-8")
     for name in (PREPARED, RUNS):

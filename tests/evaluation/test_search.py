@@ -207,7 +207,7 @@ def project(toy, tmp_path, monkeypatch):
     """A project's root whose mini profile searches the toy set, and whose sample searches nothing."""
     home = Path.cwd()
     small_project.code(tmp_path)
-    for name, copied in (("params.yaml", "given.yaml"), *[(f"stages/params/{part}",) * 2 for part in ("budgets/mini.yaml", "datasets/winds.yaml")]):
+    for name, copied in (("params.yaml", "given.yaml"), *[(f"stages/params/{part}",) * 2 for part in ("budgets/mini/winds.yaml", "datasets/winds.yaml")]):
         (tmp_path / copied).write_text((home / name).read_text(encoding="utf-8").replace("simulated", "toy"), encoding="utf-8")
     (tmp_path / "data/mini/prepared").mkdir(parents=True)
     (tmp_path / "data/mini/prepared/toy").symlink_to(toy)

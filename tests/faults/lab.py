@@ -85,7 +85,7 @@ def settle(folder: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(HOME / name, folder / name)
     shutil.copytree(HOME / "data/published", folder / "data/published")
-    budget = folder / "stages/params/budgets/mini.yaml"
+    budget = folder / "stages/params/budgets/mini/winds.yaml"
     text, count = re.subn(r"(?m)^evaluation: .*$", "evaluation: {leads_min: [10, 15], bootstrap: 100}", budget.read_text(encoding="utf-8"))
     assert count == 1
     budget.write_text(text, encoding="utf-8")

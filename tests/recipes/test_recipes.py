@@ -40,7 +40,7 @@ def small(tmp_path_factory):
         assert old in head, f"params.yaml, profile mini: {old}"
         head = head.replace(old, new)
     params.write_text(f"{head}\n  sample: &sample{tail}", encoding="utf-8")
-    budget = folder / "stages/params/budgets/mini.yaml"
+    budget = folder / "stages/params/budgets/mini/winds.yaml"
     budget.write_text(budget.read_text(encoding="utf-8").replace("bootstrap: 1000", "bootstrap: 100"), encoding="utf-8")
     run(folder, *DVC, "prepare@mini-gp_wind")
     commit(folder)

@@ -257,11 +257,11 @@ def test_edited_parameters_are_stale(project, old, new, key, stage):
 
 
 def test_a_locks_parameters_are_found_wherever_they_stand():
-    told = {"params.yaml": {"decode": 1}, "stages/params/models/msa.yaml": {"arms.shared": 2}, "stages/params/budgets/mini.yaml": {"training": 3},
+    told = {"params.yaml": {"decode": 1}, "stages/params/models/msa.yaml": {"arms.shared": 2}, "stages/params/budgets/mini/winds.yaml": {"training": 3},
             "stages/params/protocol.yaml": {"training": 4}, "elsewhere.yaml": {"x": 5}}
     assert checks.whole_keys(told) == {
         "decode": ("params.yaml", 1), "models.msa.arms.shared": ("stages/params/models/msa.yaml", 2),
-        "profiles.mini.training": ("stages/params/budgets/mini.yaml", 3), "training": ("stages/params/protocol.yaml", 4)}
+        "profiles.mini.training": ("stages/params/budgets/mini/winds.yaml", 3), "training": ("stages/params/protocol.yaml", 4)}
 
 
 def test_an_edited_parameter_in_a_record_fails(project):
