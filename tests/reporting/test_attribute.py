@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from audit_project import NUMBER, number_of, template  # noqa: F401
+from audit_project import NUMBER, edit, number_of, template  # noqa: F401
 from why_project import again, code, library, lived, lived_template, parameter, raw_file, seed  # noqa: F401
 
 from stages.reporting.audit import attribute as attribution
@@ -36,6 +36,16 @@ def test_attribution_measures_each_cause_and_the_remainder_and_writes_nothing_in
     assert grown > 0 and effects["A + data"] - first == pytest.approx(grown, abs=1e-4)
     remainder = float(re.search(r"interaction +([+-][\d.e-]+)", attribution.render(answer, made))[1])
     assert remainder == pytest.approx(0.0, abs=1e-4)  # the small project adds its causes up
+
+
+def test_attribution_makes_simulated_data_again_by_the_stage_that_a_lock_under_data_names(lived, monkeypatch):
+    first = number_of(lived)
+    edit(lived / "stages/acquisition/__init__.py", "acquisition", "acquisition, in other words")
+    code(lived, monkeypatch)
+    again(lived)
+    made = attribution.attribute(asking.why(SPAN, NUMBER, lived), lived)
+    assert [(one.label, one.failure) for one in made] == [("A, made again", ""), ("A + code", "")]
+    assert made[0].value == first and made[1].value - first == pytest.approx(0.5, abs=1e-5)
 
 
 def test_attribution_says_what_cannot_be_switched_or_made(lived, monkeypatch):
