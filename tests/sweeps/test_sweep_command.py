@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from stages.sweeps import __main__ as command
 from stages.sweeps.ledger import Ledger
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+import small_project  # noqa: E402
 import toy_sky  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -30,13 +32,15 @@ RECORD = Path("reports/wind_baselines/mini/records/simulated.knn_tnn.sweep.json"
 def project(tmp_path_factory):
     """A project folder with a toy set and a sweep of five random draws."""
     root = tmp_path_factory.mktemp("project")
-    (root / "stages").symlink_to(ROOT / "stages")
+    small_project.code(root)
     (root / "reports/wind_baselines").mkdir(parents=True)
     (root / "reports/wind_baselines/dvc.yaml").symlink_to(ROOT / "reports/wind_baselines/dvc.yaml")
-    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    small, count = re.subn(r"(?m)^(  knn_tnn:\n)    trials: 40\n    val_every: 4\n", r"\1    trials: 5\n    val_every: 2\n    sampler: random\n", text)
+    shutil.copy(ROOT / "params.yaml", root / "params.yaml")
+    sweeps = root / "stages/params/sweeps.yaml"
+    few, count = re.subn(r"(?m)^(  knn_tnn:\n)    trials: 40\n    val_every: 4\n", r"\1    trials: 5\n    val_every: 2\n    sampler: random\n",
+                         sweeps.read_text(encoding="utf-8"))
     assert count == 1
-    (root / "params.yaml").write_text(small, encoding="utf-8")
+    sweeps.write_text(few, encoding="utf-8")
     prepared = root / "data/mini/prepared/simulated"
     prepared.mkdir(parents=True)
     table = toy_sky.columns(14, 10)
