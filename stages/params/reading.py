@@ -1,8 +1,7 @@
 """Where parameters stand: params.yaml, and the parts of it that have files of their own beneath stages/params.
 
 DVC reads a params file anew for every stage that names a key of it, so what stages name stands in small files: data sets, a model's arms
-and sizes, what a profile affords, sweeps, what holds for all. `gathered` puts it together as one tree; `prefix` says where in it a file's keys
-belong.
+and sizes, what a profile affords, sweeps, what holds for all. `gathered` puts it together as one tree; `prefix` says where a file's keys go.
 """
 
 from pathlib import Path, PurePosixPath
@@ -42,7 +41,7 @@ def prefix(file: str) -> str | None:
 
 
 def gathered(path: Path) -> Any:
-    """params.yaml and the parts that stand beside it, as one tree. ParamsError where a key stands twice or a part is no mapping."""
+    """params.yaml and the parts that stand beside it, as one tree. ParamsError for a key twice, a part that is no mapping, a stray file."""
     whole = read_yaml(path)
     if not isinstance(whole, dict):
         return whole  # the schema says what is wrong with it
