@@ -26,6 +26,7 @@ from pathlib import Path
 from flows.process import DVC, WORK, FlowError, environment, leashed
 from flows.profiles import switched, write
 
+CODE = "code"  # the stage that says which code has changed
 LOGS = WORK / "flow"
 SECONDS = LOGS / "seconds.json"
 TAIL = 40
@@ -254,6 +255,9 @@ def everything_up_to_date(jobs: int | None, retries: int, limits: dict[str, int]
                           runner: tuple[str, str] | None = None) -> str:
     """Bring all (or the targets and what they wait for) to date and prove it; says what was done in a sentence. FlowError if any failed."""
     stale = json.loads(dvc("status", "--json") or "{}")
+    if CODE in stale:  # below it lies every cell: which of them an edit touches is known once it has run
+        reproduce("-s", CODE, log=log_of(CODE))
+        stale = json.loads(dvc("status", "--json") or "{}")
     whole = parse(dvc("dag", "--dot")) if stale else {}
     graph = plan(whole, stale, targets) if stale else {}
     if not graph:

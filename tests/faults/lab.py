@@ -2,7 +2,7 @@
 
 The cheapest data set of the profile mini (gp_wind, 1,440 winds of a known law), two models that learn nothing, the experiment
 wind_baselines. Built once a test session (about 30 s on one core) and copied for every test. What is declared here is the cone of
-one table: acquire -> decode -> validate -> prepare -> train -> evaluate -> tabulate -> report.
+one table: code, acquire -> decode -> validate -> prepare -> train -> evaluate -> tabulate -> report.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ REPORTS = "reports/wind_baselines"
 NUMBER = "wind_baselines/mini/gp_wind/persistence/rmse_component_kn"
 MODELS = ("day_average", "persistence")
 MADE = f"{REPORTS}/mini"
-ORDER = ("acquire", "decode", "validate", "prepare", *(f"train-{model}" for model in MODELS), "evaluate", "tabulate", "report")
+ORDER = ("code", "acquire", "decode", "validate", "prepare", *(f"train-{model}" for model in MODELS), "evaluate", "tabulate", "report")
 
 
 def _told(file: Path, stage: str, **words: str) -> dict:
@@ -32,7 +32,7 @@ def _told(file: Path, stage: str, **words: str) -> dict:
     for name, word in {"item.profile": "mini", "item.dataset": "gp_wind", "here": REPORTS, **words}.items():
         text = text.replace("${" + name + "}", word)
     whole = json.loads(text)
-    foreign = re.compile(rf"data/(?!mini|published)|data/mini/contexts|{MADE}/sweeps|reports/(?!wind_baselines/(mini|companions))")
+    foreign = re.compile(rf"data/(?!mini|published|code)|data/mini/contexts|{MADE}/sweeps|reports/(?!wind_baselines/(mini|companions))")
     whole["deps"] = [path for path in whole["deps"] if not foreign.match(path)]
     whole["outs"] = [*whole.pop("metrics", []), *whole["outs"]]
     return {key: whole[key] for key in ("cmd", "deps", "params", "outs") if key in whole}
@@ -41,7 +41,7 @@ def _told(file: Path, stage: str, **words: str) -> dict:
 def declared() -> dict[str, dict]:
     """The stages in ORDER: the project's own declarations, for one data set and two models."""
     spine, experiment = HOME / "dvc.yaml", HOME / REPORTS / "dvc.yaml"
-    found = {stage: _told(spine, stage) for stage in ("acquire", "decode", "validate", "prepare", "report")}
+    found = {stage: _told(spine, stage) for stage in ("code", "acquire", "decode", "validate", "prepare", "report")}
     found |= {stage: _told(experiment, stage) for stage in ("evaluate", "tabulate")}
     found |= {f"train-{model}": _told(experiment, "fixed", **{"item.model": model}) for model in MODELS}
     return {stage: found[stage] for stage in ORDER}

@@ -63,7 +63,7 @@ def test_the_whole_group_killed_at_any_point_of_any_stage_leaves_old_or_new_and_
         kills += killed_until_it_is_not(copy, stage, point, tmp_path / "group", look)
         lab.sound(lab.dvc(copy, "repro", "--no-run-cache"))
         assert lab.made(copy) == wanted
-    assert kills >= 6, "data, then the record, are renamed: at least three times"
+    assert kills >= (2 if stage == "code" else 6), "data, then the record, are renamed: at least three times; the lists of code have no record"
     assert not [file for top in ("data", "reports") for file in (copy / top).rglob(".*.tmp")], "what the killed left is swept up"
 
 

@@ -11,12 +11,14 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from stages import records
-from stages.files import read_json
+from stages.code import HOME, kinds
+from stages.files import read_json, sha256
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ("mini", "sample", "full")
@@ -76,7 +78,7 @@ def test_commands_replace_the_shell_and_hold_names_only(declared):
 def test_every_data_stage_keeps_its_record_in_git(declared):
     for stage in every(declared):
         kept = [path for path, cached in stage["outs"].items() if "/records/" in path]
-        assert len(kept) == (0 if re.match("report|summary", stage["name"]) else 1), stage["name"]
+        assert len(kept) == (0 if re.match("report|summary|code", stage["name"]) else 1), stage["name"]
         assert not any(stage["outs"][path] for path in kept)
         assert not any(other.startswith(out + "/") for out in stage["outs"] for other in stage["outs"])
 
@@ -110,8 +112,9 @@ def test_what_the_page_rests_on_is_made_or_in_git(declared):
 
 
 def code_of(stage: dict) -> set[str]:
-    """The code files a stage declares."""
-    paths = [ROOT / path for path in stage["deps"] if path.startswith("stages/")]
+    """The code files a stage declares, those of its kind among them."""
+    lists = [kinds(ROOT)[Path(path).stem] for path in stage["deps"] if Path(path).parent == HOME]
+    paths = [ROOT / path for path in chain(stage["deps"], *lists) if path.startswith("stages/")]
     return {path.relative_to(ROOT).as_posix() for path in records.files_in(paths)}
 
 
@@ -131,6 +134,24 @@ def imports(file: str) -> set[str]:
     return found
 
 
+def test_the_lists_of_code_see_every_edit_and_each_has_a_stage(declared):
+    """The stage that writes the lists rests on all that they name, and on no folder twice; no list stands there for nobody."""
+    listing, = (stage for stage in declared["mini"] if stage["name"] == "code")
+    for kind, paths in kinds(ROOT).items():
+        seen = [[dep for dep in listing["deps"] if f"{path}/".startswith(f"{dep}/")] for path in paths]
+        assert all(len(deps) == 1 for deps in seen), kind
+        assert len(paths) == len(set(paths)), kind
+    used = {path for stage in every(declared) for path in stage["deps"] if Path(path).parent == HOME}
+    assert used == {f"{HOME}/{kind}.json" for kind in kinds(ROOT)}
+
+
+def test_the_lists_in_git_are_those_of_the_code(declared):
+    for kind, paths in kinds(ROOT).items():
+        there = [ROOT / path for path in paths]
+        files = {path.relative_to(ROOT).as_posix(): sha256(path) for path in records.files_in(there)}
+        assert read_json(ROOT / HOME / f"{kind}.json") == files, f"{kind}: run `dvc repro`"
+
+
 # The ground floor is imported everywhere and changes no number; a cell declares its own model's file, not its siblings'.
 SHARED = re.compile(r"stages/(errors|files|records|params/\w+)\.py|stages/(\w+/)*__init__\.py|stages/models/fields/\w+\.py")
 
@@ -139,7 +160,7 @@ def test_a_stage_declares_all_the_code_it_reaches(declared):
     """What a declared file imports is declared too, else an edit there would leave old results standing."""
     forgotten = {}
     for stage in declared["mini"]:
-        if re.match("report|summary", stage["name"]):  # they show numbers and make none
+        if re.match("report|summary|code", stage["name"]):  # they make no number
             continue
         code = code_of(stage)
         reached = {path for file in code if file.endswith(".py") for path in imports(file)}

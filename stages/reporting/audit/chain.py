@@ -31,8 +31,8 @@ PLACES = {
     "tabulate": tuple(f"reports/{{experiment}}/{{profile}}/{name}" for name in ("metrics.json", "table.md", "claims.json", "figures")),
 }
 RECORDS = ("data/*/records/*.json", "reports/*/*/records/*.json")
-# Sources in git that no stage produced: written by hand, or by a benchmark.
-SOURCES = re.compile(r"data/(published|sources)/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/benchmarks\.json")
+# Sources in git that no record tells of: written by hand, by a benchmark, or lists of code, whose stage the lock alone tells of.
+SOURCES = re.compile(r"data/(published|sources|code)/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/benchmarks\.json")
 SEED = re.compile(r"-s(\d+)$")
 
 

@@ -212,8 +212,7 @@ def code(case: Case) -> Iterator[Problem]:
         then = node.record.get("code", {}).get("files", {})
         now = {path: case.bytes.sha256(path) for path in then}
         differing = [f"{path} ({'changed' if now[path] else 'gone'})" for path in sorted(then) if now[path] != then[path]]
-        entry = case.locks.producer(node.homes[0])
-        declared = [case.root / path for path in (entry.deps if entry else ()) if path.startswith("stages/")]
+        declared = [case.root / path for path in case.locks.code(node.homes[0])]
         present = {path.relative_to(case.root).as_posix() for path in records.files_in(path for path in declared if path.exists())}
         differing += [f"{path} (new)" for path in sorted(present - then.keys())] if then else []
         if differing:

@@ -156,7 +156,7 @@ def pictures(case: Case) -> Iterator[Problem]:
 
 
 def unrecorded(case: Case) -> Iterator[Problem]:
-    """Outputs that no record speaks of (pages, summaries) were made from what is here: each dependency has the MD5 of the lock."""
+    """Outputs that no record speaks of (pages, summaries, lists of code) were made from what is here: each dependency has the MD5 of the lock."""
     recorded = {home for node in case.chain.nodes for home in (*node.homes, node.path)}
     for entry in case.locks.entries:
         if recorded.isdisjoint(entry.outs):

@@ -17,6 +17,8 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from stages import code as kinds
+from stages import records
 from stages.errors import DataError
 
 BLOCK = 1 << 18  # bytes read at once: they stay in a core's cache while both sums pass over them
@@ -80,9 +82,8 @@ class Bytes:
 
     def manifest(self, folder: str) -> list[dict]:
         """The manifest DVC would write of the folder's present bytes."""
-        files = sorted((self.root / folder).rglob("*"))
-        entries = [{"md5": self.md5(f"{folder}/{name}"), "relpath": name}
-                   for name in (p.relative_to(self.root / folder).as_posix() for p in files if p.is_file())]
+        files = records.files_in([self.root / folder])  # without what .dvcignore hides
+        entries = [{"md5": self.md5(f"{folder}/{name}"), "relpath": name} for name in (p.relative_to(self.root / folder).as_posix() for p in files)]
         return sorted(entries, key=lambda entry: entry["relpath"])
 
 
@@ -183,6 +184,17 @@ class Locks:
         while path and path not in self._made:
             path = posixpath.dirname(path)
         return self._made.get(path)
+
+    def code(self, path: str) -> list[str]:
+        """The code files and folders that the stage which made `path` declares, those of its kind (stages/code.yaml) among them."""
+        entry = self.producer(path)
+        deps = entry.deps if entry else ()
+        lists = [self._kinds.get(posixpath.basename(dep).removesuffix(".json"), ()) for dep in deps if posixpath.dirname(dep) == kinds.HOME.as_posix()]
+        return [dep for dep in deps if dep.startswith("stages/")] + [one for paths in lists for one in paths]
+
+    @cached_property
+    def _kinds(self) -> dict[str, list[str]]:
+        return kinds.kinds(self.root)
 
 
 class Cache:
