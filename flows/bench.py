@@ -23,7 +23,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from flows.process import DVC, FlowError, environment, leashed
-from flows.repro import parse, schedule
+from flows.repro import CODE, parse, schedule
 
 ROOT = Path(__file__).parents[1]
 STUB = """import pathlib, sys
@@ -101,12 +101,14 @@ def outs(stage: dict[str, Any]) -> list[str]:
 
 
 def stub(folder: Path) -> None:
-    """Give every stage of the copy a command that only writes its outputs."""
+    """Give every stage of the copy a command that only writes its outputs; but the lists of code, of which stages read single files, are made."""
     (folder / "stub.py").write_text(STUB, encoding="utf-8")
     for file in folder.rglob("dvc.yaml"):
         data = YAML(typ="safe").load(file)
-        for stage in data["stages"].values():
+        for name, stage in data["stages"].items():
             stage = stage.get("do", stage)
+            if name == CODE:
+                continue
             stage["cmd"] = f"exec python stub.py {' '.join(outs(stage))}"
         with file.open("w", encoding="utf-8") as stream:
             YAML(typ="safe").dump(data, stream)
