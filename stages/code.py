@@ -16,23 +16,28 @@ HOME = Path("data/code")
 
 
 def kinds(root: Path = Path(".")) -> dict[str, list[str]]:
-    """Kind -> its files and folders, as stages/code.yaml names them. DataError for what is no such list or not in the project."""
+    """Kind -> its files and folders, as stages/code.yaml names them. DataError for what is no such list."""
     named = params.read_yaml(root / KINDS)
     whole = isinstance(named, dict) and all(isinstance(paths, list) and paths for paths in named.values())
     if not whole or not all(isinstance(path, str) for paths in named.values() for path in paths):
         raise DataError("it is not a mapping of kinds to lists of code", where=str(KINDS), remedy=f"git checkout {KINDS}")
-    if missing := sorted({path for paths in named.values() for path in paths if not (root / path).exists()}):
-        raise DataError("it names code that is not there", where=str(KINDS), found=", ".join(missing), remedy="mend its name, or remove it from the list")
     return named
+
+
+def write(named: dict[str, list[str]]) -> None:
+    """Every list, all or none. DataError where a file is not there."""
+    if missing := sorted({path for paths in named.values() for path in paths if not Path(path).exists()}):
+        raise DataError("it names code that is not there", where=str(KINDS), found=", ".join(missing), remedy="mend its name, or remove it from the list")
+    with files.guard("code"), records.timed("code", "all"), files.atomic_folder(HOME) as folder:
+        for kind, paths in named.items():
+            files.write_json(folder / f"{kind}.json", records.code_digest(paths)["files"])
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write every list; the exit code."""
     argparse.ArgumentParser(prog="python -m stages.code", description=__doc__.partition(": ")[2]).parse_args(arguments)
     try:
-        with files.guard("code"), records.timed("code", "all"), files.atomic_folder(HOME) as folder:
-            for kind, paths in kinds().items():
-                files.write_json(folder / f"{kind}.json", records.code_digest(paths)["files"])
+        write(kinds())
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -218,6 +218,30 @@ def test_the_flow_ends_where_a_plain_repro_ends(project):
     assert time.monotonic() - begin < 5, "Prefect is not even started"
 
 
+LISTED = """stages:
+  code:
+    cmd: mkdir -p data/code && md5sum a.py > data/code/a.json && md5sum b.py > data/code/b.json
+    deps: [a.py, b.py]
+    outs: [data/code: {cache: false}]
+  a: {cmd: cp a.py a, deps: [data/code/a.json], outs: [a]}
+  b: {cmd: cp b.py b, deps: [data/code/b.json], outs: [b]}
+"""
+
+
+def test_an_edit_of_code_starts_the_cells_whose_list_changed_and_no_other(project, monkeypatch):
+    for name, text in {"dvc.yaml": LISTED, "a.py": "1", "b.py": "1"}.items():
+        Path(name).write_text(text)
+    subprocess.run([*repro.DVC, "repro", "-q"], check=True, env=repro.environment())
+    planned = []
+    monkeypatch.setattr(repro, "run", lambda graph, **_: planned.append(sorted(graph)) or [])
+    Path("a.py").write_text("2")
+    repro.everything_up_to_date(2, 0, {})
+    assert planned == [["a"]] and Path("a").read_text() == "2"
+    with Path("dvc.yaml").open("a") as stream:
+        stream.write("# nothing that a stage reads\n")
+    assert repro.everything_up_to_date(2, 0, {}) == "everything is up to date" and len(planned) == 1
+
+
 def test_a_failing_stage_fails_the_run(project, capfd, monkeypatch):
     """Without Prefect (its tasks are one line around `reproduce`): message, log and exit code; the profile is restored."""
     Path("break").touch()
