@@ -1,8 +1,8 @@
 """The run record: which bytes, parameters, code, seed and environment made which bytes.
 
 Every stage writes one, into git. A record holds nothing that changes from run to run on one machine (no clock, no host
-name), so a re-run gives the same bytes; its `code` is the list of code deps of the stage in dvc.yaml; durations go to
-`.work/durations.jsonl`. Audit walks from record to record by path and SHA-256.
+name), so a re-run gives the same bytes; its `code` is what the stage declares in dvc.yaml, its kind's list (stages/code.yaml)
+among it; durations go to `.work/durations.jsonl`. Audit walks from record to record by path and SHA-256.
 """
 
 import hashlib

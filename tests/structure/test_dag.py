@@ -17,11 +17,13 @@ from pathlib import Path
 import pytest
 
 from stages import records
-from stages.code import HOME, kinds
+from stages.code import HOME
+from stages.code import kinds as listed
 from stages.files import read_json, sha256
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ("mini", "sample", "full")
+KINDS = listed(ROOT)
 RESOLVE = """
 import json, os
 from dvc.repo import Repo
@@ -113,7 +115,7 @@ def test_what_the_page_rests_on_is_made_or_in_git(declared):
 
 def code_of(stage: dict) -> set[str]:
     """The code files a stage declares, those of its kind among them."""
-    lists = [kinds(ROOT)[Path(path).stem] for path in stage["deps"] if Path(path).parent == HOME]
+    lists = [KINDS[Path(path).stem] for path in stage["deps"] if Path(path).parent == HOME]
     paths = [ROOT / path for path in chain(stage["deps"], *lists) if path.startswith("stages/")]
     return {path.relative_to(ROOT).as_posix() for path in records.files_in(paths)}
 
@@ -137,16 +139,16 @@ def imports(file: str) -> set[str]:
 def test_the_lists_of_code_see_every_edit_and_each_has_a_stage(declared):
     """The stage that writes the lists rests on all that they name, and on no folder twice; no list stands there for nobody."""
     listing, = (stage for stage in declared["mini"] if stage["name"] == "code")
-    for kind, paths in kinds(ROOT).items():
+    for kind, paths in KINDS.items():
         seen = [[dep for dep in listing["deps"] if f"{path}/".startswith(f"{dep}/")] for path in paths]
         assert all(len(deps) == 1 for deps in seen), kind
         assert len(paths) == len(set(paths)), kind
     used = {path for stage in every(declared) for path in stage["deps"] if Path(path).parent == HOME}
-    assert used == {f"{HOME}/{kind}.json" for kind in kinds(ROOT)}
+    assert used == {f"{HOME}/{kind}.json" for kind in KINDS}
 
 
 def test_the_lists_in_git_are_those_of_the_code(declared):
-    for kind, paths in kinds(ROOT).items():
+    for kind, paths in KINDS.items():
         there = [ROOT / path for path in paths]
         files = {path.relative_to(ROOT).as_posix(): sha256(path) for path in records.files_in(there)}
         assert read_json(ROOT / HOME / f"{kind}.json") == files, f"{kind}: run `dvc repro`"
