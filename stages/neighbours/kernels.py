@@ -8,6 +8,7 @@ Kernels free the interpreter's lock, and all stay in this file, whose time stamp
 Shapes: N points, M queries, k neighbours, G = (2 leaves) / 8 + 1 groups. Units: the caller's.
 """
 
+from functools import partial
 from typing import no_type_check
 
 import numba
@@ -23,12 +24,15 @@ NONE = np.int64(0)  # numba compiles a function once more for a literal 0
 PLACE = np.uintp  # numba tests a signed place for counting from the end: in the loops that cost, places are unsigned
 
 
-def compiled(function):
-    """The function as machine code, kept on disk; where no folder can be written (NUMBA_CACHE_DIR names another), for this process only."""
+def compiled(function=None, **options):
+    """The function as machine code (numba's `options`), kept on disk; where no folder can be written (NUMBA_CACHE_DIR names another), for this
+    process only."""
+    if function is None:
+        return partial(compiled, **options)
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return numba.njit(nogil=True, cache=True, **options)(function)
     except RuntimeError:
-        return numba.njit(nogil=True)(function)
+        return numba.njit(nogil=True, **options)(function)
 
 
 @compiled

@@ -1,8 +1,8 @@
 """Multi-head attention and the post-norm transformer encoder layer (Vaswani et al. 2017; thesis section 3.3.3), made for narrow heads.
 
 The arithmetic is that of torch's TransformerEncoderLayer(norm_first=False, relu, dropout 0). Two things make it faster and change
-no result: heads are padded with zeros to a whole vector register, because the fused kernel handles widths such as 4, 6
-or 12 badly, and a layer computes only the tokens that somebody reads (`last`).
+no result: on the processor heads have a kernel of their own (fused.py), and a layer computes only the tokens that somebody reads (`last`).
+Elsewhere heads are padded with zeros to a whole vector register, because torch's fused kernels handle widths such as 4, 6 or 12 badly.
 Shapes: B batch, N tokens (keys), Q queries, H width.
 """
 
@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
+from stages.models.layers import fused
+
 LANES = 16  # float32 numbers in a 512-bit register; also a head width that CUDA's fused kernels accept
 
 
@@ -23,6 +25,11 @@ def usable(mask: Bool[Tensor, "B N"]) -> Bool[Tensor, "B 1 1 N"] | None:
     if mask.all():
         return None
     return (mask | ~mask.any(1, keepdim=True))[:, None, None, :]
+
+
+def real_of(mask: Bool[Tensor, "B 1 1 N"] | None) -> Bool[Tensor, "B N"] | None:
+    """The key mask for `fused`."""
+    return None if mask is None else mask[:, 0, 0]
 
 
 class Attention(nn.Module):
@@ -43,7 +50,10 @@ class Attention(nn.Module):
         """What the `last` tokens read from all tokens; `mask` (see `usable`) is True where a token is real."""
         count = tokens.shape[1]
         if last < count:
-            return self._cross(tokens[:, count - last:], tokens, mask)
+            return self.outward(self._cross(tokens[:, count - last:], tokens, mask))
+        if fused.takes(tokens, self.head):
+            projected = self.inward(tokens).unflatten(2, (3, self.heads, self.head))
+            return self.outward(fused.attend(projected, projected, real_of(mask)).flatten(2))
         weight, bias = self._filled()
         query, key, value = self._split(functional.linear(tokens, weight.flatten(0, 1), bias.flatten()), 3)
         return self.outward(self._mixed(query, key, value, mask))
@@ -53,15 +63,20 @@ class Attention(nn.Module):
         if not memory.shape[1] or not queries.shape[1]:
             return self.outward(torch.zeros_like(queries))
         mask = usable(real)
-        return self._cross(queries, memory, mask, None if mask is None else real.any(1))
+        mixed = self._cross(queries, memory, mask)
+        return self.outward(mixed if mask is None else mixed.masked_fill(~real.any(1)[:, None, None], 0))
 
-    def _cross(self, queries: Tensor, memory: Tensor, mask: Tensor | None, some: Tensor | None = None) -> Tensor:
-        """`some` (B,): False for a set whose queries read nothing."""
+    def _cross(self, queries: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
+        """What queries read from a memory, heads side by side: (B, Q, H)."""
+        if fused.takes(memory, self.head):
+            width = self.heads * self.head  # the weights are copied: a product with one token rounds by where they lie, in a loaded file anywhere
+            query = functional.linear(queries, self.inward.weight[:width].clone(), self.inward.bias[:width])
+            kept = functional.linear(memory, self.inward.weight[width:].clone(), self.inward.bias[width:])
+            return fused.attend(*(part.unflatten(2, (-1, self.heads, self.head)) for part in (query, kept)), real_of(mask)).flatten(2)
         weight, bias = self._filled()
         query, = self._split(functional.linear(queries, weight[0], bias[0]), 1)
         key, value = self._split(functional.linear(memory, weight[1:].flatten(0, 1), bias[1:].flatten()), 2)
-        mixed = self._mixed(query, key, value, mask)
-        return self.outward(mixed if some is None else mixed.masked_fill(~some[:, None, None], 0))
+        return self._mixed(query, key, value, mask)
 
     def _filled(self) -> tuple[Tensor, Tensor]:
         """The inward projection with each head filled up with zeros: weight (3, heads*p, H), bias (3, heads*p)."""
