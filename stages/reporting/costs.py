@@ -43,6 +43,11 @@ def significant(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def share(value: float) -> str:
+    """A ratio: two digits behind the point, and two that are not zero of a small one."""
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
 def rows_of(times: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]]]:
     """Contender -> points -> what was measured there; contenders in the order of CONTENDERS."""
     found: dict[str, dict[int, dict[str, Any]]] = {}
@@ -59,7 +64,7 @@ def growth(times: dict[str, Any], name: str) -> dict[str, Any] | None:
 
 def compared(row: dict[str, Any], ratio: str, name: str) -> str:
     """'0.52 at 8,192 points': a contender's share of its yardstick; the yardstick's own is none."""
-    return NONE if ratio not in row or name == "torch" else f"{row[ratio]:.2f} at {row['points']:,} points"
+    return NONE if ratio not in row or name == "torch" else f"{share(row[ratio])} at {row['points']:,} points"
 
 
 def contexts(times: dict[str, Any]) -> list[tuple[str, Table]]:
@@ -85,8 +90,8 @@ def models(times: dict[str, Any]) -> Table | None:
     """Every model at the two shapes of training, beside torch's encoder; None where nothing was measured."""
     rows = tuple((row["setting"], f"{row['model']}-{row['size']}", row["work"], *(
         (f"left out: {row['skipped']}", NONE, NONE, NONE, NONE) if "skipped" in row else
-        (significant(row["ms"]), significant(row["torch_ms"]), f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
-         significant(row["mib"]), f"{row['mib_ratio']:.2f}"))) for row in times.get("models", []))
+        (significant(row["ms"]), significant(row["torch_ms"]), f"{share(row['ratio'])} ({share(row['low'])} to {share(row['high'])})",
+         significant(row["mib"]), share(row["mib_ratio"])))) for row in times.get("models", []))
     titles = ("setting", "model", "work", "time [ms]", "torch's encoder [ms]", "ratio (least to largest round)", "peak memory [MiB]",
               "over torch's encoder")
     return Table("cost of the models", titles, rows, frozenset({0, 1, 2})) if rows else None

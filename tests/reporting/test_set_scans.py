@@ -76,7 +76,7 @@ def test_costs_stand_by_contender_and_size_with_exponent_and_ratio_and_what_was_
     (title, table), (other, _), (_, models), (met, goals) = costs.tables(times())
     rows = {row[0]: row for row in table.rows}
     assert title == "Time of a training step [ms]" and "memory" in other and table.titles[1:4] == ("256 points", "4,096 points", "16,384 points")
-    assert rows["HyperMixer-MSA"] == ("HyperMixer-MSA", "2.56", "41", "164", "1.00 (0.90 to 1.10)", "0.03 at 16,384 points")
+    assert rows["HyperMixer-MSA"] == ("HyperMixer-MSA", "2.56", "41", "164", "1.00 (0.90 to 1.10)", "0.031 at 16,384 points")
     assert rows["MSA"][-1] == "0.50 at 16,384 points" and rows["torch's nn.TransformerEncoder"][-1] == "–"
     assert rows["one layer: torch, plain kernel"][3:5] == ("–", "–")
     assert models.rows[1][3] == "left out: two axes" and met == "1 of 2 goals met" and [row[-1] for row in goals.rows] == ["met", "missed"]

@@ -38,15 +38,12 @@ class _Attend(torch.autograd.Function):
     def forward(ctx: Any, real: Tensor | None, *tokens: Tensor) -> Tensor:
         from stages.models.layers import fused_kernels  # numba takes a third of a second
         tokens = tuple(part.detach().contiguous() for part in tokens)
-        query, memory = tokens[0].numpy(), tokens[-1].numpy()
-        real = np.ones(memory.shape[:2], np.bool_) if real is None else real.numpy()
-        read = np.zeros(query.shape[:2] + query.shape[3:], np.float32)
-        logs = np.zeros((len(query), query.shape[3], query.shape[1]), np.float32)
-        if memory.shape[1]:
-            _shared(fused_kernels.forward, query, memory, query.shape[1], real, _scale(query), read, logs)
-        read = torch.from_numpy(read)
-        ctx.save_for_backward(*tokens, read)
-        ctx.real, ctx.logs = real, logs
+        query, memory = tokens[0], tokens[-1]
+        real = torch.ones(memory.shape[:2], dtype=torch.bool) if real is None else real
+        read, logs = query.new_zeros(query.shape[:2] + query.shape[3:]), query.new_zeros(len(query), query.shape[3], query.shape[1])
+        _share(fused_kernels.forward, fused_kernels.room(query.shape[1], memory.shape[1], query.shape[4], False), query.shape[1],
+               query, memory, real, read, logs)
+        ctx.save_for_backward(*tokens, real, read, logs)
         return read
 
     @staticmethod
@@ -54,21 +51,16 @@ class _Attend(torch.autograd.Function):
         from stages.models.layers import fused_kernels
         if torch.is_grad_enabled():  # create_graph: what is computed below would silently count as constant
             raise RuntimeError("attention by compiled tiles has no gradients of gradients: take float64, or another device")
-        *tokens, read = ctx.saved_tensors
-        query, memory = tokens[0].numpy(), tokens[-1].numpy()
-        by_memory = np.zeros_like(memory)
-        by_query = np.zeros((_parts(memory.shape[1]), *read.shape), np.float32)
-        _shared(fused_kernels.backward, query, memory, memory.shape[1], ctx.real, _scale(query), read.numpy(), ctx.logs,
-                slope.contiguous().numpy(), by_query, by_memory)
+        *tokens, real, read, logs = ctx.saved_tensors
+        query, memory = tokens[0], tokens[-1]
+        by_memory, by_query = torch.zeros_like(memory), read.new_zeros(_parts(memory.shape[1]), *read.shape)
+        _share(fused_kernels.backward, fused_kernels.room(query.shape[1], memory.shape[1], query.shape[4], True), memory.shape[1],
+               query, memory, real, read, logs, slope.contiguous(), by_query, by_memory)
         of_query = by_query[0] if len(by_query) == 1 else by_query.sum(0)
         if len(tokens) == 2:
-            return None, torch.from_numpy(of_query[:, :, None]), torch.from_numpy(by_memory)
+            return None, of_query[:, :, None], by_memory
         by_memory[:, :, 0] = of_query
-        return None, torch.from_numpy(by_memory)
-
-
-def _scale(query: np.ndarray) -> np.float32:
-    return np.float32(query.shape[-1] ** -0.5)
+        return None, by_memory
 
 
 def _parts(count: int) -> int:
@@ -76,16 +68,18 @@ def _parts(count: int) -> int:
     return max(1, min(PARTS, -(-count // PART)))
 
 
-def _shared(kernel: Any, query: np.ndarray, memory: np.ndarray, count: int, *rest: Any) -> None:
-    """Run a kernel on every head of every set, whose `count` queries or keys are parted, on as many threads as pay."""
+def _share(kernel: Any, room: int, count: int, query: Tensor, memory: Tensor, real: Tensor, *rest: Tensor) -> None:
+    """Run a kernel on every head of every set, whose `count` queries or keys are parted, on as many threads as pay; each gets `room` numbers."""
     parts = _parts(count)
-    tasks = len(query) * query.shape[3] * parts
-    pairs = len(query) * query.shape[1] * memory.shape[1]
+    tasks, pairs = len(query) * query.shape[3] * parts, len(query) * query.shape[1] * memory.shape[1]
     threads = min(torch.get_num_threads(), tasks, max(1, pairs // SMALL))
+    arrays = [query.numpy(), memory.numpy(), real.numpy(), np.float32(query.shape[4] ** -0.5), *(one.numpy() for one in rest)]
+
+    def work(begin: int, end: int) -> None:
+        kernel(*arrays, query.new_empty(room).numpy(), torch.empty(-(-memory.shape[1] // 4) * 4, dtype=torch.int64).numpy(), begin, end, parts)
     if threads < 2:
-        kernel(query, memory, *rest, 0, tasks, parts)
+        work(0, tasks)
         return
     ends = [tasks * done // threads for done in range(threads + 1)]
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(kernel, query, memory, *rest, begin, end, parts) for begin, end in zip(ends, ends[1:], strict=False)]:
-            done.result()
+        list(pool.map(work, ends, ends[1:]))

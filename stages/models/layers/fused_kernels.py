@@ -152,19 +152,24 @@ def turn(scores, slopes, logs, means, height, place):
 
 @compiled()
 @no_type_check
+def cut(scratch, place, height, width):
+    """A table (height, width) of the scratch from `place` on, and where the next one begins."""
+    return scratch[place:place + height * width].reshape(height, width), place + height * width
+
+
+@compiled()
+@no_type_check
 def gather(key, value, real, index, keys, values):
-    """Real keys (N, P) and values one after the other, as rows (D, M) and columns (M, D) of both; their places; how many they are."""
+    """Put the real tokens' keys (N, P) one after the other into rows (M, D), and their values so too; note their places. How many they are."""
     count = 0
     for j in range(len(key)):
         if real[j]:
             index[count] = j
             for d in range(key.shape[1]):
-                keys[0][count, d] = keys[1][d, count] = key[j, d]
-                values[0][count, d] = values[1][d, count] = value[j, d]
+                keys[count, d], values[count, d] = key[j, d], value[j, d]
             count += 1
     for j in range(count, -(-count // 4) * 4):
-        for d in range(key.shape[1]):
-            keys[0][j, d] = keys[1][d, j] = values[0][j, d] = values[1][d, j] = 0
+        keys[j], values[j] = 0, 0
     return count
 
 
@@ -178,20 +183,24 @@ def part_of(count, parts, part, grain):
 
 @compiled()
 @no_type_check
-def forward(query, memory, real, scale, read, logs, begin, end, parts):
+def forward(query, memory, real, scale, read, logs, scratch, index, begin, end, parts):
     """Tasks `begin` to `end`: what a head's queries, in so many parts, read (B, Q, H, P), and the logarithms (B, H, Q) of their sums of weights;
-    both are left as they are where no key is real."""
+    both are left as they are where no key is real. Needs a scratch of `room`."""
     queries, (tokens, kinds, heads, width) = query.shape[1], memory.shape[1:]
-    deep = -(-width // 4) * 4
-    room = -(-tokens // 4) * 4
-    keys = np.zeros((room, deep), np.float32), np.zeros((deep, room), np.float32)
-    values = np.zeros((room, deep), np.float32), np.zeros((deep, room), np.float32)
-    index = np.zeros(room, np.int64)
-    asked, sums, scores = np.zeros((deep, LANES), np.float32), np.zeros((deep, LANES), np.float32), np.zeros((KEYS, LANES), np.float32)
-    peak, rise, total = np.zeros(LANES, np.float32), np.zeros(LANES, np.float32), np.zeros(LANES, np.float32)
+    deep, length = -(-width // 4) * 4, -(-tokens // 4) * 4
+    scratch[:] = 0
+    keys, place = cut(scratch, 0, length, deep)
+    values, place = cut(scratch, place, length, deep)
+    columns, place = cut(scratch, place, deep, length)
+    asked, place = cut(scratch, place, deep, LANES)
+    sums, place = cut(scratch, place, deep, LANES)
+    scores, place = cut(scratch, place, KEYS, LANES)
+    lanes, place = cut(scratch, place, 3, LANES)
+    peak, rise, total = lanes[0], lanes[1], lanes[2]
     for task in range(begin, end):
         b, head = task // parts // heads, task // parts % heads
         count = gather(memory[b, :, kinds - 2, head], memory[b, :, kinds - 1, head], real[b], index, keys, values)
+        columns[:] = values.T
         first, last = part_of(queries, parts, task % parts, LANES)
         for i in range(first, last if count else first, LANES):
             wide = min(LANES, last - i)
@@ -201,14 +210,14 @@ def forward(query, memory, real, scale, read, logs, begin, end, parts):
                     asked[d, lane] = query[b, i + lane, 0, head, d] * scale
             for j in range(0, count, KEYS):
                 height = min(KEYS, -(-(count - j) // 4) * 4)
-                add_rows(scores, keys[0][j:], asked, height, deep, 0, 0, True)
+                add_rows(scores, keys[j:], asked, height, deep, 0, 0, True)
                 scores[count - j:height] = LEAST
                 lift(scores, peak, rise, height)
                 scale_rows(sums, rise, deep)
                 for lane in range(LANES):
                     total[lane] *= rise[lane]
                 soften(scores, peak, total, height)
-                add_rows(sums, values[1][:, j:], scores, deep, height, 0, 0, False)
+                add_rows(sums, columns[:, j:], scores, deep, height, 0, 0, False)
             for lane in range(wide):
                 logs[b, head, i + lane] = peak[lane] + np.log(total[lane])
                 for d in range(width):
@@ -217,22 +226,27 @@ def forward(query, memory, real, scale, read, logs, begin, end, parts):
 
 @compiled()
 @no_type_check
-def backward(query, memory, real, scale, read, logs, slope, by_query, by_memory, begin, end, parts):
+def backward(query, memory, real, scale, read, logs, slope, by_query, by_memory, scratch, index, begin, end, parts):
     """Tasks `begin` to `end`: gradients by a head's keys and values, in so many parts, and each part's share (parts, B, Q, H, P) of that by
-    the queries, from the gradient `slope` (B, Q, H, P) by what was read."""
+    the queries, from the gradient `slope` (B, Q, H, P) by what was read. Needs a scratch of `room`."""
     queries, (tokens, kinds, heads, width) = query.shape[1], memory.shape[1:]
-    deep = -(-width // 4) * 4
-    room, lanes = -(-tokens // 4) * 4, -(-queries // LANES) * LANES
-    keys = np.zeros((room, deep), np.float32), np.zeros((deep, room), np.float32)
-    values = np.zeros((room, deep), np.float32), np.zeros((deep, room), np.float32)
-    index = np.zeros(room, np.int64)
-    asked, slopes, turned = np.zeros((deep, lanes), np.float32), np.zeros((deep, lanes), np.float32), np.zeros((deep, lanes), np.float32)
-    weights, bent = np.zeros((KEYS, LANES), np.float32), np.zeros((KEYS, LANES), np.float32)
-    log, mean = np.zeros(lanes, np.float32), np.zeros(lanes, np.float32)
-    of_keys, of_values = np.zeros((KEYS, deep), np.float32), np.zeros((KEYS, deep), np.float32)
+    deep, length, lanes = -(-width // 4) * 4, -(-tokens // 4) * 4, -(-queries // LANES) * LANES
+    scratch[:] = 0
+    keys, place = cut(scratch, 0, length, deep)
+    values, place = cut(scratch, place, length, deep)
+    columns, place = cut(scratch, place, deep, length)
+    asked, place = cut(scratch, place, deep, lanes)
+    slopes, place = cut(scratch, place, deep, lanes)
+    turned, place = cut(scratch, place, deep, lanes)
+    weights, place = cut(scratch, place, KEYS, LANES)
+    bent, place = cut(scratch, place, KEYS, LANES)
+    of_keys, place = cut(scratch, place, KEYS, deep)
+    of_values, place = cut(scratch, place, KEYS, deep)
+    log, mean = scratch[place:place + lanes], scratch[place + lanes:place + 2 * lanes]
     for task in range(begin, end):
         b, head, part = task // parts // heads, task // parts % heads, task % parts
         count = gather(memory[b, :, kinds - 2, head], memory[b, :, kinds - 1, head], real[b], index, keys, values)
+        columns[:] = keys.T
         for lane in range(queries):
             log[lane], mean[lane] = logs[b, head, lane], 0
             for d in range(width):
@@ -244,11 +258,11 @@ def backward(query, memory, real, scale, read, logs, slope, by_query, by_memory,
             height = min(KEYS, -(-(last - j) // 4) * 4)
             of_keys[:], of_values[:] = 0, 0
             for i in range(0, lanes, LANES):
-                add_rows(weights, keys[0][j:], asked, height, deep, 0, i, True)
+                add_rows(weights, keys[j:], asked, height, deep, 0, i, True)
                 weights[last - j:height] = LEAST
-                add_rows(bent, values[0][j:], slopes, height, deep, 0, i, True)
+                add_rows(bent, values[j:], slopes, height, deep, 0, i, True)
                 turn(weights, bent, log, mean, height, i)
-                add_rows(turned, keys[1][:, j:], bent, deep, height, i, 0, False)
+                add_rows(turned, columns[:, j:], bent, deep, height, i, 0, False)
                 multiply_rows(of_values, weights, slopes, height, deep, i)
                 multiply_rows(of_keys, bent, asked, height, deep, i)
             for r in range(min(height, last - j)):
@@ -257,3 +271,11 @@ def backward(query, memory, real, scale, read, logs, slope, by_query, by_memory,
         for lane in range(queries):
             for d in range(width):
                 by_query[part, b, lane, head, d] = turned[d, lane] * scale
+
+
+def room(queries: int, tokens: int, width: int, back: bool) -> int:
+    """float32 numbers that a call of forward, or of backward, needs as scratch."""
+    deep, length, lanes = -(-width // 4) * 4, -(-tokens // 4) * 4, -(-queries // LANES) * LANES
+    if back:
+        return 3 * length * deep + (3 * deep + 2) * lanes + 2 * KEYS * (LANES + deep)
+    return 3 * length * deep + (2 * deep + KEYS + 3) * LANES
