@@ -58,8 +58,8 @@ SETS = {
     "example": "One test set: what was given, what was to be found, and what two models say.",
     "planted": "One planted error: how many latents its gradient touches (dashed: fewer count as one; dotted: more count as many), and how many "
                "updates undo it.",
-    "sensitivity": "Above: MSE of the test sets with 90 % intervals by layers, hidden dimension or GeoFNO's width, each size at its best learning "
-                   "rate; beside each point the count of parameters. Below: the least validation loss against the learning rate, a line a size.",
+    "sensitivity": "Above (or left): MSE of the test sets with 90 % intervals by layers, hidden dimension or GeoFNO's width, each size at its best learning "
+                   "rate; beside each point the count of parameters. Below (or right): the least validation loss against the learning rate, a line a size.",
     "overlap": "MSE against the share of the context that comes from the targets' region.",
 }
 COPYING = "Handing on the context's own values, by the frequency of their function; 'random values' follow none."

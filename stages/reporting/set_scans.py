@@ -21,12 +21,16 @@ LINES = {"hypermixer": (colour("hypermixer"), "o", "-"), "msa": (colour("msa"), 
 
 
 def sensitive(arms: dict[str, Any], cells: dict[str, Any], dataset: str, rates: dict[str, float], path: Path) -> bool:
-    """Figure C.7: a panel a varied argument, and one of its learning rates below where there are several. False where nothing was varied."""
+    """Figure C.7: a panel a varied argument, and where there are several learning rates one of them below (beside it, of one argument alone).
+    False where nothing was varied."""
     found = sensitivity.scans(arms, cells, dataset, rates)
     if not found:
         return False
     rows = 2 if any(scan.lines() for scan in found) else 1
-    figure, axes = plt.subplots(rows, len(found), figsize=(max(3.9 * len(found), 5.0), 3.5 * rows), sharey="row", squeeze=False, layout="constrained")
+    down, across = (rows, len(found)) if len(found) > 1 else (1, rows)
+    figure, axes = plt.subplots(down, across, figsize=(3.9 * across, 3.5 * down), sharey="row" if len(found) > 1 else False, squeeze=False,
+                                layout="constrained")
+    axes = axes.reshape(rows, len(found))
     for column, scan in zip(axes.T, found, strict=True):
         by_size(column[0], scan)
         if rows > 1:

@@ -127,11 +127,20 @@ def test_wind_has_panels_of_its_own():
     assert [scan.figure for scan in sensitivity.scans(arms, cells, "hour_brief", {})] == ["C.7g"]
 
 
-def test_rates_are_drawn_below_the_sizes(tmp_path):
+def test_rates_are_drawn_beside_or_below_the_sizes(tmp_path):
     arms, cells, rates = at_rates(CROSSING)
     assert set_scans.sensitive(arms, cells, "rooms_brief", rates, tmp_path / "both.png") and set_scans.sensitive(arms, cells, "rooms_brief", {}, tmp_path / "one.png")
     both, one = (Image.open(tmp_path / f"{name}.png").size for name in ("both", "one"))
-    assert both[0] >= one[0] - 30 and both[1] > 1.6 * one[1]
+    assert both[0] > 1.6 * one[0]  # of one argument, beside it
+    more = at_rates(CROSSING, "width")
+    both, one = (Image.open(set_scanned(tmp_path, arms | more[0], cells | more[1], given)).size for given in (rates | more[2], {}))
+    assert both[1] > 1.6 * one[1] and both[0] >= one[0] - 30
+
+
+def set_scanned(folder, arms, cells, rates):
+    """The figure of these arms."""
+    assert set_scans.sensitive(arms, cells, "rooms_brief", rates, folder / f"{len(rates)}.png")
+    return folder / f"{len(rates)}.png"
 
 
 @pytest.mark.parametrize("values, told", [([3, 2, 1], "falls throughout"), ([1, 2, 3], "rises throughout"), ([3, 1, 2], "falls and then rises"),
