@@ -232,6 +232,33 @@ def test_sequences_that_do_not_fit_are_told(tmp_path, change, told):
     assert told in refused(tmp_path, json.dumps(whole | {"profiles": whole["profiles"] | {"mini": mini | change}}))
 
 
+def test_data_sets_of_figure_c7_differ_in_their_learning_rate_alone():
+    """Else the rate would not be what its panels by rate show; a size is learned at every rate."""
+    profile = params.load().profiles["sample"]
+    for names in (profile.brief, profile.brief_winds):
+        budgets = [profile.learning[name].model_dump() for name in names]
+        told = [budget.pop("learning_rate") for budget in budgets]
+        assert len(set(told)) == len(told) > 1 and all(budget == budgets[0] for budget in budgets) and not any(budget["rates"] for budget in budgets)
+        assert len({profile.sets[name] for name in names}) == 1 and all(name.endswith("_brief") for name in names)
+    assert len(profile.sensitivity) == 12 and {one.size for one in profile.wind_widths} == {one.size for one in profile.sensitivity if one.model == "geofno"}
+
+
+@pytest.mark.parametrize(("change", "told"), [
+    ({"brief_winds": ["gusts"]}, "brief_winds: 'gusts' is not in its `problems`"),
+    ({"brief_winds": ["copies", "copies"]}, "brief_winds: 'copies' stands there 2 times"),
+    ({"wind_widths": [{"model": "msa", "arm": "shared", "size": "width_0"}]}, "wind_widths: models.msa has no arm 'shared' of size 'width_0'"),
+    ({"learning": {}}, "learning: 'copies' is missing")])
+def test_winds_of_figure_c7_that_do_not_fit_are_told(tmp_path, change, told):
+    whole = params.read_yaml(Path(__file__).with_name("params_example.yaml"))
+    whole["datasets"]["copies"] = {"entry": "sets", "kind": "sines", "sines": {"seed": 0, "frequency": None, "points": 9, "train": 9, "val": 9, "test": 9}}
+    mini = whole["profiles"]["mini"]
+    mini |= {"problems": ["copies"], "sets": {"copies": {"reader": "sines", "seed": 0, "context": 9, "targets": 9}}, "learning": {"copies": BUDGET},
+             "field_seeds": [0], "brief_winds": ["copies"]}
+    whole["run"] = mini
+    assert load(tmp_path, json.dumps(whole)).run.brief_winds == ("copies",)
+    assert told in refused(tmp_path, json.dumps(whole | {"profiles": whole["profiles"] | {"mini": mini | change}}))
+
+
 @pytest.mark.fault("F15")
 def test_yaml_1_2_no_is_a_word(tmp_path):
     assert load(tmp_path, changed("        licence: unknown", "        licence: no")).datasets["skysoft"].files["SkySoft_WindSpeed.tar.gz"].licence == "no"

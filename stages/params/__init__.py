@@ -72,15 +72,15 @@ def _set_problems(name: str, profile: Profile, datasets: Mapping[str, Dataset], 
                 f"enters as {datasets[dataset].entry}, not as sets") for dataset in profile.sets
                 if dataset not in datasets or datasets[dataset].entry != "sets"]
     problems += [f"profiles.{name}.{part}: {dataset!r} is not in its `problems`{nearest(dataset, profile.problems)}"
-                 for part in ("rooms", "fields", "failures", "regions", "brief", "sets", "learning") for dataset in getattr(profile, part)
+                 for part in ("rooms", "fields", "failures", "regions", "brief", "brief_winds", "sets", "learning") for dataset in getattr(profile, part)
                  if dataset not in profile.problems]
     problems += [f"profiles.{name}.sets: {dataset!r} is missing" for dataset in profile.problems if dataset not in profile.sets]
     problems += [f"profiles.{name}.{part}: models.{one.model} has no arm {one.arm!r} of size {one.size!r}"
-                 for part in ("field_variants", "failure_variants", "region_variants", "sensitivity", "rivals") for one in getattr(profile, part)
+                 for part in ("field_variants", "failure_variants", "region_variants", "sensitivity", "wind_widths", "rivals") for one in getattr(profile, part)
                  if one.model not in models or one.arm not in models[one.model].arms or one.size not in models[one.model].sizes]
     problems += [f"profiles.{name}.{part}: there is no model {model!r}{nearest(model, models)}"
                  for part in ("field_models", "field_apart") for model in getattr(profile, part) if model not in models]
-    learned = tuple(dict.fromkeys((*profile.rooms, *profile.fields, *profile.failures, *profile.regions, *profile.brief)))
+    learned = tuple(dict.fromkeys((*profile.rooms, *profile.fields, *profile.failures, *profile.regions, *profile.brief, *profile.brief_winds)))
     if learned and not profile.field_seeds:
         problems.append(f"profiles.{name}.field_seeds: empty, but there are problems to learn")
     for dataset in learned:
@@ -113,8 +113,8 @@ def _sequence_problems(name: str, profile: Profile, datasets: Mapping[str, Datas
 def _plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:
     """What a profile cannot run: a list that says something twice, wind without a seed, unknown sizes, splits that meet."""
     problems = []
-    for key in ("datasets", "acquired", "wind", "nowcast", "baselines", "optimum", "problems", "rooms", "fields", "failures", "regions", "brief", "field_seeds",
-                "field_models", "field_apart", "sequences", "sizes", "seeds", "arm_seeds"):
+    for key in ("datasets", "acquired", "wind", "nowcast", "baselines", "optimum", "problems", "rooms", "fields", "failures", "regions", "brief", "brief_winds",
+                "field_seeds", "field_models", "field_apart", "sequences", "sizes", "seeds", "arm_seeds"):
         values = getattr(profile, key)
         problems += [f"{key}: {value!r} stands there {values.count(value)} times"
                      for value in sorted(set(values)) if values.count(value) > 1]

@@ -17,3 +17,11 @@ class Section(BaseModel):
     """A frozen part of params.yaml; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Variant(Section):
+    """A model, one of its arms and one of its sizes."""
+
+    model: Name
+    arm: Name
+    size: Name

@@ -187,7 +187,7 @@ class Sets(Section):
     `overlap`: all targets lie in one quarter of the area, and this share of the context with them, the rest outside (thesis C.11; darcy only).
     """
 
-    reader: Literal["poisson", "darcy", "navier_stokes", "pdebench", "sines", "weather"]
+    reader: Literal["poisson", "darcy", "navier_stokes", "pdebench", "sines", "weather", "hour"]
     seed: Seed
     context: Annotated[int, Field(ge=1, le=100_000)]
     targets: Annotated[int, Field(ge=1, le=100_000)]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from stages.params.base import Count, Counts, FileName, Interval, Name, Positive, Section, Seed
+from stages.params.base import Count, Counts, FileName, Interval, Name, Positive, Section, Seed, Variant
 from stages.params.orders import OrderBudget, OrderCell, OrderEvaluation, Readings
 from stages.params.problems import PROBLEMS, Cds, Darcy, NavierStokes, Poisson, SetBudget, Sets, Sines, Weather
 from stages.params.sequences import Plan
@@ -92,14 +92,6 @@ class Search(Section):
     sets: PointSets
 
 
-class Variant(Section):
-    """A model, one of its arms and one of its sizes."""
-
-    model: Name
-    arm: Name
-    size: Name
-
-
 class Profile(Section):
     """What we can afford."""
 
@@ -130,6 +122,8 @@ class Profile(Section):
     region_variants: tuple[Variant, ...] = ()    # and the arms that learn each of them
     brief: tuple[Name, ...] = ()        # its data sets that many sizes learn in few steps (figure C.7)
     sensitivity: tuple[Variant, ...] = ()        # and those sizes
+    brief_winds: tuple[Name, ...] = ()  # the same of winds,
+    wind_widths: tuple[Variant, ...] = ()        # learned by these sizes
     rivals: tuple[Variant, ...] = ()             # of MSA on winds
     sets: dict[Name, Sets] = {}
     learning: dict[Name, SetBudget] = {}

@@ -58,7 +58,8 @@ SETS = {
     "example": "One test set: what was given, what was to be found, and what two models say.",
     "planted": "One planted error: how many latents its gradient touches (dashed: fewer count as one; dotted: more count as many), and how many "
                "updates undo it.",
-    "sensitivity": "MSE of the test sets with 90 % intervals by layers, hidden dimension and GeoFNO's width; beside each point the count of parameters.",
+    "sensitivity": "Above (or left): MSE of the test sets with 90 % intervals by layers, hidden dimension or GeoFNO's width, each size at its best learning "
+                   "rate; beside each point the count of parameters. Below (or right): the least validation loss against the learning rate, a line a size.",
     "overlap": "MSE against the share of the context that comes from the targets' region.",
 }
 COPYING = "Handing on the context's own values, by the frequency of their function; 'random values' follow none."
@@ -134,7 +135,7 @@ def sets_view(experiment: str, profile: str, content: dict[str, Any]) -> dict[st
     datasets = [{"name": section.dataset, "n": section.n, "tables": section.tables,
                  "figures": [one for name, words in SETS.items() for one in embedded(home / "figures" / f"{section.dataset}-{name}.png", words)],
                  "cells": sorted(name.partition("/")[2] for name in cells if name.startswith(section.dataset + "/")),
-                 "lineage": lineage(experiment, profile, section.dataset, UNDECODED)} for section in set_results.sections(experiment, arms, cells)]
+                 "lineage": lineage(experiment, profile, section.dataset, UNDECODED)} for section in set_results.sections(experiment, profile, arms, cells)]
     return {"datasets": datasets, "legend": set_results.LEGEND, "across": set_results.across(experiment, arms),
             "copying": embedded(home / "figures/copying.png", COPYING), "costs": costs_view(experiment, profile)}
 

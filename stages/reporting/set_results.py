@@ -40,15 +40,15 @@ class Section:
     tables: tuple[tuple[str, tables.Table, str], ...]
 
 
-def sections(experiment: str, arms: dict[str, Any], cells: dict[str, Any]) -> list[Section]:
-    """The tables of every data set of an experiment."""
-    printed, found = sets(experiment), []
+def sections(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, Any]) -> list[Section]:
+    """The tables of every data set of an experiment; learning rates are those of the records in git."""
+    printed, rates, found = sets(experiment), sensitivity.rates(Path("reports", experiment, profile), cells), []
     for dataset in tables.datasets_of(arms):
         names = set_tables.ordered(arms, dataset)
         told = [("", *set_tables.results(arms, cells, dataset, printed))]
         for title, one in (
                 ("One encoder of positions for context and targets, or two (thesis, table 3.4)", set_tables.sharing(cells, dataset, printed)),
-                ("What a model's size is worth, one argument varied (thesis, figure C.7)", sensitivity.table(arms, cells, dataset)),
+                ("What a model's size is worth, one argument varied (thesis, figure C.7)", sensitivity.table(arms, cells, dataset, rates)),
                 ("On sets that it was trained on (thesis, table C.3)", set_tables.learned(arms, dataset, printed)),
                 ("Contexts and targets in regions of their own: share of the context from the targets' region, one model asked at each",
                  set_tables.overlap(cells, dataset, printed)),
@@ -79,7 +79,7 @@ def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, 
     lines = [f"# {experiment}, profile {profile}", "", LEGEND, ""]
     for title, one, said in across(experiment, arms):
         lines += [f"{title}:", "", *one.markdown(), *([f"{said}.", ""] if said else [])]
-    for section in sections(experiment, arms, cells):
+    for section in sections(experiment, profile, arms, cells):
         lines += [f"## {section.dataset}", "", f"{section.n:,} test values.", ""]
         for title, one, said in section.tables:
             lines += ([f"{title}:", ""] if title else []) + one.markdown() + ([f"{said}.", ""] if said else [])

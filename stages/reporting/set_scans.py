@@ -1,8 +1,8 @@
 """Figures C.7 and C.4 of the thesis: the error by layers, width and GeoFNO's width, and what a step costs by the context's size.
 
-PNGs with fixed metadata (figures.save): the same numbers give the same bytes. C.7: MSE of test sets with 90 % intervals, both axes logarithmic,
-the count of parameters beside each point. C.4: ms and MiB of a training step against the context's points, both axes logarithmic; in the legend
-the exponents fitted to the larger sizes.
+PNGs with fixed metadata (figures.save): the same numbers give the same bytes. C.7, all axes logarithmic: above, MSE of test sets with 90 %
+intervals, each size at its best learning rate, the count of parameters beside it; below, the least validation loss against the rate. C.4: ms
+and MiB of a training step against the context's points, both axes logarithmic; in the legend the exponents fitted to the larger sizes.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from stages.reporting import costs, sensitivity
-from stages.reporting.figures import colour, numbered, plt, save
+from stages.reporting.figures import MARKS, colour, numbered, plt, save
 from stages.reporting.tables import datasets_of
 
 DPI = 80
@@ -20,28 +20,60 @@ LINES = {"hypermixer": (colour("hypermixer"), "o", "-"), "msa": (colour("msa"), 
          "layer math": ("#8c510a", "X", ":")}
 
 
-def sensitive(arms: dict[str, Any], cells: dict[str, Any], dataset: str, path: Path) -> bool:
-    """Figure C.7: a panel a varied argument. False where none was varied."""
-    found = sensitivity.scans(arms, cells, dataset)
+def sensitive(arms: dict[str, Any], cells: dict[str, Any], dataset: str, rates: dict[str, float], path: Path) -> bool:
+    """Figure C.7: a panel a varied argument, and where there are several learning rates one of them below (beside it, of one argument alone).
+    False where nothing was varied."""
+    found = sensitivity.scans(arms, cells, dataset, rates)
     if not found:
         return False
-    figure, axes = plt.subplots(1, len(found), figsize=(3.9 * len(found), 3.5), sharey=True, squeeze=False, layout="constrained")
-    for panel, scan in zip(axes[0], found, strict=True):
-        values, means = ([get(point) for point in scan.points] for get in (lambda p: p.value, lambda p: p.mse["mean"]))
-        shade = colour(scan.model.lower())
-        panel.plot(values, means, "o-", color=shade, lw=1.5, ms=5)
-        panel.vlines(values, *([point.end(name) for point in scan.points] for name in ("low", "high")), color=shade, lw=2, alpha=0.6)
-        for point in scan.points:
-            panel.annotate(point.parameters, (point.value, point.end("high")), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8)
-        panel.set(xlabel=f"{scan.argument} of {scan.model}", title=scan.figure, xscale="log", yscale="log")
-        panel.xaxis.set_major_locator(FixedLocator(values))
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.margins(x=0.18, y=0.12)
-    numbered(axes[0, 0].yaxis)
-    axes[0, 0].set_ylabel("MSE, test sets")
+    rows = 2 if any(scan.lines() for scan in found) else 1
+    down, across = (rows, len(found)) if len(found) > 1 else (1, rows)
+    figure, axes = plt.subplots(down, across, figsize=(3.9 * across, 3.5 * down), sharey="row" if len(found) > 1 else False, squeeze=False,
+                                layout="constrained")
+    axes = axes.reshape(rows, len(found))
+    for column, scan in zip(axes.T, found, strict=True):
+        by_size(column[0], scan)
+        if rows > 1:
+            by_rate(column[1], scan)
+    unit = found[0].points[0].mse.get("unit", "1")
+    for panel, title in zip(axes[:, 0], ("MSE, test sets" + ("" if unit == "1" else f" [{unit}]"), "least validation loss"), strict=False):
+        numbered(panel.yaxis)
+        panel.set_ylabel(title)
     save(figure, path, dpi=DPI)
     return True
+
+
+def by_size(panel, scan: sensitivity.Scan) -> None:
+    """The test error of each size at its best rate, with its interval and count of parameters."""
+    values, means = ([get(point) for point in scan.points] for get in (lambda p: p.value, lambda p: p.mse["mean"]))
+    shade = colour(scan.model.lower())
+    panel.plot(values, means, "o-", color=shade, lw=1.5, ms=5)
+    panel.vlines(values, *([point.end(name) for point in scan.points] for name in ("low", "high")), color=shade, lw=2, alpha=0.6)
+    for point in scan.points:
+        panel.annotate(point.parameters, (point.value, point.end("high")), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8)
+    panel.set(xlabel=f"{scan.argument} of {scan.model}", title=scan.figure, xscale="log", yscale="log")
+    marked(panel.xaxis, values)
+    panel.margins(x=0.18, y=0.12)
+
+
+def by_rate(panel, scan: sensitivity.Scan) -> None:
+    """The least validation loss against the learning rate, a line a size: the larger, the darker."""
+    lines, shade = scan.lines(), colour(scan.model.lower())
+    for number, (value, points) in enumerate(lines.items()):
+        panel.plot([point.rate for point in points], [point.loss for point in points], color=shade, marker=MARKS[number % len(MARKS)], lw=1.5, ms=5,
+                   alpha=0.35 + 0.65 * (number + 1) / len(lines), label=str(value))
+    panel.set(xlabel=f"learning rate of {scan.model}", title=scan.rated, xscale="log", yscale="log")
+    marked(panel.xaxis, sorted({point.rate for points in lines.values() for point in points}))
+    panel.margins(x=0.12, y=0.12)
+    if lines:
+        panel.legend(title=scan.argument, fontsize=8, title_fontsize=8)
+
+
+def marked(axis, values: list[float]) -> None:
+    """Ticks at these values alone."""
+    axis.set_major_locator(FixedLocator(values))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def grown(times: dict[str, Any], path: Path) -> bool:
@@ -71,5 +103,6 @@ def named(times: dict[str, Any], name: str) -> str:
 def draw(home: Path, arms: dict[str, Any], cells: dict[str, Any], folder: Path) -> None:
     """Both figures, as far as there is something to draw, into `folder`; `home` holds what was timed."""
     grown(costs.read(home), folder / "costs.png")
+    rates = sensitivity.rates(home, cells)
     for dataset in datasets_of(arms):
-        sensitive(arms, cells, dataset, folder / f"{dataset}-sensitivity.png")
+        sensitive(arms, cells, dataset, rates, folder / f"{dataset}-sensitivity.png")

@@ -210,6 +210,6 @@ def test_every_claim_is_told_once_for_each_data_set_it_speaks_of_and_once_where_
 
 def test_sizes_trained_for_a_few_steps_decide_no_claim(tmp_path):
     one = {"metrics": {"mse": {"value": 0.1, "low": 0.09, "high": 0.11, "n": 9, "unit": "1"}}}
-    for dataset in ("poisson_rooms", "poisson_brief", "rooms_brief"):
+    for dataset in ("poisson_rooms", "poisson_brief", "rooms_brief", "rooms_fast_brief", "hour_slow_brief"):
         files.write_json(tmp_path / "evaluated" / dataset / "metrics.json", {"cells": {"msa-shared-layers_1-s0": one}})
     assert {claim["dataset"] for claim in set_claims.check(tmp_path, "sparse_fields")} == {"poisson_rooms"}

@@ -37,7 +37,7 @@ def rows(table) -> dict[str, dict[str, str]]:
 
 def section(experiment: str, dataset: str):
     content = told(experiment)
-    found = {one.dataset: one for one in set_results.sections(experiment, content["arms"], content["cells"])}
+    found = {one.dataset: one for one in set_results.sections(experiment, PROFILE, content["arms"], content["cells"])}
     return found[dataset]
 
 
