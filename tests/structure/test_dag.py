@@ -15,7 +15,6 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
 from stages import records
 from stages.code import HOME
@@ -70,13 +69,6 @@ def test_no_dvc_yaml_holds_more_than_60_stages_and_mini_not_more_than_150_cells(
         assert max(Counter(stage["file"] for stage in stages).values()) <= 60
     cells = [stage for stage in declared["mini"] if stage["file"].startswith("reports/")]
     assert 5 < len(cells) <= 150
-
-
-def test_no_lock_tells_of_a_stage_that_is_gone(declared):
-    """What a removed stage once made is in nobody's way but the audit's: its entry may name a file that another stage makes now."""
-    locks = (ROOT / "dvc.lock", *ROOT.glob("data/*/dvc.lock"), *ROOT.glob("reports/*/dvc.lock"))
-    told = {f"{file.relative_to(ROOT).with_suffix('.yaml')}:{name}" for file in locks for name in YAML(typ="safe").load(file)["stages"]}
-    assert {name for name in told if re.match(rf".*@({'|'.join(PROFILES)})(-|$)", name)} - {address(stage) for stage in every(declared)} == set()
 
 
 def test_commands_replace_the_shell_and_hold_names_only(declared):
