@@ -137,16 +137,20 @@ def test_samplers_go_through_the_same_prompts_a_batch_at_a_time(tmp_path, monkey
     assert draws.mean("passes") == 4
 
 
-def test_a_guess_from_the_prompt_repeats_it_and_the_sample_is_of_the_law(monkeypatch):
+def test_windows_draft_from_the_models_own_law_of_a_position_given_nothing_and_draw_the_same_sample(monkeypatch):
     seeds.everything(0)
     model, seen = build("sigma_gpt", SMALL, None, LENGTH, LENGTH).eval(), []
     drawn = passes.windowed
-    monkeypatch.setattr(passes, "windowed", lambda *given, guess: seen.append(guess) or drawn(*given, guess=guess))
+    monkeypatch.setattr(passes, "windowed", lambda *given: seen.append(given[-2:]) or drawn(*given))
     tokens, known = torch.arange(LENGTH).repeat(2, 1), torch.tensor([6, 5])
-    found = {name: one.draw(tokens, known, seeds.torch_stream(0, "repeat")) for name, one in passes.windows(model, "random", True).items()}
-    assert list(found) == ["exact_window", "exact_repeat"] and seen[0] is None and list(passes.windows(model, "random")) == ["exact_window"]
-    assert seen[1].tolist() == [[0, 1, 2, 3, 4, 5] * 2, [0, 1, 2, 3, 4] * 2 + [0, 1]]
-    assert torch.equal(found["exact_window"].tokens, found["exact_repeat"].tokens) and torch.equal(found["exact_window"].tokens[0, :6], tokens[0, :6])
+    samplers = passes.windows(model, "random", (1, 5), LENGTH)
+    found = {name: one.draw(tokens, known, seeds.torch_stream(0, "alike")) for name, one in samplers.items()}
+    assert list(found) == ["window_1", "window_5"] and [window for window, _ in seen] == [1, 5] and seen[0][1] is seen[1][1]
+    with torch.no_grad():
+        expected = torch.stack([model(tokens[:1], torch.tensor([[place]]))[0, 0].log_softmax(0) for place in range(LENGTH)])
+    torch.testing.assert_close(seen[0][1], expected)
+    assert torch.equal(found["window_1"].tokens, found["window_5"].tokens) and torch.equal(found["window_5"].tokens[0, :6], tokens[0, :6])
+    assert found["window_1"].passes.tolist() == [6, 7] and (found["window_5"].passes < found["window_1"].passes).all()
 
 
 # --- a quick run

@@ -20,7 +20,7 @@ from stages.evaluation.orders.judges import Metrics, mean
 from stages.models.orders import permutations
 from stages.models.orders.sampling.burst import burst
 from stages.models.orders.sampling.exact import exact
-from stages.models.orders.sampling.sequential import sequential
+from stages.models.orders.sampling.sequential import density, sequential
 from stages.models.orders.sampling.window import windowed
 
 MOST = 1 << 26  # numbers of the logits of one pass
@@ -84,13 +84,14 @@ def samplers(model: nn.Module, kind: str, orders: tuple[int, ...], steps: tuple[
     return found | {"exact": Sampler(along(exact, kind), 3)}
 
 
-def windows(model: nn.Module, kind: str, repeat: bool = False) -> dict[str, Sampler]:
-    """Exact samplers by windows, in orders of `kind`: drafts by a burst, and (`repeat`) from the prompt, said once more as the guess of what
-    follows it: good where an answer repeats most of its question, as a solved maze does. Both are samples of the law."""
-    def draw(guessed: bool, tokens: Tensor, known: Tensor, generator: torch.Generator):
-        guess = tokens.gather(1, torch.arange(tokens.shape[1], device=tokens.device) % known.clamp(min=1)[:, None]) if guessed else None
-        return windowed(model, ordered(kind, *tokens.shape, known, generator), tokens, generator, known, guess=guess)
-    return {name: Sampler(partial(draw, guessed)) for name, guessed in (("exact_window", False), ("exact_repeat", True))[:1 + repeat]}
+def windows(model: nn.Module, kind: str, sizes: tuple[int, ...], length: int, device: torch.device | str = "cpu") -> dict[str, Sampler]:
+    """Exact samplers by windows of these sizes, in orders of `kind`; first drafts from the model's own law of every position given nothing."""
+    blank = torch.zeros(1, length, dtype=torch.int64, device=device)
+    prior = density(model, blank, blank > 0)[0].log()
+
+    def draw(window: int, tokens: Tensor, known: Tensor, generator: torch.Generator):
+        return windowed(model, ordered(kind, *tokens.shape, known, generator), tokens, generator, known, window, prior)
+    return {f"window_{size}": Sampler(partial(draw, size)) for size in sizes}
 
 
 def _likeliest(model: nn.Module, order: Tensor, tokens: Tensor, generator: torch.Generator, known: Tensor):
