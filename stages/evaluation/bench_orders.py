@@ -248,7 +248,7 @@ def trained(profile: str, dataset: str, where: torch.device) -> Task | dict:
 
 def sampling(task: Task, plan: Plan) -> tuple[list[dict], list[dict]]:
     """Rows of times by batch and sampler, and of validity by sampler, of all that was drawn."""
-    meant = passes.samplers(task.model, ARM, (5,), ()) | passes.windows(task.model, ARM, WINDOWS, task.held.meta["length"], task.held.settings.device)
+    meant = passes.samplers(task.model, ARM, (5,), ()) | passes.windows(task.model, ARM, WINDOWS)
     rows, pooled = [], {name: [] for name in (SEQUENTIAL, *SAMPLERS)}
     for batch, count in plan.draws:
         stream = lambda name: seeds.torch_stream(0, "bench", "orders", name, device=task.held.settings.device)  # noqa: E731

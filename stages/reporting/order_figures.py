@@ -27,7 +27,7 @@ STAGES = 8  # pictures of a strip at most
 COLOURS = {"left_to_right": "#1d6fa5", "random": "#c1121f", "fractal": "#c9a227", "curriculum": "#2a9d8f", "diffusion": "#7b5ea7"}
 CELLS = ListedColormap(["#ffffff", "#39414d", "#2a9d8f", "#e07a1f", "#6baed6"])  # empty, wall, start, goal, path
 WAITING = "#d5d8dc"
-MARKS = {"left_to_right": "s", "own": "o", "greedy": "*", "burst": "^", "exact": "D", "diffusion": "P"}
+MARKS = {"left_to_right": "s", "own": "o", "greedy": "*", "burst": "^", "exact": "D", "window": "v", "diffusion": "P"}
 SAMPLERS = {"left_to_right": "left to right", "own": "in its own order", "greedy": "likeliest tokens", "exact": "exact bursts"}
 Tensors = dict[str, np.ndarray]
 
@@ -40,8 +40,9 @@ def colour(arm: str) -> str:
 def worded(sampler: str) -> str:
     """A sampler in words: 'burst_5' -> 'bursts, 5 orders'."""
     kind, _, count = sampler.rpartition("_")
-    if kind in ("burst", "diffusion"):
-        return f"bursts, {count} order{'s' * (count != '1')}" if kind == "burst" else f"{count} step{'s' * (count != '1')}"
+    if kind in ("burst", "window", "diffusion"):
+        many = "s" * (count != "1")
+        return {"burst": f"bursts, {count} order{many}", "window": f"windows of {count} step{many}", "diffusion": f"{count} step{many}"}[kind]
     return SAMPLERS.get(sampler, sampler.replace("_", " "))
 
 
@@ -249,10 +250,10 @@ def passes(cells: Cells, about: dict[str, Any], dataset: str, path: Path) -> boo
                 continue
             x, y, low, high = np.array([one for _, one in some]).T
             axes.plot(x, y, mark, ls="-" if len(some) > 1 else "", lw=0.9, ms=6, color=colour(arm), mec="white", mew=0.5,
-                      label=f"{short(arm)}: {dict(burst='bursts by orders tried', diffusion='by steps').get(kind, SAMPLERS.get(kind))}")
+                      label=f"{short(arm)}: {dict(burst='bursts by orders tried', window='exact by windows', diffusion='by steps').get(kind, SAMPLERS.get(kind))}")
             axes.vlines(x, low, high, color=colour(arm), lw=1.1)
             for (sampler, _), across, up in zip(some, x, y, strict=True):
-                if kind in ("burst", "diffusion"):
+                if kind in ("burst", "window", "diffusion"):
                     axes.annotate(sampler.rpartition("_")[2], (across, up), xytext=(0, 7 if kind == "burst" else -13), ha="center",
                                   textcoords="offset points", fontsize=8, color=colour(arm))
             drawn += 1

@@ -259,9 +259,9 @@ def prompts(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
 
 
 def rank_of(sampler: str) -> tuple[int, int]:
-    """Samplers in the order of the tables: one by one, greedy, bursts by their orders, exact, diffusion by its steps."""
+    """Samplers in the order of the tables: one by one, greedy, bursts by their orders, exact, windows and diffusion by their steps."""
     count = re.search(r"_(\d+)$", sampler)
-    kinds = ("left_to_right", "own", "greedy", "burst", "exact", "diffusion")
+    kinds = ("left_to_right", "own", "greedy", "burst", "exact", "window", "diffusion")
     return next((k for k, kind in enumerate(kinds) if sampler.startswith(kind)), len(kinds)), int(count[1]) if count else 0
 
 

@@ -9,12 +9,13 @@ from stages.models.orders import ORDERS
 from stages.models.orders.diffusion import Diffusion
 
 LENGTH = 6
+EXACT = ("exact", "window_2", "window_16")
 SIZE = {"width": 16, "keys": 8, "hidden": 16, "heads": 2, "blocks": 1}
 
 
-@pytest.mark.parametrize(("kind", "names"), [("left_to_right", ["left_to_right", "exact"]), ("fractal", ["left_to_right", "own", "exact"]),
-                                             ("random", ["left_to_right", "own", "burst_1", "burst_5", "exact"]),
-                                             ("curriculum", ["left_to_right", "own", "burst_1", "burst_5", "exact"])])
+@pytest.mark.parametrize(("kind", "names"), [("left_to_right", ["left_to_right", *EXACT]), ("fractal", ["left_to_right", "own", *EXACT]),
+                                             ("random", ["left_to_right", "own", "burst_1", "burst_5", *EXACT]),
+                                             ("curriculum", ["left_to_right", "own", "burst_1", "burst_5", *EXACT])])
 def test_each_order_of_training_has_its_samplers(kind, names):
     network = ORDERS["sigma_gpt"](3, LENGTH, **SIZE).eval()
     found = passes.samplers(network, kind, (1, 5), (4,))
@@ -27,7 +28,7 @@ def test_each_order_of_training_has_its_samplers(kind, names):
         assert (sample.tokens[given] == tokens[given]).all() and sample.tokens.min() >= 0 and sample.tokens.max() < 3, name
         assert (np.sort(sample.order, 1) == np.arange(LENGTH)).all()
         asked = LENGTH - known
-        assert (sample.passes == asked).all() if "burst" not in name and name != "exact" else (sample.rounds <= asked).all()
+        assert (sample.passes == asked).all() if "burst" not in name and name not in EXACT else (sample.rounds <= asked).all()
 
 
 def test_orders_put_what_each_row_knows_in_front_from_left_to_right():

@@ -2,7 +2,7 @@
 
 One token a pass from left to right and in the order it was trained in (`own`), and where a prompt asks for an answer the likeliest token
 of each such step instead of a draw (`greedy`, in the own order; no sample of the law); Algorithm 3 with N_o orders (`burst_N`), where any order
-was trained; `exact` bursts in the own order; diffusion in K steps (`diffusion_K`). `rounds` are what the thesis counts as passes of a
+was trained; `exact` bursts in the own order, and by windows of K steps (`window_K`); diffusion in K steps (`diffusion_K`). `rounds` are what the thesis counts as passes of a
 burst: draft and check. Trivial samplers stand beside, without a pass. Known tokens are the first of each sequence, as many as a prompt
 gives; samplers never see the others.
 Shapes: B batch, N sequences, T tokens, V vocabulary.
@@ -26,6 +26,7 @@ from stages.models.orders.sampling.window import windowed
 MOST = 1 << 26  # numbers of the logits of one pass
 ANY = ("random", "curriculum")  # orders after which a model answers in any order
 ANSWERED = ("maze", "climb")  # kinds whose prompt asks for an answer
+WINDOWS = (2, 16)  # steps: what suits a batch, and a sequence alone
 VALID = ("valid", "correct", "mse_levels")  # what a kind's samples are judged by first, of those that its judge gives
 
 
@@ -81,12 +82,12 @@ def samplers(model: nn.Module, kind: str, orders: tuple[int, ...], steps: tuple[
         found["greedy"] = Sampler(along(_likeliest, kind))
     if kind in ANY:
         found |= {f"burst_{count}": Sampler(partial(_burst, model, count), count) for count in orders}
-    return found | {"exact": Sampler(along(exact, kind), 3)}
+    return found | {"exact": Sampler(along(exact, kind), 3)} | windows(model, kind, WINDOWS)
 
 
-def windows(model: nn.Module, kind: str, sizes: tuple[int, ...], length: int, device: torch.device | str = "cpu") -> dict[str, Sampler]:
+def windows(model: nn.Module, kind: str, sizes: tuple[int, ...]) -> dict[str, Sampler]:
     """Exact samplers by windows of these sizes, in orders of `kind`; first drafts from the model's own law of every position given nothing."""
-    blank = torch.zeros(1, length, dtype=torch.int64, device=device)
+    blank = torch.zeros(1, model.length, dtype=torch.int64, device=model.embedding.weight.device)
     prior = density(model, blank, blank > 0)[0].log()
 
     def draw(window: int, tokens: Tensor, known: Tensor, generator: torch.Generator):
