@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
 
+from stages.models.orders import tiles
 from stages.models.orders.sigma_gpt import BASE, Block, Sinusoids
 
 TIME_SCALE = 1000.0  # of the fastest sine of time, as of a thousand steps
@@ -48,10 +49,9 @@ def earlier(noisy: Int64[Tensor, "B T"], clean: Float[Tensor, "B T V"], time: Fl
     return (ratio * same + (1 - ratio) / count) * (then * weight + (1 - then) / count * weight.sum(-1, keepdim=True))
 
 
-def everyone(_block: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Attention to all positions, (B, T, H, lanes); queries are scaled already."""
-    return functional.scaled_dot_product_attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2),
-                                                   scale=1.0).transpose(1, 2)
+def everyone(packed: Tensor, heads: int, keys: int) -> Tensor:
+    """Attention to all positions."""
+    return tiles.attend(packed, heads, keys, causal=False)
 
 
 def more_given(given: Bool[Tensor, "B T"], share: float, generator: torch.Generator) -> Bool[Tensor, "B T"]:
@@ -94,8 +94,8 @@ class Diffusion(nn.Module):
         place = self.positions(torch.arange(noisy.shape[1], device=noisy.device))
         marked = torch.zeros_like(noisy) if given is None else given.long()
         x = self.dropout(self.embedding(noisy) + self.mark(marked) + place + clock)
-        for index, block in enumerate(self.blocks):
-            x = block(x, everyone, index)
+        for block in self.blocks:
+            x = block(x, everyone)
         return self.readout(x)
 
     def loss(self, tokens: Int64[Tensor, "B T"], generator: torch.Generator, given: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, ""]:

@@ -21,9 +21,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stages.errors import InputError
+from stages.models.orders import tiles
 
 BASE = 1e4  # ratio of the fastest to the slowest frequency
-Mix = Callable[[int, Tensor, Tensor, Tensor], Tensor]  # (block, queries, keys, values), each (B, Q, H, lanes) -> mixed values, alike
+Mix = Callable[[Tensor, int, int], Tensor]  # (packed heads as tiles.py says, H, columns of a key) -> mixed values (B, Q, W)
 
 
 class Sinusoids(nn.Module):
@@ -79,15 +80,14 @@ POSITIONS = {"sinusoidal": Sinusoids, "learned": Learned, "grid": Grid}
 STYLES = ("plain", "text")
 
 
-def causal(_block: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Attention to oneself and to what came before, (B, T, H, lanes)."""
-    return functional.scaled_dot_product_attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2),
-                                                   is_causal=True, scale=1.0).transpose(1, 2)
+def causal(packed: Tensor, heads: int, keys: int) -> Tensor:
+    """Attention to oneself and to what came before."""
+    return tiles.attend(packed, heads, keys, causal=True)
 
 
 class Block(nn.Module):
-    """x <- x + attention(norm(x)); x <- x + feed(norm(x)). Heads have `keys` columns for queries and keys, width/heads for values; the
-    narrower is filled up with zeros, because fused kernels want one width."""
+    """x <- x + attention(norm(x)); x <- x + feed(norm(x)). Heads have `keys` columns for queries and keys, width/heads for
+    values, `lanes` is the wider."""
 
     def __init__(self, width: int, keys: int, hidden: int, heads: int, style: str, dropout: float):
         super().__init__()
@@ -100,17 +100,10 @@ class Block(nn.Module):
         self.activation = functional.relu if style == "plain" else functional.gelu
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, mix: Mix, index: int) -> Tensor:
+    def forward(self, x: Tensor, mix: Mix) -> Tensor:
         """(B, Q, W) -> (B, Q, W)."""
-        x = x + self.dropout(self.outward(mix(index, *self._heads(x))[..., :self.values].flatten(2)))
+        x = x + self.dropout(self.outward(mix(self.inward(self.attention_norm(x)), self.heads, self.keys)))
         return x + self.dropout(self.narrow(self.activation(self.widen(self.feed_norm(x)))))
-
-    def _heads(self, x: Tensor) -> list[Tensor]:
-        """Queries (scaled already), keys and values, (B, Q, H, lanes) each."""
-        widths = [self.heads * size for size in (self.keys, self.keys, self.values)]
-        parts = [part.unflatten(2, (self.heads, -1)) for part in self.inward(self.attention_norm(x)).split(widths, 2)]
-        parts[0] = parts[0] * self.keys ** -0.5
-        return [functional.pad(part, (0, self.lanes - part.shape[3])) if part.shape[3] < self.lanes else part for part in parts]
 
 
 class SigmaGPT(nn.Module):
@@ -142,10 +135,10 @@ class SigmaGPT(nn.Module):
 
     def run(self, seen: Int64[Tensor, "B Q"], own: Int64[Tensor, "B Q"], target: Int64[Tensor, "B Q"], mix: Mix) -> Float[Tensor, "B Q V"]:
         """Logits for the positions `target` from steps that carry the token `seen` of the position `own` (-1 before the first);
-        `mix` is the attention: `causal`, or one with a memory (cache.py)."""
+        `mix` is the attention, as `causal` is."""
         x = self.dropout(self.embedding(seen) + torch.cat((self.positions(own), self.positions(target)), 2))
-        for index, block in enumerate(self.blocks):
-            x = block(x, mix, index)
+        for block in self.blocks:
+            x = block(x, mix)
         x = self.norm(x)
         return functional.linear(x, self.embedding.weight) if self.readout is None else self.readout(x)
 

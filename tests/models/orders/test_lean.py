@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from stages import seeds
-from stages.models.orders import build, permutations
+from stages.models.orders import build, permutations, tiles
 from stages.models.orders.cache import Column
 from stages.models.orders.lean import Lean
 from stages.models.orders.sampling.sequential import sequential
@@ -46,7 +46,7 @@ def test_it_is_the_models_own_function_whatever_the_heads_and_the_slabs(arm, key
     lean = Lean(model)
     lean.slab = slab
     with torch.no_grad():
-        expected = model.run(seen, own, target, lambda _, query, key, value: attention(query, key, value, 1.0))
+        expected = model.run(seen, own, target, lambda packed, heads, keys: attention(*tiles.parts(packed, heads, keys), keys ** -0.5).flatten(2))
         found = lean.answer(lean.run(seen.flatten(), lean.places(own, target).flatten(0, 1),
                                      lambda _, parts: attention(*parts.unflatten(0, (ROWS, 6)).unbind(2), lean.scale)))
     torch.testing.assert_close(found.view(ROWS, 6, -1), expected)
