@@ -10,8 +10,8 @@ from typing import no_type_check
 import numpy as np
 
 from stages.models.layers.fused_kernels import LEAST, ONE, ZERO, exponential
+from stages.models.orders.machine_code import compiled
 from stages.models.orders.strip import LANES
-from stages.neighbours.kernels import compiled
 
 
 @compiled(fastmath={"contract"})

@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from stages.models.layers.fused_kernels import LEAST, ONE, ZERO, cut, exponential
-from stages.neighbours.kernels import compiled
+from stages.models.orders.machine_code import compiled
 
 ROWS, LANES = 8, 16  # of sums: eight of the thirty-two registers that AVX-512 has, enough that no sum waits for the one before
 TALL = 32  # queries of a tile of the backward pass

@@ -1,12 +1,17 @@
 """A memory along the order: what any steps of any rows read, by machine code and by torch, against the training forward and the definition."""
 
+import importlib
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from scipy.stats import kstest
 
 from stages import seeds
-from stages.models.orders import build, permutations
+from stages.models.layers import fused_kernels
+from stages.models.orders import build, machine_code, permutations, strip_kernels
 from stages.models.orders.sampling import gumbel
 from stages.models.orders.strip import LANES, Strip, compiled, padded
 from stages.models.orders.strip_kernels import settle, spans
@@ -144,3 +149,16 @@ def test_gumbel_noise_has_its_law_far_into_the_tails(dtype):
     noise = gumbel((400_000,), generator("gumbel", str(dtype)), dtype)
     assert noise.dtype == dtype and kstest(noise.double().numpy(), "gumbel_r").pvalue > 1e-3
     assert noise.max() > 10 and len(noise.unique()) > (0.9 if dtype == torch.float32 else 0.999) * len(noise)
+
+
+def test_machine_code_is_kept_by_the_name_of_all_that_goes_into_it(tmp_path, monkeypatch):
+    """An edit of the file whose functions are inlined must not leave the old machine code in use."""
+    stamps = []
+    for text in ("one = 1\n", "one = 2\n"):
+        (tmp_path / "fused_kernels.py").write_text(text)
+        with monkeypatch.context() as patch:
+            patch.setattr(fused_kernels, "__file__", str(tmp_path / "fused_kernels.py"))
+            stamps.append(importlib.reload(machine_code).STAMP)
+    assert importlib.reload(machine_code).STAMP not in stamps and stamps[0] != stamps[1]
+    names = [file.name for file in Path(strip_kernels.__file__).parent.glob("__pycache__/strip_kernels.read-*.nbi")]
+    assert any(machine_code.STAMP in name for name in names) or not os.access(Path(strip_kernels.__file__).parent, os.W_OK)

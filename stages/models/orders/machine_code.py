@@ -1,0 +1,22 @@
+"""`compiled` for machine code into which functions of stages/models/layers/fused_kernels.py go.
+
+What numba keeps on disk it checks against a function's own file alone: after an edit of the other file it would run what was compiled before. So
+that file's hash is made part of the function's name, by which numba finds what it keeps.
+"""
+
+import hashlib
+from functools import partial
+from pathlib import Path
+
+from stages.models.layers import fused_kernels
+from stages.neighbours import kernels
+
+STAMP = hashlib.sha256(Path(fused_kernels.__file__).read_bytes()).hexdigest()[:12]
+
+
+def compiled(function=None, **options):
+    """As `kernels.compiled`."""
+    if function is None:
+        return partial(compiled, **options)
+    function.__qualname__ += f"-{STAMP}"
+    return kernels.compiled(function, **options)
