@@ -316,8 +316,8 @@ def goals(found: dict) -> list[dict]:
     rows = [goal(f"uncached / cached decoding of {row['tokens']} tokens, {row['size']}, batch {row['batch']}", row["ratio"], CACHED)
             for row in found["cache"]]
     for task, batch in dict.fromkeys((row["task"], row["batch"]) for row in found["sampling"]):
-        rows_here = [row for row in found["sampling"] if (row["task"], row["batch"]) == (task, batch) and row["sampler"] != ALIKE]
-        row = max(rows_here, key=lambda row: row["ratio"])
+        row = max((row for row in found["sampling"] if (row["task"], row["batch"]) == (task, batch) and row["sampler"] != ALIKE),
+                  key=lambda row: row["ratio"])
         name, single, fair = f"sequential / {row['sampler']}, {task}, batch {batch}", batch == 1, equal(found, task, row["sampler"])
         rows.append(goal(name, row["ratio"], SINGLE if single else BATCHED, work=work(row)))
         if task == "mazes" and single:
@@ -333,8 +333,7 @@ def run(where: torch.device, profile: str, quick: bool) -> dict:
     """All that is printed, as one JSON object: where it was measured, rows, goals. InputError for an unknown profile."""
     parameters = params.load()
     if profile not in parameters.profiles:
-        raise InputError("unknown profile", where="--profile", found=repr(profile),
-                         expected=params.nearest(profile, parameters.profiles).lstrip("; "))
+        raise InputError("unknown profile", where="--profile", found=repr(profile), expected=params.nearest(profile, parameters.profiles).lstrip("; "))
     start, before = time.monotonic(), clock.busy()
     found, others = measured(parameters.models, profile, QUICK if quick else Plan(), where), clock.others(before)
     return {"date": datetime.date.today().isoformat(), "machine": clock.machine(), "device": str(where), "quick": quick, "profile": profile,
@@ -384,8 +383,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m stages.evaluation.bench_orders", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="short sequences, to see that it works: seconds")
     parser.add_argument("--profile", default="mini", help="whose trained cells of any_order are timed, where there are any (default mini)")
-    parser.add_argument("--json", type=Path, metavar="FILE", default=Path(".work/bench/orders.json"),
-                        help="where to write what was measured (default .work/bench/orders.json)")
+    parser.add_argument("--json", type=Path, metavar="FILE", default=Path(".work/bench/orders.json"), help="where to write it (default %(default)s)")
     options = parser.parse_args(argv)
     return reported(lambda: measure(options))
 

@@ -28,7 +28,8 @@ COLOURS = {"left_to_right": "#1d6fa5", "random": "#c1121f", "fractal": "#c9a227"
 CELLS = ListedColormap(["#ffffff", "#39414d", "#2a9d8f", "#e07a1f", "#6baed6"])  # empty, wall, start, goal, path
 WAITING = "#d5d8dc"
 MARKS = {"left_to_right": "s", "own": "o", "greedy": "*", "burst": "^", "exact": "D", "window": "v", "diffusion": "P"}
-SAMPLERS = {"left_to_right": "left to right", "own": "in its own order", "greedy": "likeliest tokens", "exact": "exact bursts"}
+SAMPLERS = {"left_to_right": "left to right", "own": "in its own order", "greedy": "likeliest tokens", "exact": "exact bursts",
+            "burst": "bursts by orders tried", "window": "exact by windows", "diffusion": "by steps"}
 Tensors = dict[str, np.ndarray]
 
 
@@ -250,7 +251,7 @@ def passes(cells: Cells, about: dict[str, Any], dataset: str, path: Path) -> boo
                 continue
             x, y, low, high = np.array([one for _, one in some]).T
             axes.plot(x, y, mark, ls="-" if len(some) > 1 else "", lw=0.9, ms=6, color=colour(arm), mec="white", mew=0.5,
-                      label=f"{short(arm)}: {dict(burst='bursts by orders tried', window='exact by windows', diffusion='by steps').get(kind, SAMPLERS.get(kind))}")
+                      label=f"{short(arm)}: {SAMPLERS[kind]}")
             axes.vlines(x, low, high, color=colour(arm), lw=1.1)
             for (sampler, _), across, up in zip(some, x, y, strict=True):
                 if kind in ("burst", "window", "diffusion"):

@@ -2,9 +2,9 @@
 
 One token a pass from left to right and in the order it was trained in (`own`), and where a prompt asks for an answer the likeliest token
 of each such step instead of a draw (`greedy`, in the own order; no sample of the law); Algorithm 3 with N_o orders (`burst_N`), where any order
-was trained; `exact` bursts in the own order, and by windows of K steps (`window_K`); diffusion in K steps (`diffusion_K`). `rounds` are what the thesis counts as passes of a
-burst: draft and check. Trivial samplers stand beside, without a pass. Known tokens are the first of each sequence, as many as a prompt
-gives; samplers never see the others.
+was trained; `exact` bursts in the own order, and by windows of K steps (`window_K`); diffusion in K steps (`diffusion_K`). `rounds` are what the
+thesis counts as passes of a burst: draft and check. Trivial samplers stand beside, without a pass. Known tokens are the first of each sequence,
+as many as a prompt gives; samplers never see the others.
 Shapes: B batch, N sequences, T tokens, V vocabulary.
 """
 
@@ -92,7 +92,7 @@ def windows(model: nn.Module, kind: str, sizes: tuple[int, ...]) -> dict[str, Sa
 
     def draw(window: int, tokens: Tensor, known: Tensor, generator: torch.Generator):
         return windowed(model, ordered(kind, *tokens.shape, known, generator), tokens, generator, known, window, prior)
-    return {f"window_{size}": Sampler(partial(draw, size)) for size in sizes}
+    return {f"window_{size}": Sampler(partial(draw, size), 4) for size in sizes}  # the noise of all steps, in doubles at first
 
 
 def _likeliest(model: nn.Module, order: Tensor, tokens: Tensor, generator: torch.Generator, known: Tensor):
