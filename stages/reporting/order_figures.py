@@ -29,7 +29,7 @@ CELLS = ListedColormap(["#ffffff", "#39414d", "#2a9d8f", "#e07a1f", "#6baed6"]) 
 WAITING = "#d5d8dc"
 MARKS = {"left_to_right": "s", "own": "o", "greedy": "*", "burst": "^", "exact": "D", "window": "v", "diffusion": "P"}
 SAMPLERS = {"left_to_right": "left to right", "own": "in its own order", "greedy": "likeliest tokens", "exact": "exact bursts",
-            "burst": "bursts by orders tried", "window": "exact by windows", "diffusion": "by steps"}
+            "burst": "bursts by orders tried", "window": "exact by windows of steps", "diffusion": "by steps"}
 Tensors = dict[str, np.ndarray]
 
 

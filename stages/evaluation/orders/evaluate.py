@@ -43,8 +43,8 @@ BOUND_RUNS = 200
 KNOWN = (0.0, 0.1, 0.5)  # shares of the tokens after the prompt that are known where densities are compared
 UNIFORM, MARGINALS, PERSISTENCE, CONSTANT = "uniform", "marginals", "persistence", "constant_rate"  # companions
 BOUND_ROWS = 8  # sequences of one draw of diffusion's bound
-CODE = ("stages/batches.py", "stages/models/orders", "stages/models/store.py", "stages/seeds.py", "stages/evaluation/orders",
-        *(f"stages/evaluation/{name}.py" for name in ("bootstrap", "set_scores")))
+CODE = ("stages/batches.py", "stages/models/orders", "stages/models/layers/fused_kernels.py", "stages/models/store.py", "stages/neighbours/kernels.py",
+        "stages/seeds.py", "stages/evaluation/orders", *(f"stages/evaluation/{name}.py" for name in ("bootstrap", "set_scores")))
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ from stages.fitting.orders.data import OrderData, Prepared, wrapped
 OWN = ("order", "curriculum")  # what an arm says of training, not of the network
 
 
-CODE = (*(f"stages/models/orders/{name}.py" for name in ("__init__", "permutations", "sigma_gpt", "diffusion")), "stages/models/store.py",
-        "stages/batches.py", "stages/seeds.py", "stages/fitting",
-        *(f"stages/training/{name}.py" for name in ("cells", "checkpoint", "data", "group", "loop", "losses")))
+CODE = (*(f"stages/models/orders/{name}.py" for name in ("__init__", "permutations", "sigma_gpt", "diffusion", "tiles", "tile_kernels", "machine_code")),
+        "stages/models/layers/fused_kernels.py", "stages/neighbours/kernels.py", "stages/models/store.py", "stages/batches.py", "stages/seeds.py",
+        "stages/fitting", *(f"stages/training/{name}.py" for name in ("cells", "checkpoint", "data", "group", "loop", "losses")))
 
 
 def parsed(argv: list[str] | None) -> argparse.Namespace:
