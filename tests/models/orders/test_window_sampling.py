@@ -62,10 +62,11 @@ def test_a_network_is_sampled_in_the_joint_law_of_its_order(told):
 
 @windows
 @priors
-def test_it_draws_the_very_sample_of_sequential_sampling_with_the_same_noise_from_prompts_of_any_length(window, told):
-    model, draws = network(13, 5, seed=3, dtype=torch.float64), generator("pathwise", str(window))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["compiled", "torch"])
+def test_it_draws_the_very_sample_of_sequential_sampling_with_the_same_noise_from_prompts_of_any_length(window, told, dtype):
+    model, draws = network(13, 5, seed=3, dtype=dtype), generator("pathwise", str(window))
     order, prompt = permutations.random(40, 13, draws), torch.randint(0, 5, (40, 13), generator=draws)
-    noise, first = gumbel((40, 13, 5), draws, torch.float64), torch.randint(0, 14, (40,), generator=draws)
+    noise, first = gumbel((40, 13, 5), draws, dtype), torch.randint(0, 14, (40,), generator=draws)
     prior = blind(model) if told else None
     fast = windowed(model, order, prompt, draws, first, window, prior, noise)
     slow = sequential(model, order, prompt, draws, first, noise=noise)
