@@ -1,7 +1,12 @@
 """Tradewind's one importable package: acquisition, validation, preparation, neighbours, models, training, evaluation, reporting."""
 
 import os
+import sys
 
-# NumPy's and SciPy's OpenBLAS picks its kernels by the processor and its threads by the cores, and each way rounds differently: the same
-# commit gave other last digits on another machine. It reads the choice when it is loaded, and this package is imported before either.
-os.environ |= {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "1"}  # its AVX2 kernels, which all x86-64 of today run
+from stages import arithmetic
+
+try:
+    arithmetic.settle(os.environ)  # before any library that computes is loaded
+except ValueError as error:
+    print(f"error: {error}", file=sys.stderr)
+    raise SystemExit(2) from None

@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from stages.arithmetic import probe
 from stages.errors import typed
 from stages.files import WORK, sha256
 
@@ -52,15 +53,17 @@ def key(*parts: Any) -> str:
 
 
 def environment(device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
-    """Library versions, machine kind, device and threads: what an audit needs to call a difference inconclusive."""
-    versions = {}
+    """Library versions, arithmetic, machine kind, device and threads: what an audit needs to know where a difference comes from.
+
+    What changes no bit is left out (Python's patch release, torch's build), lest a record should differ where its outputs do not."""
+    versions: dict[str, str | None] = {}
     for name in LIBRARIES:
         try:
-            versions[name] = metadata.version(name)
+            versions[name] = metadata.version(name).partition("+")[0]
         except metadata.PackageNotFoundError:
             versions[name] = None
     constraints = Path("constraints.txt")
-    return {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system(),
+    return {"python": ".".join(platform.python_version_tuple()[:2]), "arithmetic": probe.line(), "machine": platform.machine(), "system": platform.system(),
             "libraries": versions, "constraints": sha256(constraints) if constraints.exists() else None,
             "device": device, "threads": threads}
 

@@ -1,0 +1,91 @@
+"""What no setting makes alike in torch, or makes slow: square roots and their kin, and products of matrices, on the processor.
+
+MKL's roots differ between makers whatever MKL_CBWR says: they start from the processor's own guess of 1/sqrt(x) (the instruction
+RSQRTPS), whose bits each maker chooses. NumPy's are the correctly rounded ones of IEEE 754. MKL's products under
+MKL_CBWR=COMPATIBLE are alike everywhere and take two to three times as long as OpenBLAS' for AVX2, which NumPy brings.
+So these go through NumPy, forward and backward: float32 and float64 on the processor. All else is torch's own, small products too.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.library import Library, get_kernel
+
+FLOATS = (torch.float32, torch.float64)
+LEAST = 1 << 16  # multiplications: below, the way to NumPy costs more than it saves
+_LIBRARY: list[Library] = []  # kept for as long as the process lives; torch forgets kernels with it
+
+
+# Which functions of one number go through NumPy, for which types: those of MKL that came out otherwise on an emulated Intel processor.
+SINGLE: dict[str, tuple[np.ufunc, tuple[torch.dtype, ...]]] = {
+    "sqrt": (np.sqrt, FLOATS), "log": (np.log, (torch.float64,)), "tan": (np.tan, FLOATS), "asin": (np.arcsin, FLOATS), "acos": (np.arccos, FLOATS),
+    "atan": (np.arctan, FLOATS)}
+
+
+def install() -> None:
+    """Replace the kernels, once a process."""
+    if _LIBRARY:
+        return
+    library, cpu = Library("aten", "IMPL"), torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+    _LIBRARY.append(library)
+    made: dict[str, Callable[..., Callable[..., Tensor]]] = {"mm": _product, "bmm": _product, "addmm": _sum_and_product}
+    for name, (function, kinds) in SINGLE.items():
+        made |= {name: partial(_of_one, function, kinds), f"{name}_": partial(_in_place, function, kinds)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch tells that a kernel is replaced: it is meant to be
+        for name, make in made.items():
+            library.impl(name, make(_own(name, cpu)), "CPU", allow_override=True)
+
+
+def _own(name: str, cpu: Any) -> Callable[..., Tensor]:
+    kernel = get_kernel(f"aten::{name}", "CPU")
+    return lambda *arguments, **more: kernel.call_boxed(cpu, *arguments, **more)
+
+
+def _of_one(function: np.ufunc, kinds: tuple[torch.dtype, ...], own: Callable[..., Tensor]) -> Callable[[Tensor], Tensor]:
+    def answer(x: Tensor) -> Tensor:
+        return _filled(function, x, torch.empty_like(x)) if x.dtype in kinds else own(x)
+    return answer
+
+
+def _in_place(function: np.ufunc, kinds: tuple[torch.dtype, ...], own: Callable[..., Tensor]) -> Callable[[Tensor], Tensor]:
+    def answer(x: Tensor) -> Tensor:
+        return _filled(function, x, x) if x.dtype in kinds else own(x)
+    return answer
+
+
+def _filled(function: np.ufunc, x: Tensor, to: Tensor) -> Tensor:
+    with np.errstate(all="ignore"):  # of what has no answer: no number or infinity, silently, as torch has it
+        function(x.detach().numpy(), out=to.detach().numpy())
+    return to
+
+
+def _worth(a: Tensor, b: Tensor) -> bool:
+    """Whether a product is for NumPy: a matter of types and shapes alone. What cannot be multiplied is torch's, to say so."""
+    return (a.dtype in FLOATS and a.dtype == b.dtype and a.shape[-1] == b.shape[-2] and a.shape[:-2] == b.shape[:-2]
+            and a.shape[-2] * a.shape[-1] * b.shape[-1] >= LEAST)
+
+
+def _multiplied(a: Tensor, b: Tensor) -> Tensor:
+    product = torch.empty((*a.shape[:-1], b.shape[-1]), dtype=a.dtype)
+    np.matmul(a.detach().numpy(), b.detach().numpy(), out=product.numpy())
+    return product
+
+
+def _product(own: Callable[..., Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    def product(a: Tensor, b: Tensor) -> Tensor:
+        return _multiplied(a, b) if _worth(a, b) else own(a, b)
+    return product
+
+
+def _sum_and_product(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def addmm(c: Tensor, a: Tensor, b: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        if beta != 1 or alpha != 1 or c.dtype != a.dtype or not _worth(a, b):
+            return own(c, a, b, beta=beta, alpha=alpha)
+        return _multiplied(a, b).add_(c)
+    return addmm
