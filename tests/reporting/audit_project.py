@@ -28,7 +28,7 @@ RAW_LOCK = "data/winds/dvc.lock"
 RUN = f"{REPORTS}/runs/simulated/msa-shared-5k-s0"
 EXPERIMENTS = {"wind_nowcast": ("knn", "msa-shared-5k-s0", "msa-shared-5k-s1"), "sensor_noise": ("knn",)}
 GROUND = ("__init__", "errors", "files", "params/__init__", "params/base", "params/orders", "params/problems", "params/reading",
-          "params/sections", "params/sequences", "records", "seeds", "reporting/__init__", "reporting/tables", "reporting/tabulate", "reporting/published")
+          "params/sections", "params/sequences", "arithmetic/__init__", "arithmetic/kernels", "arithmetic/probe", "records", "seeds", "reporting/__init__", "reporting/tables", "reporting/tabulate", "reporting/published")
 
 STAGES = '''
 import json, pathlib, re, sys

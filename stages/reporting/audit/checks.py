@@ -6,6 +6,7 @@ validation results, tables); disk.py reads the rest.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,15 +16,14 @@ from stages import params, records
 from stages.errors import DataError, InputError, TradewindError
 from stages.files import read_json
 from stages.reporting import tabulate
-from stages.reporting.audit import history
+from stages.reporting.audit import arithmetics, history
 from stages.reporting.audit.chain import SEED, SOURCES, Chain, Ledger, Metric, pick
 from stages.reporting.audit.finding import Problem
-from stages.reporting.audit.hashes import Bytes, Locks, read_lock, read_text
+from stages.reporting.audit.hashes import Bytes, Locks
 
 REPRO, PULL = "run `dvc repro`", "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)"
 CHECKOUT = "`git checkout` it"
 COUNTS = re.compile(r"data/[^/]+/decoded/[^/]+/counts\.json")
-INSIDE = re.compile(r"(data|reports|stages)/")  # where results and code lie
 
 
 @dataclass
@@ -40,6 +40,7 @@ class Case:
     params: dict = field(default_factory=dict)
     early: list[Problem] = field(default_factory=list)  # found while opening
     commit: history.Commit | None = None
+    own: frozenset[str] = frozenset()  # what differs from the commit by an honest run of it
 
     def described(self, path: str) -> dict | None:
         """What the records say of a file: its producer's word, else its first reader's."""
@@ -222,21 +223,30 @@ def code(case: Case) -> Iterator[Problem]:
 
 
 def environments(case: Case) -> Iterator[Problem]:
-    """The libraries of this environment are those the stages ran with."""
-    constraints = case.bytes.sha256("constraints.txt")
-    now = records.environment() | {"constraints": constraints}
+    """The libraries of this environment are those the stages ran with; another arithmetic is told in one note."""
+    now = records.environment() | {"constraints": case.bytes.sha256("constraints.txt")}
+    own, others = arithmetics.line_of(now), Counter()
     for node in case.chain.nodes:
         if node.error:
             continue
-        then = node.record["environment"]
-        differing = [f"{key} {then.get(key)} -> {now.get(key)}" for key in ("python", "machine", "system") if then.get(key) != now.get(key)]
-        before, after = then.get("libraries") or {}, now["libraries"]
-        differing += [f"{name} {before.get(name)} -> {after.get(name)}" for name in sorted(before.keys() | after.keys())
-                      if before.get(name) != after.get(name)]
-        if then.get("constraints") != constraints:
-            differing.append("constraints.txt has changed")
+        differing = moved(node.record["environment"], now)
         if differing:
             yield Problem("INCONCLUSIVE", node.path, f"the stage ran in another environment: {', '.join(differing)}", node.producer)
+        line = arithmetics.line_of(node.record["environment"])
+        others.update([] if arithmetics.alike(line, own) else [line])
+    if others:
+        yield Problem("NOTE", "arithmetic", f"{others.total():,} of its stages ran on another than this process' `{own}`: "
+                      f"{arithmetics.quoted(set(others))}")
+
+
+def moved(environment: dict, today: dict) -> list[str]:
+    """What of a stage's environment is another today, in words."""
+    then, now = arithmetics.comparable(environment), arithmetics.comparable(today)
+    differing = [f"{key} {then.get(key)} -> {now.get(key)}" for key in ("python", "machine", "system") if then.get(key) != now.get(key)]
+    before, after = then["libraries"], now["libraries"]
+    differing += [f"{name} {before.get(name)} -> {after.get(name)}" for name in sorted(before.keys() | after.keys())
+                  if before.get(name) != after.get(name)]
+    return differing + (["constraints.txt has changed"] if then.get("constraints") != now["constraints"] else [])
 
 
 def locked(case: Case) -> Iterator[Problem]:
@@ -257,28 +267,6 @@ def locked(case: Case) -> Iterator[Problem]:
             found = case.bytes.md5(path) if path in case.chain.files else None
             if found and found != entry.outs.get(path, found):
                 yield case.fails(path, f"its MD5 is {found[:12]}, {entry.lock} says {entry.outs[path][:12]}: edited by hand?", broken=True)
-
-
-def committed(case: Case) -> Iterator[Problem]:
-    """The cone's files are those of the commit: records, results, code and the locks' entries."""
-    chain = case.chain
-    small = {*chain.tables} | {node.path for node in chain.nodes} | {path for path in chain.files if case.kept(path)}
-    small |= {path for node in chain.nodes for path in node.record.get("code", {}).get("files", {})}
-    case.commit = history.look(case.root, chain.tables[0] if chain.tables else "reports", sorted(filter(INSIDE.match, small)))
-    if case.commit is None:
-        yield Problem("INCONCLUSIVE", ".", "git names no commit here: the number cannot be tied to one")
-        return
-    for path in case.commit.dirty:
-        yield case.fails(path, "it differs from the commit (git: edited or not committed)")
-    for lock in sorted({entry.lock for entry in map(case.locks.producer, chain.files) if entry}):
-        text = history.at_head(case.root, lock)
-        if text is None:
-            yield Problem("FAIL", lock, "it is not committed")
-        elif text != (case.root / lock).read_text(encoding="utf-8"):
-            before = {entry.name: entry for entry in read_lock(lock, read_text(text, lock), case.locks.declared[lock])}
-            mine = {entry.name: entry for entry in map(case.locks.producer, chain.files) if entry and entry.lock == lock}
-            for name in sorted(name for name in mine if mine[name] != before.get(name)):
-                yield Problem("FAIL", lock, f"its entry {name} differs from the commit", mine[name].cmd)
 
 
 def sources(case: Case) -> Iterator[Problem]:
@@ -348,4 +336,4 @@ def read_params(root: Path) -> dict:
     return whole if isinstance(whole, dict) else {}
 
 
-ALL = (opened, value, links, names, presence, parameters, code, environments, locked, committed, sources, counts)
+ALL = (opened, value, links, names, presence, parameters, code, environments, locked, sources, counts)

@@ -15,7 +15,7 @@ from stages import records
 from stages.errors import DataError, ParamsError
 from stages.files import read_json
 from stages.reporting import promotions
-from stages.reporting.audit import checks, derive, disk
+from stages.reporting.audit import checks, committed, derive, disk
 from stages.reporting.audit.chain import Chain, Ledger, Metric
 from stages.reporting.audit.checks import PULL, REPRO, Case
 from stages.reporting.audit.finding import EXIT_CODES, Problem, worst
@@ -75,8 +75,8 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
     before = time.monotonic()
     found.swept = sweep(case.bytes, cache, sorted(case.chain.files), cache.names(), threads)
     found.hashing = time.monotonic() - before
-    steps = [check for check in checks.ALL if check is not checks.value] + [disk.contents, lambda c: disk.objects(c, cache),
-                                                                          lambda c: spare(c, cache), strays, pictures, unrecorded, tabulated, promoted]
+    steps = [*(check for check in checks.ALL if check is not checks.value), *committed.ALL, disk.contents, lambda c: disk.objects(c, cache),
+             lambda c: spare(c, cache), strays, pictures, unrecorded, tabulated, promoted]
     problems = list(dict.fromkeys(problem for step in steps for problem in step(case)))
     failing = [problem for problem in problems if problem.verdict == "FAIL"]
     found.problems = failing + missing(case, cache, [problem for problem in problems if problem.verdict != "FAIL"])

@@ -57,19 +57,39 @@ def look(root: Path, table: str, files: list[str]) -> Commit | None:
     return Commit(head.strip(), touched.strip(), tuple(changed(root, files)))
 
 
+def tree(root: Path, places: list[str]) -> dict[str, str] | None:
+    """Path -> git's name of its bytes, of HEAD's files at these places; None where there is no HEAD."""
+    lines = git(root, "ls-tree", "-r", "-z", "HEAD", "--", *places) if places else ""
+    if lines is None:
+        return None
+    pairs = (line.partition("\t") for line in filter(None, lines.split("\0")))
+    return {path: about.split()[2] for about, _, path in pairs}
+
+
 def changed(root: Path, files: list[str]) -> list[str]:
     """Those of `files` whose bytes on disk are not HEAD's (edited, deleted or never committed), whatever the index believes."""
-    tree = git(root, "ls-tree", "-r", "-z", "HEAD", "--", *files) if files else ""
-    if tree is None:
+    committed = tree(root, files)
+    if committed is None:
         return sorted(files)
-    committed = {}
-    for line in filter(None, tree.split("\0")):
-        about, _, path = line.partition("\t")
-        committed[path] = about.split()[2]
     present = [path for path in files if (root / path).is_file()]
     hashed = (git(root, "hash-object", "--", *present) if present else "") or ""
     actual = dict(zip(present, hashed.split(), strict=False))
     return sorted(path for path in files if path not in committed or actual.get(path) != committed[path])
+
+
+def changed_below(root: Path, folder: str) -> list[str]:
+    """The files of a folder that are not HEAD's, with those that git does not know and does not ignore."""
+    new = git(root, "ls-files", "--others", "--exclude-standard", "-z", "--", folder) or ""
+    index = git(root, "ls-files", "-z", "--", folder) or ""
+    names = {*(tree(root, [folder]) or ()), *filter(None, (new + index).split("\0"))}
+    return changed(root, sorted(names))
+
+
+def contents(root: Path, files: list[str]) -> dict[str, bytes]:
+    """The committed bytes of those of `files` that HEAD has."""
+    names = tree(root, files) or {}
+    read = blobs(root, set(names.values())) if names else {}
+    return {path: read[name] for path, name in names.items()}
 
 
 def at_head(root: Path, path: str) -> str | None:

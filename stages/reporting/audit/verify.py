@@ -8,10 +8,10 @@ train   and the checkpoint comes out again when the cell is trained
 
 from pathlib import Path
 
-from stages.errors import DataError, InputError
+from stages.errors import DataError, InputError, ParamsError
 from stages.files import read_json
 from stages.params import nearest
-from stages.reporting.audit import checks, disk, rerun
+from stages.reporting.audit import checks, committed, disk, rerun
 from stages.reporting.audit.chain import SOURCES, Ledger, Metric, published, walk
 from stages.reporting.audit.checks import Case
 from stages.reporting.audit.finding import Finding, Problem, Step, worst
@@ -28,7 +28,7 @@ def audit(path: str, depth: str = "record", root: str | Path = Path(".")) -> Fin
     root, metric = Path(root), Metric.parse(path)
     case, found = open_case(root, metric), Finding(str(metric), depth)
     found.value, found.files = case.value, sorted(case.chain.files)
-    found.problems = [problem for check in checks.ALL for problem in check(case)]
+    found.problems = [problem for check in (*checks.ALL, *committed.ALL) for problem in check(case)]
     for name, verify in (("hash", lambda: [p for check in disk.ALL for p in check(case)]),
                          ("eval", lambda: rerun.evaluation(case, found)), ("train", lambda: rerun.training(case, found))):
         if DEPTHS.index(depth) < DEPTHS.index(name):
@@ -84,9 +84,10 @@ def steps(case: Case, found: Finding) -> list[Step]:
     if sources:
         lines.append(Step("", "sources (git)", status(found, sources), f"{len(sources)} files written by hand: printed numbers"))
     commit = case.commit
-    tree = "dirty" if commit and commit.dirty else "clean in this cone"
+    foreign = set(commit.dirty if commit else ()) - case.own
+    tree = "dirty" if foreign else "an own run in this cone" if case.own else "clean in this cone"
     detail = f"{commit.head[:12]}, {tree}, table last touched by {commit.touched or '-'}" if commit else "none"
-    return [*lines, Step("commit", "git", status(found, {"."} | set(commit.dirty if commit else ())), detail)]
+    return [*lines, Step("commit", "git", status(found, {"."} | foreign), detail)]
 
 
 def status(found: Finding, paths: set[str], producer: str = "") -> str:
