@@ -28,7 +28,8 @@ RAW_LOCK = "data/winds/dvc.lock"
 RUN = f"{REPORTS}/runs/simulated/msa-shared-5k-s0"
 EXPERIMENTS = {"wind_nowcast": ("knn", "msa-shared-5k-s0", "msa-shared-5k-s1"), "sensor_noise": ("knn",)}
 GROUND = ("__init__", "errors", "files", "params/__init__", "params/base", "params/orders", "params/problems", "params/reading",
-          "params/sections", "params/sequences", "arithmetic/__init__", "arithmetic/kernels", "arithmetic/probe", "records", "seeds", "reporting/__init__", "reporting/tables", "reporting/tabulate", "reporting/published")
+          "params/sections", "params/sequences", "arithmetic/__init__", "arithmetic/kernels", "arithmetic/probe", "records",
+          "seeds", "reporting/__init__", "reporting/tables", "reporting/tabulate", "reporting/published")
 
 STAGES = '''
 import json, pathlib, re, sys
@@ -248,7 +249,9 @@ def run(root: Path, *command: str) -> None:
 
 
 def commit(root: Path) -> None:
-    """Commit everything to git."""
+    """Commit everything to git; nothing of a run that is nobody's to commit (foreign_project.py)."""
+    if (root / ".git/uncommitted").exists():
+        return
     run(root, "git", "add", "-A")
     run(root, "git", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "-m", "all")
 

@@ -1,4 +1,4 @@
-"""What differs between two records of one stage: parameters, code, environment, seed; and how a cause is told.
+"""What differs between two records of one stage: parameters, code, environment, arithmetic, seed; and how a cause is told.
 
 A record is compared with itself at another commit, key by key and file by file, so only what the stage read or declared is asked.
 A setting that several stages read (`decode.wind_max_m_s`, and `wind_max_m_s` in the next record) is one change, told where it enters.
@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from stages.reporting.audit import arithmetics
+
 ABSENT = "absent"
-KINDS = ("data", "parameter", "code", "environment", "seed", "stage", "edit", "unexplained")
+KINDS = ("data", "parameter", "code", "environment", "arithmetic", "seed", "stage", "edit", "unexplained")
 PROOFLESS = ("edit", "unexplained")  # of these no honest run is the reason
 
 
@@ -63,8 +65,11 @@ def differences(old: dict, new: dict, stage: str) -> list[Change]:
     for path in sorted(before.keys() | after.keys()):
         if before.get(path) != after.get(path):
             found.append(Change("code", path, "added" if path not in before else "removed" if path not in after else "changed", stage))
-    for key, how in keys(old["environment"], new["environment"]):
+    for key, how in keys(*(arithmetics.comparable(side["environment"]) for side in (old, new))):
         found.append(Change("environment", key.removeprefix("libraries."), "changed" if key == "constraints" else how, stage))
+    lines = [arithmetics.line_of(side["environment"] | {"device": "cpu"}) for side in (old, new)]
+    if not arithmetics.alike(*lines) and lines[0] != lines[1]:
+        found.append(Change("arithmetic", "kernels", " → ".join(lines), stage))
     return found
 
 
@@ -75,8 +80,8 @@ def merged(changes: list[Change]) -> list[Change]:
         for place, known in enumerate(found):
             if same(known, change):
                 names = dict.fromkeys((*known.also, *({change.stage} - {known.stage})))
-                what = max(known.what, change.what, key=len)
-                found[place] = replace(known, what=what, also=tuple(names))
+                what, how = (max(pair, key=len) for pair in ((known.what, change.what), (known.how, change.how)))
+                found[place] = replace(known, what=what, how=how, also=tuple(names))
                 break
         else:
             found.append(change)
@@ -87,6 +92,9 @@ def same(a: Change, b: Change) -> bool:
     """Whether two stages tell of one change."""
     if a.key == b.key:
         return True
+    if a.kind == b.kind == "arithmetic":  # a stage without torch says less of it
+        pairs = zip(a.how.split(" → "), b.how.split(" → "), strict=True)
+        return all(one == other or arithmetics.alike(one, other) for one, other in pairs)
     suffix = a.what.endswith("." + b.what) or b.what.endswith("." + a.what)
     return a.kind == b.kind and a.kind in ("parameter", "seed") and a.how == b.how and suffix
 

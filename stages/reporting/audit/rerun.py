@@ -7,6 +7,11 @@ the repeat moved it by, and never less than ROUNDING of the number, is the toler
 must be the same. Rounding grows in training, so that retrained weights are held to our repeats by seed: within NEAR of the distance to the
 nearest other seed of the arm, and the number within NEAR of the distance to the nearest other seed's. One seed measures nothing: then the bits
 must be the same. The factors are chosen, what they multiply is measured; both are printed with the verdict.
+
+A record of another arithmetic than this process' (arithmetics.py) cannot come out again to the bit. Evaluating a checkpoint does not amplify
+rounding: OTHERS of the number is then tolerated. Training does: then retrained weights must lie nearer to the recorded ones than the nearest
+other seed's do, and nearer to them than to any other seed's; the number may move by the whole distance to the nearest other seed's. Of one
+seed nothing is known then, and a difference is inconclusive.
 """
 
 import os
@@ -21,18 +26,21 @@ from pathlib import Path
 import numpy as np
 
 from stages import params
+from stages.arithmetic import probe
 from stages.errors import TradewindError
 from stages.files import read_json
 from stages.reporting import tabulate
+from stages.reporting.audit import arithmetics
 from stages.reporting.audit.chain import SEED, members, pick
 from stages.reporting.audit.checks import Case
-from stages.reporting.audit.finding import Finding, Problem
+from stages.reporting.audit.finding import Finding, Problem, worst
 
 WEIGHTS = "weights.safetensors"
 NUMBERS = ("value", "mean", "low", "high", "std")  # all else is compared exactly
 ROUNDING = 1e-6  # relative; float32 resolves 6e-8, and a metric averages thousands of such errors
 REPEATS = 10  # times the difference of two repeats: one pair tells the order of magnitude only
 NEAR = 0.1  # of the distance between two seeds' weights, or numbers
+OTHERS = 1e-3  # relative: the same checkpoint evaluated on another arithmetic
 
 
 def evaluation(case: Case, found: Finding) -> Iterator[Problem]:
@@ -41,8 +49,10 @@ def evaluation(case: Case, found: Finding) -> Iterator[Problem]:
     yield from compared(case, found, runs, "evaluating the checkpoint")
 
 
-def compared(case: Case, found: Finding, runs: dict[str, Path], what: str, seeds: dict[str, float] | None = None) -> Iterator[Problem]:
-    """The published number against the same number from these run folders; `seeds` is what its parts may differ by beyond rounding."""
+def compared(case: Case, found: Finding, runs: dict[str, Path], what: str, seeds: dict[str, float] | None = None,
+             stages: tuple[str, ...] = ("evaluate",)) -> Iterator[Problem]:
+    """The published number against the same number from these run folders; `seeds` is what its parts may differ by beyond rounding, `stages`
+    those whose arithmetic counts."""
     if device_of(case) != "cpu" and not Path("/dev/nvidiactl").exists():
         yield Problem("INCONCLUSIVE", case.metric.table, f"it was evaluated on {device_of(case)}, which is not here")
         return
@@ -55,17 +65,31 @@ def compared(case: Case, found: Finding, runs: dict[str, Path], what: str, seeds
     except TradewindError as error:
         yield Problem(blame(found), case.metric.table, f"{what} failed: {' '.join(str(error).split())}")
         return
-    same, text = differences(again, other, case.value, seeds or {})
+    others = elsewhere(case, *stages)
+    same, text = differences(again, other, case.value, seeds or {}, OTHERS if others else ROUNDING)
     if same:
-        found.notes.append(f"{what} gives {text}")
+        found.notes.append(f"{what} gives {text}{others}")
     else:
-        yield Problem(blame(found), case.metric.table, f"{what} gives {text}", case.producer(case.metric.table))
+        verdict = "INCONCLUSIVE" if others and seeds == {} else blame(found)
+        yield Problem(verdict, case.metric.table, f"{what} gives {text}{others}", case.producer(case.metric.table))
 
 
-def differences(again: dict, other: dict, told: dict, seeds: dict[str, float]) -> tuple[bool, str]:
-    """Whether the published entry is the recomputed one as nearly as its repeat is, and what differs, in words."""
+def elsewhere(case: Case, *stages: str) -> str:
+    """Both arithmetics in words where one of these stages ran on another than this process'; "" where none did.
+
+    torch is loaded by now, so that its part counts.
+    """
+    own = arithmetics.line_of({"arithmetic": probe.line()})
+    nodes = [node for node in case.chain.nodes if node.stage in stages and not node.error]
+    lines = {arithmetics.line_of(node.record["environment"] | {"device": "cpu"}) for node in nodes}
+    others = {line for line in lines if not arithmetics.alike(line, own)}
+    return f" (the record's arithmetic is {arithmetics.quoted(others)}, this process' `{own}`)" if others else ""
+
+
+def differences(again: dict, other: dict, told: dict, seeds: dict[str, float], rounding: float = ROUNDING) -> tuple[bool, str]:
+    """Whether the published entry is the recomputed one as nearly as its repeat is (but for `rounding`), and what differs, in words."""
     main = "value" if "value" in again else "mean"
-    floor = max(ROUNDING * abs(again[main]), REPEATS * abs(again[main] - other[main]))
+    floor = max(rounding * abs(again[main]), REPEATS * abs(again[main] - other[main]))
     same, texts = True, []
     for key in sorted(again.keys() | told.keys(), key=lambda name: (name != main, name)):
         first, published = again.get(key), told.get(key)
@@ -156,7 +180,7 @@ def device_of(case: Case) -> str:
 
 def blame(found: Finding) -> str:
     """A difference under other libraries proves nothing; under the recorded ones it fails the number."""
-    return "INCONCLUSIVE" if found.problems else "FAIL"
+    return "INCONCLUSIVE" if worst(found.problems) != "PASS" else "FAIL"
 
 
 def training(case: Case, found: Finding) -> Iterator[Problem]:
@@ -178,22 +202,24 @@ def training(case: Case, found: Finding) -> Iterator[Problem]:
             yield from nearness(case, found, cell, project / home)
         moved = any((case.root / case.metric.folder / "runs" / case.metric.dataset / cell / WEIGHTS).read_bytes() != (run / WEIGHTS).read_bytes()
                     for cell, run in runs.items())
-        yield from compared(case, found, runs, "training again and evaluating", between_seeds(case) if moved else {})
+        near = 1.0 if elsewhere(case, "train", "evaluate") else NEAR
+        yield from compared(case, found, runs, "training again and evaluating", between_seeds(case, near) if moved else None, ("train", "evaluate"))
 
 
-def between_seeds(case: Case) -> dict[str, float]:
-    """What weights of other bits may move a cell's number by: NEAR of the distance to the nearest other seed's, for each part; {} for one seed."""
+def between_seeds(case: Case, near: float) -> dict[str, float]:
+    """What weights of other bits may move a cell's number by: `near` of the distance to the nearest other seed's, for each part; {} for one seed."""
     cells = read_json(case.root / case.metric.table)["cells"]
     names = [cell for cell in members(cells, replace(case.metric, cell=SEED.sub("", case.metric.cell))) if cell != case.metric.cell]
     others = [pick(cells[f"{case.metric.dataset}/{cell}"], case.metric) for cell in names] if case.metric.key in cells else []
-    return {key: NEAR * min(abs(one[key] - case.value[key]) for one in others)
+    return {key: near * min(abs(one[key] - case.value[key]) for one in others)
             for key in NUMBERS if key in case.value and others and all(key in one for one in others)}
 
 
 def furnish(project: Path, case: Case) -> None:
-    """A temporary project: links to code, settings and prepared data; whatever training writes stays in it."""
+    """A temporary project: links to code, settings, prepared data and declared experiments; whatever training writes stays in it."""
+    declared = [file.relative_to(case.root).as_posix() for file in sorted(case.root.glob("reports/*/dvc.yaml"))]  # params.experiments reads them
     for name in ("stages", "params.yaml", "constraints.txt", *(f"data/{case.metric.profile}/{part}" for part in ("prepared", "contexts")),
-                 f"{case.metric.folder}/sweeps"):
+                 f"{case.metric.folder}/sweeps", *declared):
         if (case.root / name).exists():
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             (project / name).symlink_to((case.root / name).resolve())
@@ -213,7 +239,8 @@ def trained(case: Case, project: Path, home: str) -> Problem | None:
 
 
 def nearness(case: Case, found: Finding, cell: str, run: Path) -> Iterator[Problem]:
-    """Retrained weights against the recorded ones: the same bits, or within a tenth of the distance between two seeds."""
+    """Retrained weights against the recorded ones: the same bits, or within a tenth of the distance between two seeds; of another
+    arithmetic nearer than every other seed."""
     recorded = case.root / case.metric.folder / "runs" / case.metric.dataset
     old, new = (folder / WEIGHTS for folder in (recorded / cell, run))
     if old.read_bytes() == new.read_bytes():
@@ -223,10 +250,14 @@ def nearness(case: Case, found: Finding, cell: str, run: Path) -> Iterator[Probl
     scale = min((distance(old, folder / WEIGHTS) for folder in arm), default=0.0)
     moved = distance(old, new)
     text = f"training {cell} again gives other weights: distance {moved:.3g}, to the nearest other seed {scale:.3g}"
-    if moved <= NEAR * scale:
-        found.notes.append(text)
+    others = elsewhere(case, "train")
+    near = moved < min([scale, *(distance(new, folder / WEIGHTS) for folder in arm)]) if others else moved <= NEAR * scale
+    if near:
+        found.notes.append(text + others)
     else:
-        yield Problem(blame(found), old.relative_to(case.root).as_posix(), text, case.producer(old.relative_to(case.root).as_posix()))
+        verdict = "INCONCLUSIVE" if others and not arm else blame(found)
+        path = old.relative_to(case.root).as_posix()
+        yield Problem(verdict, path, text + others, case.producer(path))
 
 
 def distance(left: Path, right: Path) -> float:

@@ -2,8 +2,9 @@
 
 Both commits are read from git's objects. From the table the walk follows only files whose SHA-256 differs, so a change above a file that
 came out the same bytes is told apart as one without effect, and a changed file that a record explains by other changed files is a
-consequence, not a cause. Causes: data (raw files, sources in git), parameters, code (of the records' own lists), environment, seed, and a
-step that one commit lacks. A stage that made other bytes of the same everything, and a table that is not its record's, are no causes: FAIL.
+consequence, not a cause. Causes: data (raw files, sources in git), parameters, code (of the records' own lists), environment, arithmetic,
+seed, and a step that one commit lacks. A stage that made other bytes of the same everything, and a table that is not its record's, are no
+causes: FAIL.
 """
 
 import tempfile
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from stages.errors import InputError, TradewindError
 from stages.files import read_json
-from stages.reporting.audit.causes import PROOFLESS, Change, differences, merged, unpinned
+from stages.reporting.audit.causes import PROOFLESS, Change, differences, merged, same, unpinned
 from stages.reporting.audit.chain import PLACES, SEED, Metric, Node, pick
 from stages.reporting.audit.counting import rows
 from stages.reporting.audit.snapshot import Snapshot, resolve
@@ -142,7 +143,8 @@ def compare(root: Path, metric: Metric, commits: tuple[str, str], folder: Path) 
         causes, idle = [*causes, *effective], [*idle, *rest]
     causes += sources(pair, reached)
     known = {change.key for change in [*causes, *pair.followed]}
-    idle = [change for change in [*idle, *sources(pair, None)] if change.key not in known]
+    idle = [change for change in [*idle, *sources(pair, None)] if change.key not in known
+            and not any(change.kind == "arithmetic" and same(change, cause) for cause in causes)]
     pins = [side.read({"constraints.txt"}).get("constraints.txt", b"") for side in (a, b)]
     answer.causes = unpinned(merged([*causes, *edited(pair, answer.moved, causes)]), *pins)
     answer.idle, answer.followed = unpinned(merged(idle), *pins), pair.followed
@@ -210,7 +212,7 @@ def explained(pair: Pair, path: str, changed: list[str] | None) -> tuple[list[Ch
     unset = [change for change in own if change.how in UNSET]
     own = [change for change in own if change not in unset]
     if not own and not changed and old.record["outputs"] != new.record["outputs"]:
-        return [Change("unexplained", new.homes[0], "other bytes of the same inputs, code, parameters, seed and environment", stage)], unset
+        return [Change("unexplained", new.homes[0], "other bytes of the same inputs, code, parameters, seed, environment and arithmetic", stage)], unset
     return own, unset
 
 

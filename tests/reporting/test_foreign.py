@@ -1,0 +1,260 @@
+"""An own run on another arithmetic passes with a note, on the same arithmetic it fails; no forgery passes as one.
+
+The project is run anew with other last digits in every weight (foreign_project.py). What a forger does
+to it falls whether or not it is committed.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import foreign_project
+import pytest
+from audit_project import DATA, NUMBER, REPORTS, RUN, TABLE, about, agree, edit, evaluation, number_of, relock  # noqa: F401
+from test_forgeries import EVALUATE, FORGERIES, FRAMES, LOCK, TABULATE, TRAIN, record, then, verified, whole  # noqa: F401
+
+from stages import records
+from stages.reporting.audit import DEPTHS, arithmetics, audit, derive, render
+from stages.reporting.audit.everything import everything
+from stages.reporting.audit.everything import told as written
+
+COMPARE = "`tradewind compare` judges the numbers"
+SAME = "on the same arithmetic"
+# What falls at record already, because code that is not the commit's excuses nothing.
+SOONER = {"other code claimed to have trained": (TRAIN, "the code of train|differs from the commit")}
+
+
+@pytest.fixture(scope="session")
+def settled(whole, tmp_path_factory):  # noqa: F811
+    """The project, its locks written and committed as those of a run anew are."""
+    project = Path(shutil.copytree(whole, tmp_path_factory.mktemp("settled") / "project", symlinks=True))
+    relock(project)
+    return project
+
+
+@pytest.fixture(scope="session")
+def foreign_template(settled, tmp_path_factory):
+    """The project, run anew elsewhere and not committed."""
+    project = Path(shutil.copytree(settled, tmp_path_factory.mktemp("foreign") / "project", symlinks=True))
+    foreign_project.run_anew(project)
+    return project
+
+
+@pytest.fixture
+def quiet(monkeypatch, evaluation):  # noqa: F811
+    """Claims and tables of the small project's own; commits claim to be of 2001."""
+    for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+        monkeypatch.setenv(name, "2001-01-01T00:00:00Z")
+    monkeypatch.setattr(derive, "claims", lambda experiment, profile: {"claims": [{"holds": True}]})
+    monkeypatch.setattr(derive, "table", lambda experiment, profile, content: "a table\n")
+
+
+@pytest.fixture
+def project(foreign_template, tmp_path, quiet):
+    """A copy of the foreign run for one test."""
+    return Path(shutil.copytree(foreign_template, tmp_path / "project", symlinks=True))
+
+
+@pytest.fixture
+def original(settled, tmp_path, quiet):
+    """A copy of the project that nobody has run anew."""
+    return Path(shutil.copytree(settled, tmp_path / "project", symlinks=True))
+
+
+def notes(found) -> dict[str, str]:
+    """All problems of a finding that are notes, by path; there are no others."""
+    assert {problem.verdict for problem in found.problems} <= {"NOTE"}, found.problems
+    return {problem.path: problem.text for problem in found.problems}
+
+
+def failing(found) -> list[tuple[str, str]]:
+    """Path and text of all that fails."""
+    return [(problem.path, problem.text) for problem in found.problems if problem.verdict == "FAIL"]
+
+
+# --- an honest run elsewhere
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("name", [NUMBER, NUMBER.replace("-s0/", "/")])
+def test_an_own_run_on_another_arithmetic_passes_with_one_note_of_how_many_files(project, name, depth):
+    found = audit(name, depth, project)
+    assert found.verdict == "PASS"
+    said = notes(found)
+    assert said.keys() == {"commit", "arithmetic"}
+    assert "files differ from commit" in said["commit"] and COMPARE in said["commit"]
+    assert "an own run on `foreign numpy:" in said["commit"] and "cannot be checked here" in said["commit"]
+    assert "another than this process' `" in said["arithmetic"]
+    text = render(found)
+    assert text.count("NOTE") == 2 and "an own run in this cone" in text and text.endswith("PASS")
+    if (name, depth) == (NUMBER, "train"):
+        assert "the record's arithmetic is `foreign" in text
+
+
+def test_all_of_it_is_verified_with_the_same_two_notes(project):
+    found = everything(project)
+    assert (found.verdict, found.exit_code, len(notes(found))) == ("PASS", 0, 2)
+    assert len(written(found).splitlines()) < 12 and COMPARE in written(found)
+
+
+def test_a_commit_whose_records_name_no_arithmetic_is_unrecorded_and_its_versions_are_the_same(original):
+    foreign_project.without_lines(original)
+    relock(original)
+    assert "unrecorded" in notes(everything(original))["arithmetic"]
+    found = audit(NUMBER, "eval", original)
+    assert found.verdict == "PASS" and "to the last bit" in render(found)
+    foreign_project.run_anew(original)
+    for found in (everything(original), audit(NUMBER, "hash", original)):
+        assert found.verdict == "PASS" and "the commit's on unrecorded" in notes(found)["commit"]
+
+
+def test_a_run_here_of_a_commit_made_elsewhere_can_be_checked_here(original):
+    foreign_project.run_anew(original, committed=True)
+    assert notes(audit(NUMBER, "hash", original)).keys() == {"arithmetic"}
+    foreign_project.run_anew(original, foreign_project.HERE)
+    said = notes(audit(NUMBER, "hash", original))
+    assert said.keys() == {"commit"} and "cannot be checked" not in said["commit"]
+
+
+@pytest.mark.parametrize("by, verdict", [(0.9e-3, "PASS"), (1.1e-3, "FAIL")])
+def test_the_same_checkpoint_evaluated_elsewhere_may_differ_by_a_thousandth(project, evaluation, by, verdict):  # noqa: F811
+    true = evaluation.cell
+
+    def cell(*given):
+        entry = true(*given)
+        for key in ("value", "low", "high"):
+            entry["metrics"]["rmse_component_kn"][key] += by * number_of(project)
+        return entry
+    evaluation.cell = cell
+    found = audit(NUMBER, "eval", project)
+    assert found.verdict == verdict and "the record's arithmetic is `foreign" in render(found)
+
+
+def test_one_seed_trained_again_elsewhere_says_nothing(project):
+    shutil.rmtree(project / REPORTS / "runs/simulated/msa-shared-5k-s1")
+    found = audit(NUMBER, "train", project)
+    assert found.verdict == "INCONCLUSIVE" and "gives other weights" in about(found, f"{RUN}/weights.safetensors")
+
+
+# --- what is no such run
+
+
+@pytest.mark.parametrize("line", [foreign_project.HERE, '"common"', "None"])
+def test_other_bytes_on_the_same_arithmetic_or_on_none_fail(original, line):
+    foreign_project.run_anew(original, line)
+    for found in (audit(NUMBER, "record", original), everything(original)):
+        assert found.verdict == "FAIL"
+        assert any(path == TRAIN and SAME in text for path, text in failing(found))
+        assert any(path == TABLE and SAME in text for path, text in failing(found))
+
+
+def spoiled(path: str, old: str, new: str):
+    """Text replaced in a file, and nothing made to agree."""
+    return lambda project: edit(project / path, old, new)
+
+
+def edit_all(file: Path, old: str, new: str) -> None:
+    """Text replaced wherever it stands."""
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+def noted(path: str, change):
+    """A record edited, all else made to agree with it."""
+    return then(record(path, change), agree)
+
+
+def other_code(project: Path) -> None:
+    """A file of code that no stage declares."""
+    (project / "stages/kernels.py").write_text("SUM = 1\n")
+
+
+def other_data(project: Path) -> None:
+    """A row of prepared data, everything after it made to agree."""
+    rows = project / DATA / "prepared/simulated/rows.parquet"
+    rows.write_bytes(rows.read_bytes()[::-1])
+    agree(project)
+
+
+def raw_listed(project: Path) -> None:
+    """A raw file with its manifest, everything made to agree."""
+    manifest = project / DATA / "raw/simulated/manifest.json"
+    (project / FRAMES).write_bytes((project / FRAMES).read_bytes().replace(b"0.000", b"9.000", 1))
+    listed = json.loads(manifest.read_text())
+    listed["files"]["frames_00.csv"] |= records.describe(project / FRAMES)
+    manifest.write_text(json.dumps(listed))
+    agree(project)
+
+
+def figure_drawn(project: Path) -> None:
+    """Of a table that rests on what the commit's does, another figure: only its own line is foreign."""
+    foreign = "foreign " + json.loads((project / TABULATE).read_text())["environment"]["arithmetic"].partition(" ")[2]
+    (project / ".git/uncommitted").touch()
+    (project / REPORTS / "figures/map.png").write_bytes(b"another picture")
+    noted(TABULATE, lambda one: one["environment"].update(arithmetic=foreign))(project)
+
+
+SPOILED = {
+    "code beside": (other_code, TRAIN, "stages/kernels.py is not the commit's either"),
+    "code edited": (spoiled("stages/fake.py", "import json", "import  json"), TRAIN, "stages/fake.py is not the commit's either"),
+    "a source": (spoiled("reports/wind_nowcast/companions.csv", "knn", "msa"), "reports/wind_nowcast/companions.csv", "differs from the commit"),
+    "parameters": (spoiled("params.yaml", "steps: 1500", "steps: 9000"), "params.yaml", "stale: train"),
+    "parameters of a record": (noted(TRAIN, lambda one: one["params"].update(model="x")), TRAIN, "another params"),
+    "the seed of a record": (noted(TRAIN, lambda one: one.update(seed=1)), TRAIN, "another seed"),
+    "the threads of a record": (noted(TRAIN, lambda one: one["environment"].update(threads=8)), TRAIN, "another threads"),
+    "the cell of a record": (noted(EVALUATE, lambda one: one.update(cell="other")), EVALUATE, "another cell"),
+    "the digest of a record": (noted(TRAIN, lambda one: one["code"].update(digest="0" * 64)), TRAIN, "another code"),
+    "an input left out": (noted(EVALUATE, lambda one: one["inputs"].pop(f"{RUN}/weights.safetensors")), EVALUATE, "names of inputs"),
+    "data": (other_data, f"{DATA}/records/simulated.prepare.json", "is data, which is the same on every arithmetic"),
+    "raw data": (raw_listed, f"{DATA}/records/simulated.acquire.json", "is data, which is the same on every arithmetic"),
+    "a lock's parameters": (lambda project: edit_all(project / LOCK, "steps: 1500", "steps: 1501"), LOCK, "parameters are others"),
+    "a lock's command": (spoiled(LOCK, "--seed 0", "--seed 7"), LOCK, "command"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_what_is_not_the_commits_beside_it_excuses_nothing(project, name):
+    spoil, path, word = SPOILED[name]
+    assert audit(NUMBER, "record", project).verdict == "PASS"
+    spoil(project)
+    for found in (audit(NUMBER, "record", project), everything(project)):
+        assert any(where == path and word in text for where, text in failing(found)), found.problems
+
+
+def test_a_figure_of_the_same_evaluations_is_an_edit_whatever_torch_is_claimed(original):
+    figure_drawn(original)
+    assert (TABULATE in {path for path, text in failing(audit(NUMBER, "record", original)) if SAME in text})
+
+
+# --- the forgeries, beside a foreign run
+
+
+@pytest.mark.parametrize("committed", [False, True], ids=["uncommitted", "committed"])
+@pytest.mark.parametrize("case", FORGERIES, ids=lambda case: case.name.replace(" ", "_"))
+def test_each_forgery_falls_beside_a_foreign_run(original, case, committed):
+    case.before(original)
+    foreign_project.run_anew(original, committed=committed)
+    assert verified(original, case.depth).verdict == "PASS"
+    case.forge(original)
+    found = verified(original, case.depth)
+    assert found.verdict == case.verdict
+    path, word = (case.path, case.word) if committed else SOONER.get(case.name, (case.path, case.word))
+    words = word.split("|")
+    assert any(problem.path == path and problem.verdict == case.verdict and any(one in problem.text for one in words)
+               for problem in found.problems), found.problems
+
+
+# --- the lines themselves
+
+
+@pytest.mark.parametrize("one, other, like", [
+    ("common numpy:a torch:b", "common numpy:a", True), ("common numpy:a", "common numpy:a numba:x", True), ("common numpy:a", "common numpy:b", False),
+    ("common numpy:a", "native numpy:a", False), ("common numpy:a torch:b", "common numpy:a torch:c", False), ("unrecorded", "unrecorded", False),
+    ("common numpy:a device:cuda", "common numpy:a device:cuda", False), ("common numpy:a device:cuda", "common numpy:a", False)])
+def test_lines_are_alike_where_what_both_say_is_the_same(one, other, like):
+    assert arithmetics.alike(one, other) is arithmetics.alike(other, one) is like
+
+
+def test_of_lines_that_are_alike_the_longest_is_quoted():
+    assert arithmetics.quoted({"common numpy:a", "common numpy:a torch:b", "unrecorded"}) == "`common numpy:a torch:b`, unrecorded"
+    assert arithmetics.quoted({f"x numpy:{n}" for n in range(5)}).endswith("and 3 more")
