@@ -7,6 +7,7 @@ command in dvc.lock.
 import json
 import shutil
 from importlib import metadata
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from audit_project import EVALUATED, NUMBER, REPORTS, RUN, TABLE, about, edit, evaluation, flip, forge, number_of, project, template  # noqa: F401
 from safetensors.numpy import load_file, save_file
 
-from stages import records
+from stages import params, records
 from stages.reporting.audit import audit, render, rerun
 
 
@@ -84,6 +85,16 @@ def test_train_gives_the_weights_to_the_last_bit_and_leaves_the_project_alone(pr
     found = audit(NUMBER, "train", project)
     assert found.verdict == "PASS" and "gives the recorded weights to the last bit" in render(found)
     assert before == {file: file.stat().st_mtime_ns for file in before}
+
+
+def test_training_again_finds_the_experiments_of_the_real_project(tmp_path, monkeypatch):
+    home, metric = Path(__file__).parents[2], SimpleNamespace(profile="mini", folder="reports/wind_nowcast/mini")
+    rerun.furnish(tmp_path, SimpleNamespace(root=home, metric=metric))
+    names = {file.parent.name for file in home.glob("reports/*/dvc.yaml")}
+    monkeypatch.chdir(tmp_path)
+    assert "wind_nowcast" in names and set(params.experiments()) == names
+    assert params.load().profiles["mini"] == params.load(home / "params.yaml").profiles["mini"]
+    assert not Path("reports/wind_nowcast/mini").is_symlink()  # what training writes stays here
 
 
 def test_weights_of_another_seed_forged_everywhere_fall_to_train(project, evaluation):

@@ -8,7 +8,8 @@ import re
 import subprocess
 
 import pytest
-from audit_project import NUMBER, TABLE, commit, edit, number_of, template  # noqa: F401
+from audit_project import NUMBER, TABLE, commit, edit, number_of, relock, template  # noqa: F401
+from foreign_project import without_lines
 from why_project import again, code, library, lived, lived_template, parameter, raw_file, seed  # noqa: F401
 
 from stages import records
@@ -101,10 +102,34 @@ def test_an_edit_that_the_record_was_brought_to_agree_with_fails_too(lived):
 
 
 def test_weights_that_differ_though_nothing_else_does_are_not_deterministic(lived):
-    again(lived, "import numpy as np\ntrue = np.random.default_rng\nnp.random.default_rng = lambda seed: true(seed + 1)")
+    again(lived, "from stages.arithmetic import probe\nprobe.line()  # drawn once, before\nimport numpy as np\ntrue = np.random.default_rng\nnp.random.default_rng = lambda seed: true(seed + 1)")
     answer, text = asked(lived)
     assert named(answer) == [("unexplained", "reports/wind_nowcast/mini/runs/simulated/msa-shared-5k-s0")] and answer.exit_code == 1
     assert "FAIL" in text
+
+
+ELSEWHERE = ("from stages.arithmetic import probe\nfrom stages import fake\ntrue, line = fake.save_file, probe.line()\n"
+             "probe.line = lambda: 'foreign ' + line.partition(' ')[2] + ' torch:11111111'\n"
+             "fake.save_file = lambda tensors, file: true({key: x * fake.np.float32(1.001) for key, x in tensors.items()}, file)")
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_other_weights_on_another_arithmetic_are_explained_by_it(lived, recorded):
+    if not recorded:
+        without_lines(lived)
+        relock(lived)
+    again(lived, ELSEWHERE)
+    answer, text = asked(lived)
+    (cause,) = answer.causes  # not the versions either, which older records name in full
+    assert (cause.kind, cause.what, cause.stage) == ("arithmetic", "kernels", "train msa-shared-5k-s0") and answer.exit_code == 0
+    assert cause.how.endswith(" torch:11111111") and cause.how.startswith("common numpy:" if recorded else "unrecorded → ")
+    assert "FAIL" not in text and all(change.kind != "arithmetic" for change in answer.idle)
+
+
+def test_other_weights_on_the_same_arithmetic_stay_unexplained(lived):
+    again(lived, ELSEWHERE.replace("'foreign ' + line.partition(' ')[2] + ' torch:11111111'", "line"))
+    answer, text = asked(lived)
+    assert [cause.kind for cause in answer.causes] == ["unexplained"] and answer.exit_code == 1 and "and arithmetic" in text
 
 
 def test_an_unchanged_number_is_said_to_be_so_with_what_changed_in_its_cone(lived):
