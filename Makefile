@@ -46,6 +46,7 @@ repro: $(READY)
 	else \
 	  $(BIN)/python -m flows.profiles $(PROFILE) -- $(abspath $(BIN))/dvc --wait-for-lock repro; \
 	fi
+	@if git rev-parse --quiet --verify HEAD >/dev/null 2>&1; then echo; $(BIN)/tradewind compare; fi
 
 # Files by name: sorted by their counts of tests, those with few and long ones would come last, and one core would wait.
 test: $(READY)
