@@ -67,6 +67,9 @@ schedule: $(READY)
 doctor: $(READY)
 	$(BIN)/tradewind doctor
 
+# Benchmarks time the kernels that each machine has.
+bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours: export TRADEWIND_ARITHMETIC := native
+
 bench: bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours bench-dag
 
 bench-decode: $(READY)
