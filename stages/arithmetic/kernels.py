@@ -3,7 +3,11 @@
 MKL's roots differ between makers whatever MKL_CBWR says: they start from the processor's own guess of 1/sqrt(x) (the instruction
 RSQRTPS), whose bits each maker chooses. NumPy's are the correctly rounded ones of IEEE 754. MKL's products under
 MKL_CBWR=COMPATIBLE are alike everywhere and take two to three times as long as OpenBLAS' for AVX2, which NumPy brings.
-So these go through NumPy, forward and backward: float32 and float64 on the processor. All else is torch's own, small products too.
+So these go through NumPy, forward and backward: float32 and float64 on the processor. All else is torch's own, small products too
+(which follow the number of threads: the protocol fixes it).
+
+Not reached: `x ** 0.5`, `x.pow(0.5)`, the backward pass of `x ** 1.5` and every `out=` go to MKL's
+roots by another way, whose last digits are the maker's. Write `.sqrt()`, without `out=`.
 """
 
 import warnings
@@ -55,8 +59,15 @@ def _of_one(function: np.ufunc, kinds: tuple[torch.dtype, ...], own: Callable[..
 
 def _in_place(function: np.ufunc, kinds: tuple[torch.dtype, ...], own: Callable[..., Tensor]) -> Callable[[Tensor], Tensor]:
     def answer(x: Tensor) -> Tensor:
-        return _filled(function, x, x) if x.dtype in kinds else own(x)
+        if x.dtype not in kinds or _twofold(x):
+            return own(x)
+        return _filled(function, x, x)
     return answer
+
+
+def _twofold(x: Tensor) -> bool:
+    """Whether several elements are one number in memory (expanded): torch refuses to write there."""
+    return any(step == 0 and size > 1 for step, size in zip(x.stride(), x.shape, strict=True))
 
 
 def _filled(function: np.ufunc, x: Tensor, to: Tensor) -> Tensor:
@@ -67,7 +78,8 @@ def _filled(function: np.ufunc, x: Tensor, to: Tensor) -> Tensor:
 
 def _worth(a: Tensor, b: Tensor) -> bool:
     """Whether a product is for NumPy: a matter of types and shapes alone. What cannot be multiplied is torch's, to say so."""
-    return (a.dtype in FLOATS and a.dtype == b.dtype and a.shape[-1] == b.shape[-2] and a.shape[:-2] == b.shape[:-2]
+    return (a.dtype in FLOATS and a.dtype == b.dtype and a.dim() == b.dim() > 1
+            and a.shape[-1] == b.shape[-2] and a.shape[:-2] == b.shape[:-2]
             and a.shape[-2] * a.shape[-1] * b.shape[-1] >= LEAST)
 
 

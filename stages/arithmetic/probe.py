@@ -47,8 +47,19 @@ def numpy_operations() -> dict[str, str]:
 
 
 def torch_operations() -> dict[str, str]:
-    """Operation -> hash, of torch on the processor, float32."""
+    """Operation -> hash, of torch on the processor, float32, in one thread: small products follow
+    the number of threads, and that is no matter of the processor."""
     import torch
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.no_grad():
+            return _of_torch(torch)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _of_torch(torch: Any) -> dict[str, str]:
     from torch.nn import functional
 
     hashed = lambda *tensors: _digest(*(tensor.detach().numpy() for tensor in tensors))  # noqa: E731 (of tensors)
