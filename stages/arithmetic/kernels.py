@@ -37,7 +37,8 @@ def install() -> None:
         return
     library, cpu = Library("aten", "IMPL"), torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
     _LIBRARY.append(library)
-    made: dict[str, Callable[..., Callable[..., Tensor]]] = {"mm": _product, "bmm": _product, "addmm": _sum_and_product}
+    made: dict[str, Callable[..., Callable[..., Tensor]]] = {
+        "mm": partial(_product, 2), "bmm": partial(_product, 3), "addmm": _sum_and_product}
     for name, (function, kinds) in SINGLE.items():
         made |= {name: partial(_of_one, function, kinds), f"{name}_": partial(_in_place, function, kinds)}
     with warnings.catch_warnings():
@@ -76,9 +77,9 @@ def _filled(function: np.ufunc, x: Tensor, to: Tensor) -> Tensor:
     return to
 
 
-def _worth(a: Tensor, b: Tensor) -> bool:
-    """Whether a product is for NumPy: a matter of types and shapes alone. What cannot be multiplied is torch's, to say so."""
-    return (a.dtype in FLOATS and a.dtype == b.dtype and a.dim() == b.dim() > 1
+def _worth(rank: int, a: Tensor, b: Tensor) -> bool:
+    """Whether a product of tensors of `rank` is for NumPy: a matter of types and shapes alone. What cannot be multiplied is torch's, to say so."""
+    return (a.dtype in FLOATS and a.dtype == b.dtype and a.dim() == b.dim() == rank
             and a.shape[-1] == b.shape[-2] and a.shape[:-2] == b.shape[:-2]
             and a.shape[-2] * a.shape[-1] * b.shape[-1] >= LEAST)
 
@@ -89,15 +90,15 @@ def _multiplied(a: Tensor, b: Tensor) -> Tensor:
     return product
 
 
-def _product(own: Callable[..., Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+def _product(rank: int, own: Callable[..., Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
     def product(a: Tensor, b: Tensor) -> Tensor:
-        return _multiplied(a, b) if _worth(a, b) else own(a, b)
+        return _multiplied(a, b) if _worth(rank, a, b) else own(a, b)
     return product
 
 
 def _sum_and_product(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def addmm(c: Tensor, a: Tensor, b: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        if beta != 1 or alpha != 1 or c.dtype != a.dtype or not _worth(a, b):
+        if beta != 1 or alpha != 1 or c.dtype != a.dtype or not _worth(2, a, b):
             return own(c, a, b, beta=beta, alpha=alpha)
         return _multiplied(a, b).add_(c)
     return addmm
