@@ -40,7 +40,7 @@ def environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def computing(arithmetic: str) -> Iterator[None]:
-    """Have children compute in the arithmetic of that name, "" for the common one; then as before."""
+    """Have children compute in the arithmetic of that name ("": the common one), for a while."""
     before = os.environ.get(ARITHMETIC)
     os.environ[ARITHMETIC] = arithmetic
     try:

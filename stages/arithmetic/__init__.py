@@ -78,8 +78,10 @@ def name() -> str:
 
 
 def _mend() -> None:
-    from stages.arithmetic import kernels
-    kernels.install()
+    """Replace torch's kernels: kernels.py does so at its end.
+
+    It may itself be what asked for torch, and then is not yet whole here."""
+    import stages.arithmetic.kernels  # noqa: F401 (its import mends)
 
 
 class _Loaded(importlib.abc.MetaPathFinder):

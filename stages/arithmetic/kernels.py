@@ -3,8 +3,8 @@
 MKL's roots differ between makers whatever MKL_CBWR says: they start from the processor's own guess of 1/sqrt(x) (the instruction
 RSQRTPS), whose bits each maker chooses. NumPy's are the correctly rounded ones of IEEE 754. MKL's products under
 MKL_CBWR=COMPATIBLE are alike everywhere and take two to three times as long as OpenBLAS' for AVX2, which NumPy brings.
-So these go through NumPy, forward and backward: float32 and float64 on the processor. All else is torch's own, small products too
-(which follow the number of threads: the protocol fixes it).
+So these go through NumPy, forward and backward: float32 and float64 on the processor. All else is
+torch's own, small products too (which follow the number of threads: the protocol fixes it).
 
 Not reached: `x ** 0.5`, `x.pow(0.5)`, the backward pass of `x ** 1.5` and every `out=` go to MKL's
 roots by another way, whose last digits are the maker's. Write `.sqrt()`, without `out=`.
@@ -19,6 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.library import Library, get_kernel
+
+from stages import arithmetic
 
 FLOATS = (torch.float32, torch.float64)
 LEAST = 1 << 16  # multiplications: below, the way to NumPy costs more than it saves
@@ -67,7 +69,7 @@ def _in_place(function: np.ufunc, kinds: tuple[torch.dtype, ...], own: Callable[
 
 
 def _twofold(x: Tensor) -> bool:
-    """Whether several elements are one number in memory (expanded): torch refuses to write there."""
+    """Whether elements share a place in memory (expanded): torch refuses to write there."""
     return any(step == 0 and size > 1 for step, size in zip(x.stride(), x.shape, strict=True))
 
 
@@ -78,7 +80,9 @@ def _filled(function: np.ufunc, x: Tensor, to: Tensor) -> Tensor:
 
 
 def _worth(rank: int, a: Tensor, b: Tensor) -> bool:
-    """Whether a product of tensors of `rank` is for NumPy: a matter of types and shapes alone. What cannot be multiplied is torch's, to say so."""
+    """Whether a product of tensors of `rank` is for NumPy: a matter of types and shapes alone.
+
+    What cannot be multiplied is torch's, to say so."""
     return (a.dtype in FLOATS and a.dtype == b.dtype and a.dim() == b.dim() == rank
             and a.shape[-1] == b.shape[-2] and a.shape[:-2] == b.shape[:-2]
             and a.shape[-2] * a.shape[-1] * b.shape[-1] >= LEAST)
@@ -102,3 +106,7 @@ def _sum_and_product(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
             return own(c, a, b, beta=beta, alpha=alpha)
         return _multiplied(a, b).add_(c)
     return addmm
+
+
+if arithmetic.name() == arithmetic.COMMON:
+    install()

@@ -3,8 +3,8 @@
 `line` is the arithmetic in a word, which stands in every run record: its name, and a digest over NumPy's and, where torch is loaded,
 torch's operations. Two processes with one line have one arithmetic, as far as these operations tell; another line is another one,
 and numbers are then judged by the tolerance. `tradewind doctor --arithmetic` prints every operation's hash.
-The hashes of the common arithmetic lie in reference.json. Where a library's new version changes one:
-`python -m stages.arithmetic.probe > stages/arithmetic/reference.json` writes them anew.
+The hashes of the common arithmetic lie in reference.json. Where a library's new version changes
+one, `python -m stages.arithmetic.probe > stages/arithmetic/reference.json` writes them anew.
 Inputs come from NumPy's PCG64 as uniform doubles, which are the same everywhere.
 """
 

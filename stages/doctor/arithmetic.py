@@ -1,7 +1,7 @@
-"""The check of the arithmetic, and `tradewind doctor --arithmetic`: what each probed operation answers.
+"""The check of the arithmetic, and `tradewind doctor --arithmetic`: each probed operation's answer.
 
-The check is quick: it asks the processor and NumPy's operations, and loads no torch. The long answer
-(`--arithmetic`) loads torch and names every operation. Both speak of this process.
+The check is quick: it asks the processor and NumPy's operations, and loads no torch. The long
+answer (`--arithmetic`) loads torch and names every operation. Both speak of this process.
 """
 
 import json
@@ -31,19 +31,21 @@ def chosen() -> str:
 
 
 def arithmetic(place: Place) -> Finding:
-    """The arithmetic by its name and by NumPy's operations; `doctor --arithmetic` asks torch's too."""
+    """The arithmetic by its name and NumPy's operations; `doctor --arithmetic` asks torch's too."""
     if name() != COMMON:
-        remedy = f"unset {VARIABLE}" if able() else "to get the records' bytes, run on such a processor"
+        remedy = f"unset {VARIABLE}" if able() else "run on such a processor to get the same bytes"
         return Finding("arithmetic", WARN, f"{chosen()}: {JUDGED}", remedy)
     answers = probe.numpy_operations()
     if other := differing(answers):
-        return Finding("arithmetic", WARN, f"{COMMON}, but other than the reference in {named(other)}: "
-                       f"{JUDGED}", f"{INSTALL}; `tradewind doctor --arithmetic` lists every operation")
-    return Finding("arithmetic", OK, f"{COMMON}; all {len(answers)} operations of NumPy as the reference")
+        text = f"{COMMON}, but other than the reference in {named(other)}: {JUDGED}"
+        return Finding("arithmetic", WARN, text,
+                       f"{INSTALL}; `tradewind doctor --arithmetic` lists every operation")
+    text = f"{COMMON}; all {len(answers)} operations of NumPy as the reference"
+    return Finding("arithmetic", OK, text)
 
 
 def report() -> dict:
-    """What `--arithmetic` tells: line, arithmetic, processor, able, numba, and each operation's hash."""
+    """What `--arithmetic` tells: line, arithmetic, processor, numba, each operation's hash."""
     answers, known = probe.numpy_operations() | probe.torch_operations(), probe.reference()
     rows = [{"operation": operation, "hash": hashed, "as_reference": known.get(operation) == hashed}
             for operation, hashed in answers.items()]
@@ -57,10 +59,12 @@ def render(told: dict) -> str:
     wide = max(len(row["operation"]) for row in rows)
     other = [row["operation"] for row in rows if not row["as_reference"]]
     lines = [f"line        {told['line']}", f"arithmetic  {told['arithmetic']}",
-             f"processor   {told['processor'] or 'unknown'}: it can" + ("" if told["able"] else "not")
-             + " compute in the common arithmetic", f"numba       compiles for {told['numba']}", ""]
-    lines += [f"{row['operation']:{wide}}  {row['hash']}"
-              + ("  other than the reference" if common and not row["as_reference"] else "") for row in rows]
+             f"processor   {told['processor'] or 'unknown'}: it can"
+             + ("" if told["able"] else "not") + " compute in the common arithmetic",
+             f"numba       compiles for {told['numba']}", ""]
+    for row in rows:
+        mark = "  other than the reference" if common and not row["as_reference"] else ""
+        lines.append(f"{row['operation']:{wide}}  {row['hash']}{mark}")
     end = f"{len(rows)} operations, {len(other)} other than the reference"
     return "\n".join([*lines, end + (f": {JUDGED}" if other else "")])
 
