@@ -147,7 +147,7 @@ def state(folder):
 
 
 def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(clones, monkeypatch):
-    """The worker that got the stage `left` is killed in it; the other does it, and all that is left.
+    """The worker that got `left` is killed in that stage; the other does it and all that remains.
 
     The workers' own environment asks for another arithmetic than home's: home's counts."""
     monkeypatch.setenv("TRADEWIND_ARITHMETIC", "native")
