@@ -52,9 +52,10 @@ repro: $(READY)
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow_fault"
 
-# Faults F1 to F20 (tests/faults/conftest.py says where each is tested).
+# Faults F1 to F20 (tests/faults/conftest.py says where each is tested), and what else
+# `make test` leaves out for its time.
 test-faults: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m fault
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "fault or slow_fault"
 
 # FOLDER lies outside of what git watches.
 release: $(READY)

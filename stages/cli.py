@@ -184,6 +184,8 @@ def ledger(arguments: argparse.Namespace) -> int:
 def doctor(arguments: argparse.Namespace) -> int:
     """Print what was examined, its state and its remedy; exit 1 when something failed."""
     from stages import doctor as surgery
+    if arguments.arithmetic:
+        return surgery.arithmetic.main(arguments.json)
     return surgery.main(Path.cwd(), dict(os.environ), arguments.json)
 
 
@@ -338,6 +340,9 @@ def unattended(verbs) -> None:
                  "Exit status: 1 when something failed, else 0. Nothing is written, no network is asked, no secret is shown.",
                  "tradewind doctor --json")
     verb.add_argument("--json", action="store_true", help="print the findings as JSON")
+    verb.add_argument("--arithmetic", action="store_true",
+                      help="instead: what each probed operation of NumPy and torch answers here, "
+                      "as a hash, and which are other than the reference; exit status 0")
     verb.set_defaults(run=doctor)
 
 
