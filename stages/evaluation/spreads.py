@@ -4,7 +4,7 @@ The same cell trained twice, with other rounding alone, ends at other weights; t
 data/spreads/PROFILE/EXPERIMENT.json keeps how far the numbers moved so, by kind of model (msa, gen, ...) and metric, over all cells
 of the kind: `relative` to the number, `absolute`, and `scaled` by the number's size plus half its interval. Each is the standard
 deviation of one run: the root mean square of the differences of two, over sqrt(2). What was never trained moves by rounding alone.
-Used where a verdict rests on one seed (claims) and where a number was made on another arithmetic (`tradewind compare`).
+Used where a number was made on another arithmetic (`tradewind compare`).
 """
 
 import math
@@ -159,11 +159,6 @@ def place(experiment: str, profile: str) -> Path:
     return HOME / profile / f"{experiment}.json"
 
 
-def files(profile: str) -> list[Path]:
-    """What is kept of a profile, of all its experiments."""
-    return sorted((HOME / profile).glob("*.json"))
-
-
 class Spreads:
     """The spreads of one experiment and profile; nothing is known where there is no file."""
 
@@ -194,6 +189,3 @@ class Spreads:
         if not found:
             return None
         return max(ROUNDING, *(float(stdtrit(one.freedom, SURE)) * math.sqrt(2) * one.scaled for one in found)) * number.scale
-
-
-NOWHERE = Spreads({})  # of results about which nothing was measured

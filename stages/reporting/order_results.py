@@ -11,7 +11,6 @@ from typing import Any
 
 from stages import records
 from stages.errors import DataError
-from stages.evaluation import spreads
 from stages.files import atomic_file, read_json, write_json
 from stages.reporting import order_bias, order_infill, order_map, order_sizes, order_tables, order_texts, tables
 from stages.reporting.published import PUBLISHED
@@ -19,7 +18,7 @@ from stages.reporting.tabulate import gather, over_seeds
 
 EXPERIMENTS = {"any_order": "What does a model gain that can produce a sequence in any order, and what does it cost?"}
 CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in (
-            "claims", "spreads", "set_claims", "order_claims", "memory_claims", "orders/maze", "orders/vertical", "bootstrap", "metrics", "scores")),
+            "claims", "set_claims", "order_claims", "memory_claims", "orders/maze", "orders/vertical", "bootstrap", "metrics", "scores")),
         *(f"stages/reporting/{name}.py" for name in (
             "order_results", "order_tables", "order_figures", "order_gallery", "order_bias", "order_infill", "order_map", "order_sizes",
             "order_texts", "set_tables", "set_figures", "tabulate", "tables", "figures", "sweep_figures", "published")))
@@ -150,7 +149,6 @@ def tabulate(experiment: str, profile: str) -> None:
     outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
     laws = [prepared / name / "sequences.json" for name in content["about"]]  # sizes and units, for the figures
     record = records.make("tabulate", f"{experiment}/{profile}", params={}, code=CODE,
-                          inputs=[home / "evaluated", *laws, home.parent / "companions.csv", PUBLISHED,
-                                  *spreads.files(profile)],
+                          inputs=[home / "evaluated", *laws, home.parent / "companions.csv", PUBLISHED],
                           outputs={path.as_posix(): path for path in records.files_in(outputs)})
     write_json(records.location("tabulate", profile, experiment=experiment), record)

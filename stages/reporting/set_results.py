@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from stages import records
-from stages.evaluation import spreads
 from stages.files import atomic_file, write_json
 from stages.reporting import costs, published, sensitivity, set_tables, tables
 from stages.reporting.published import PUBLISHED, sets
@@ -21,7 +20,7 @@ EXPERIMENTS = {
     "failure_modes": "What can each model not hand on from what it was given, and why?",
 }
 TIMED = "sparse_fields"  # the experiment whose models `make bench-fields` times
-CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "spreads", "set_claims", "bootstrap", "metrics", "scores")),
+CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "set_claims", "bootstrap", "metrics", "scores")),
         *(f"stages/reporting/{name}.py" for name in (
             "set_results", "set_tables", "set_figures", "set_scans", "sensitivity", "costs", "tabulate", "tables", "figures", "sweep_figures", "published")))
 LEGEND = ("± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over the independent sets of the test split. "
@@ -107,7 +106,6 @@ def tabulate(experiment: str, profile: str) -> None:
     outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
     described = [prepared / name / "sets.json" for name in tables.datasets_of(arms)]  # names and units, for the figures
     record = records.make("tabulate", f"{experiment}/{profile}", params={}, code=CODE,
-                          inputs=[home / "evaluated", *described, *times, home.parent / "companions.csv", PUBLISHED,
-                                  *spreads.files(profile)],
+                          inputs=[home / "evaluated", *described, *times, home.parent / "companions.csv", PUBLISHED],
                           outputs={path.as_posix(): path for path in records.files_in(outputs)})
     write_json(records.location("tabulate", profile, experiment=experiment), record)

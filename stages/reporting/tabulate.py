@@ -10,13 +10,12 @@ from typing import Any
 
 from stages import records
 from stages.errors import DataError
-from stages.evaluation import spreads
 from stages.files import atomic_file, read_json, write_json
 from stages.reporting import tables
 from stages.reporting.published import PUBLISHED, companions, epochs, weather
 from stages.reporting.tables import arm_of
 
-CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "spreads", "bootstrap", "metrics", "scores")),
+CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores")),
         *(f"stages/reporting/{name}.py" for name in ("tabulate", "tables", "figures", "sweep_figures", "published")))
 LEGEND = ("± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over runs of test slices (an hour, at most a "
           "sixth of the test). RMSE is over points and both components unless a column says otherwise; 'printed' is the document's RMSE "
@@ -106,7 +105,6 @@ def tabulate(experiment: str, profile: str) -> None:
     swept = [home / "sweeps"] if (home / "sweeps").exists() else []
     record = records.make("tabulate", f"{experiment}/{profile}", params={}, code=CODE,
                           inputs=[home / "evaluated", *swept, Path("data") / profile / "prepared",
-                                  home.parent / "companions.csv", PUBLISHED,
-                                  *spreads.files(profile)],
+                                  home.parent / "companions.csv", PUBLISHED],
                           outputs={path.as_posix(): path for path in records.files_in(outputs)})
     write_json(records.location("tabulate", profile, experiment=experiment), record)
