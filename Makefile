@@ -46,14 +46,16 @@ repro: $(READY)
 	else \
 	  $(BIN)/python -m flows.profiles $(PROFILE) -- $(abspath $(BIN))/dvc --wait-for-lock repro; \
 	fi
+	@if git rev-parse --quiet --verify HEAD >/dev/null 2>&1; then echo; $(BIN)/tradewind compare; fi
 
 # Files by name: sorted by their counts of tests, those with few and long ones would come last, and one core would wait.
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow_fault"
 
-# Faults F1 to F20 (tests/faults/conftest.py says where each is tested).
+# Faults F1 to F20 (tests/faults/conftest.py says where each is tested), and what else
+# `make test` leaves out for its time.
 test-faults: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m fault
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "fault or slow_fault"
 
 # FOLDER lies outside of what git watches.
 release: $(READY)
@@ -65,6 +67,9 @@ schedule: $(READY)
 
 doctor: $(READY)
 	$(BIN)/tradewind doctor
+
+# Benchmarks time the kernels that each machine has.
+bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours: export TRADEWIND_ARITHMETIC := native
 
 bench: bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours bench-dag
 

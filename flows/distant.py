@@ -23,7 +23,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from flows.process import WORK, FlowError, environment, leashed
+from flows.process import ARITHMETIC, WORK, FlowError, computing, environment, leashed
 from flows.profiles import PARAMS, WORD, switched, write
 from flows.repro import Graph, dvc, log_of, reproduce
 
@@ -180,7 +180,8 @@ def fulfil(order: dict[str, Any]) -> dict[str, Any]:
         if order["pull"]:
             dvc("pull", "--force", *order["pull"])
         begin = time.monotonic()
-        reproduce("-s", stage, log=log_of(stage))
+        with computing(order["arithmetic"]):  # home's, whatever this machine's environment asks for
+            reproduce("-s", stage, log=log_of(stage))
         took = round(time.monotonic() - begin, 1)
         block = entries(file.with_name("dvc.lock"))[name]
         outs = outputs(stage, block)
@@ -243,7 +244,8 @@ class Machines:
         pull = sorted(parent for parent in self.whole[stage] if parent not in outs or cached & set(outs[parent]))
         # A folder that a stage reads includes the .gitignore which DVC writes there; its lines' order is home's.
         lists = {Path(path).parent / ".gitignore" for paths in outs.values() for path in paths}
-        return {"stage": stage, "commit": self.commit, "profile": self.profile, "entries": blocks, "pull": pull,
+        return {"stage": stage, "commit": self.commit, "profile": self.profile,
+                "arithmetic": os.environ.get(ARITHMETIC, ""), "entries": blocks, "pull": pull,
                 "kept": kept(path for paths in outs.values() for path in paths),
                 "ignores": {path.as_posix(): path.read_text(encoding="utf-8") for path in sorted(lists) if path.exists()}}
 

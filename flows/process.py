@@ -18,6 +18,7 @@ from pathlib import Path
 WORK = Path(".work")
 DVC = (sys.executable, "-m", "dvc")
 HELD = "TRADEWIND_FLOW"  # set for children of the lock's holder, so that one flow command may stand inside another
+ARITHMETIC = "TRADEWIND_ARITHMETIC"  # what the stages compute in; every child inherits it
 QUIET = {"DVC_NO_ANALYTICS": "1", "DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "GX_ANALYTICS_ENABLED": "false"}
 
 
@@ -35,6 +36,19 @@ def environment() -> dict[str, str]:
     paths = [str(Path(sys.executable).parent), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
     return preset | dict(os.environ) | QUIET | {"PREFECT_HOME": str((WORK / "prefect").absolute()),
                                                 "PATH": os.pathsep.join(dict.fromkeys(paths))}
+
+
+@contextlib.contextmanager
+def computing(arithmetic: str) -> Iterator[None]:
+    """Have children compute in the arithmetic of that name ("": the common one), for a while."""
+    before = os.environ.get(ARITHMETIC)
+    os.environ[ARITHMETIC] = arithmetic
+    try:
+        yield
+    finally:
+        del os.environ[ARITHMETIC]
+        if before is not None:
+            os.environ[ARITHMETIC] = before
 
 
 def leashed(command: list[str]) -> list[str]:

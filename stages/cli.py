@@ -2,6 +2,7 @@
 
 nowcast    the wind at places and times, from a trained model and a recent capture
 audit      where a published number came from, and whether it still holds
+compare    how the numbers here compare with a commit's
 impact     which published numbers rest on a file
 why        why a published number is another one at another commit
 rows       which rows were trained on, and which stand on both sides
@@ -44,6 +45,19 @@ def audit(arguments: argparse.Namespace) -> int:
     finding = auditor.audit(arguments.metric, arguments.verify, Path.cwd())
     print(auditor.render(finding))
     return finding.exit_code
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Print how the numbers here compare with a commit's: exit 0, or 1 where something fails or more moved than training explains."""
+    from stages.reporting import comparison, comparison_text
+    results = Path(arguments.results) if arguments.results else None
+    if arguments.measure:
+        for path in comparison.keep_spreads(Path.cwd(), arguments.commit, results):
+            print(path.relative_to(Path.cwd()))
+        return 0
+    judged = comparison.of_commit(Path.cwd(), arguments.commit, results)
+    print(comparison_text.render(judged, arguments.every))
+    return judged.exit_code
 
 
 def impact(arguments: argparse.Namespace) -> int:
@@ -170,6 +184,8 @@ def ledger(arguments: argparse.Namespace) -> int:
 def doctor(arguments: argparse.Namespace) -> int:
     """Print what was examined, its state and its remedy; exit 1 when something failed."""
     from stages import doctor as surgery
+    if arguments.arithmetic:
+        return surgery.arithmetic.main(arguments.json)
     return surgery.main(Path.cwd(), dict(os.environ), arguments.json)
 
 
@@ -218,6 +234,17 @@ def trust(verbs) -> None:
                       help="record: compare the records (default); hash: re-hash every byte; eval: recompute from the checkpoint; "
                       "train: train again")
     verb.set_defaults(run=audit)
+
+    verb = added(verbs, "compare", "how the numbers here compare with a commit's",
+                 "Judge every published number of the working copy, or of a folder, by that of a commit: identical, reproduced (within what\n"
+                 "training does by itself), moved; and each claim's verdict. Exit status: 0, or 1 where something fails or too much moved.",
+                 "tradewind compare HEAD")
+    verb.add_argument("commit", nargs="?", default="HEAD", metavar="COMMIT", help="a branch, a tag, a hash or HEAD~N; default: HEAD")
+    verb.add_argument("--results", metavar="FOLDER", help="results of another run, laid out as in the repository; default: those here")
+    verb.add_argument("--every", action="store_true", help="name every number that moved, not the farthest alone")
+    verb.add_argument("--measure", action="store_true",
+                      help="write the spread of training between the two runs (of one code, on two arithmetics) into spreads.json")
+    verb.set_defaults(run=compare)
 
     verb = added(verbs, "impact", "which published numbers rest on a file",
                  "Which published numbers rest on a file: every chain that holds it, one address a line.",
@@ -313,6 +340,9 @@ def unattended(verbs) -> None:
                  "Exit status: 1 when something failed, else 0. Nothing is written, no network is asked, no secret is shown.",
                  "tradewind doctor --json")
     verb.add_argument("--json", action="store_true", help="print the findings as JSON")
+    verb.add_argument("--arithmetic", action="store_true",
+                      help="instead: what each probed operation of NumPy and torch answers here, "
+                      "as a hash, and which are other than the reference; exit status 0")
     verb.set_defaults(run=doctor)
 
 

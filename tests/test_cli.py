@@ -16,7 +16,8 @@ from stages.reporting import audit
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = {"nowcast": ("--context", "--at", "--points", "--model"), "audit": ("EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--verify", "record", "hash", "eval", "train"),
-           "impact": ("FILE",), "benchmark": ("FOLDER",), "capture": ("FOLDER", "--hours", "--seed"), "doctor": ("--json",),
+           "impact": ("FILE",), "benchmark": ("FOLDER",), "capture": ("FOLDER", "--hours", "--seed"),
+           "doctor": ("--json", "--arithmetic"),
            "why": ("A..B", "EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--attribute"), "rows": ("--dataset", "--day", "--aircraft", "--flight", "--file"),
            "verify": ("BUNDLE", "--all", "--commit"), "release": ("FOLDER", "--with-data"), "card": ("EXPERIMENT/PROFILE/DATASET/CELL",),
            "croissant": ("FOLDER", "PROFILE/DATASET"), "champion": (), "rollback": ("NUMBER",), "ledger": ("--last", "--verify")}

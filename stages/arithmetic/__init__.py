@@ -78,24 +78,29 @@ def name() -> str:
 
 
 def _mend() -> None:
-    from stages.arithmetic import kernels
-    kernels.install()
+    """Replace torch's kernels: kernels.py does so at its end.
+
+    It may itself be what asked for torch, and then is not yet whole here."""
+    import stages.arithmetic.kernels  # noqa: F401 (its import mends)
 
 
 class _Loaded(importlib.abc.MetaPathFinder):
-    """Stands before the other finders until torch is asked for, and mends it once it is loaded."""
+    """Stands before the other finders until torch is loaded, and mends it then.
+
+    It stays when torch is only looked for (`importlib.util.find_spec`): that loads nothing."""
 
     def find_spec(self, fullname: str, path, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
         """Torch's own spec, its loader followed by `_mend`; None for every other module."""
         if fullname != "torch":
             return None
-        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
                 execute(module)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
                 _mend()
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

@@ -3,7 +3,11 @@
 MKL's roots differ between makers whatever MKL_CBWR says: they start from the processor's own guess of 1/sqrt(x) (the instruction
 RSQRTPS), whose bits each maker chooses. NumPy's are the correctly rounded ones of IEEE 754. MKL's products under
 MKL_CBWR=COMPATIBLE are alike everywhere and take two to three times as long as OpenBLAS' for AVX2, which NumPy brings.
-So these go through NumPy, forward and backward: float32 and float64 on the processor. All else is torch's own, small products too.
+So these go through NumPy, forward and backward: float32 and float64 on the processor. All else is
+torch's own, small products too (which follow the number of threads: the protocol fixes it).
+
+Not reached: `x ** 0.5`, `x.pow(0.5)`, the backward pass of `x ** 1.5` and every `out=` go to MKL's
+roots by another way, whose last digits are the maker's. Write `.sqrt()`, without `out=`.
 """
 
 import warnings
@@ -15,6 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.library import Library, get_kernel
+
+from stages import arithmetic
 
 FLOATS = (torch.float32, torch.float64)
 LEAST = 1 << 16  # multiplications: below, the way to NumPy costs more than it saves
@@ -33,7 +39,8 @@ def install() -> None:
         return
     library, cpu = Library("aten", "IMPL"), torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
     _LIBRARY.append(library)
-    made: dict[str, Callable[..., Callable[..., Tensor]]] = {"mm": _product, "bmm": _product, "addmm": _sum_and_product}
+    made: dict[str, Callable[..., Callable[..., Tensor]]] = {
+        "mm": partial(_product, 2), "bmm": partial(_product, 3), "addmm": _sum_and_product}
     for name, (function, kinds) in SINGLE.items():
         made |= {name: partial(_of_one, function, kinds), f"{name}_": partial(_in_place, function, kinds)}
     with warnings.catch_warnings():
@@ -55,8 +62,15 @@ def _of_one(function: np.ufunc, kinds: tuple[torch.dtype, ...], own: Callable[..
 
 def _in_place(function: np.ufunc, kinds: tuple[torch.dtype, ...], own: Callable[..., Tensor]) -> Callable[[Tensor], Tensor]:
     def answer(x: Tensor) -> Tensor:
-        return _filled(function, x, x) if x.dtype in kinds else own(x)
+        if x.dtype not in kinds or _twofold(x):
+            return own(x)
+        return _filled(function, x, x)
     return answer
+
+
+def _twofold(x: Tensor) -> bool:
+    """Whether elements share a place in memory (expanded): torch refuses to write there."""
+    return any(step == 0 and size > 1 for step, size in zip(x.stride(), x.shape, strict=True))
 
 
 def _filled(function: np.ufunc, x: Tensor, to: Tensor) -> Tensor:
@@ -65,9 +79,12 @@ def _filled(function: np.ufunc, x: Tensor, to: Tensor) -> Tensor:
     return to
 
 
-def _worth(a: Tensor, b: Tensor) -> bool:
-    """Whether a product is for NumPy: a matter of types and shapes alone. What cannot be multiplied is torch's, to say so."""
-    return (a.dtype in FLOATS and a.dtype == b.dtype and a.shape[-1] == b.shape[-2] and a.shape[:-2] == b.shape[:-2]
+def _worth(rank: int, a: Tensor, b: Tensor) -> bool:
+    """Whether a product of tensors of `rank` is for NumPy: a matter of types and shapes alone.
+
+    What cannot be multiplied is torch's, to say so."""
+    return (a.dtype in FLOATS and a.dtype == b.dtype and a.dim() == b.dim() == rank
+            and a.shape[-1] == b.shape[-2] and a.shape[:-2] == b.shape[:-2]
             and a.shape[-2] * a.shape[-1] * b.shape[-1] >= LEAST)
 
 
@@ -77,15 +94,19 @@ def _multiplied(a: Tensor, b: Tensor) -> Tensor:
     return product
 
 
-def _product(own: Callable[..., Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+def _product(rank: int, own: Callable[..., Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
     def product(a: Tensor, b: Tensor) -> Tensor:
-        return _multiplied(a, b) if _worth(a, b) else own(a, b)
+        return _multiplied(a, b) if _worth(rank, a, b) else own(a, b)
     return product
 
 
 def _sum_and_product(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def addmm(c: Tensor, a: Tensor, b: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        if beta != 1 or alpha != 1 or c.dtype != a.dtype or not _worth(a, b):
+        if beta != 1 or alpha != 1 or c.dtype != a.dtype or not _worth(2, a, b):
             return own(c, a, b, beta=beta, alpha=alpha)
         return _multiplied(a, b).add_(c)
     return addmm
+
+
+if arithmetic.name() == arithmetic.COMMON:
+    install()

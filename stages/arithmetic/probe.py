@@ -3,14 +3,19 @@
 `line` is the arithmetic in a word, which stands in every run record: its name, and a digest over NumPy's and, where torch is loaded,
 torch's operations. Two processes with one line have one arithmetic, as far as these operations tell; another line is another one,
 and numbers are then judged by the tolerance. `tradewind doctor --arithmetic` prints every operation's hash.
+The hashes of the common arithmetic lie in reference.json. Where a library's new version changes
+one, `python -m stages.arithmetic.probe > stages/arithmetic/reference.json` writes them anew.
 Inputs come from NumPy's PCG64 as uniform doubles, which are the same everywhere.
 """
 
+import argparse
 import hashlib
+import json
 import os
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +23,7 @@ import numpy as np
 from stages import arithmetic
 
 DIGITS = 8  # of a hash
+REFERENCE = Path(__file__).with_name("reference.json")
 SHAPES = ((1400, 24, 96), (24, 1400, 96), (64, 64, 64), (33, 65, 17), (256, 256, 256))  # m, k, n of products m x k times k x n
 
 
@@ -47,8 +53,19 @@ def numpy_operations() -> dict[str, str]:
 
 
 def torch_operations() -> dict[str, str]:
-    """Operation -> hash, of torch on the processor, float32."""
+    """Operation -> hash, of torch on the processor, float32, in one thread: small products follow
+    the number of threads, and that is no matter of the processor."""
     import torch
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.no_grad():
+            return _of_torch(torch)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _of_torch(torch: Any) -> dict[str, str]:
     from torch.nn import functional
 
     hashed = lambda *tensors: _digest(*(tensor.detach().numpy() for tensor in tensors))  # noqa: E731 (of tensors)
@@ -88,3 +105,20 @@ def target() -> str:
     """The processor that numba compiles for."""
     from llvmlite import binding
     return os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name()
+
+
+def reference() -> dict[str, str]:
+    """Operation -> hash, as the common arithmetic answers with the pinned libraries."""
+    return json.loads(REFERENCE.read_text(encoding="utf-8"))
+
+
+def main() -> int:
+    """Print operation -> hash of this process as JSON."""
+    text = "Operation -> hash of this process' arithmetic, as JSON: what reference.json holds."
+    argparse.ArgumentParser(prog="python -m stages.arithmetic.probe", description=text).parse_args()
+    print(json.dumps(numpy_operations() | torch_operations(), indent=1, sort_keys=True))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from stages.doctor import environment, machine, project, running, sources
+from stages.doctor import arithmetic, environment, machine, project, running, sources
 from stages.doctor.finding import FAIL, OK, WARN, Finding, Place, safe
 
 CHECKS: dict[str, Callable[[Place], "Finding | list[Finding]"]] = {
     "python": environment.python, "packages": environment.packages, "pins": environment.pins, "pairs": environment.pairs,
-    "variables": environment.variables,
+    "variables": environment.variables, "arithmetic": arithmetic.arithmetic,
     "disk": machine.disk, "memory": machine.memory, "gpu": machine.gpu, "clock": machine.clock,
     "parameters": project.parameters, "git": project.git, "dvc": project.dvc, "cache": project.cache, "remotes": project.remotes,
     "manifests": project.manifests,

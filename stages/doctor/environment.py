@@ -15,6 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import stages
+from stages.arithmetic import CHOSEN
 from stages.doctor.finding import FAIL, OK, WARN, Finding, Place
 
 INSTALL = "make setup, or: pip install -c constraints.txt -e '.[test]'"
@@ -24,7 +25,8 @@ BROKEN = (
     ("prefect", ">=3.8,<3.9", "fastapi", ">=0.151", "every flow dies with `Body() got an unexpected keyword argument 'min_items'`"),
     ("prefect", ">=3.8,<3.9", "sqlalchemy", ">=2.1", "the server looks healthy and never starts a run by its schedule"),
 )
-RESULTS = ("TRADEWIND_DEVICE", "TRADEWIND_PROCESSES", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONPATH", "PYTHONHASHSEED")
+RESULTS = ("TRADEWIND_ARITHMETIC", "TRADEWIND_DEVICE", "TRADEWIND_PROCESSES",
+           "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONPATH", "PYTHONHASHSEED")
 PLACES = ("TRADEWIND_MIRROR", "TRADEWIND_SWEEPS_URL", "PREFECT_API_URL", "PREFECT_SERVER_DATABASE_CONNECTION_URL",
           "PREFECT_API_DATABASE_CONNECTION_URL", "PREFECT_HOME", "HTTPS_PROXY", "https_proxy")
 PERILOUS = {"FAULT": "stages kill themselves where it says (it is for tests)",
@@ -104,7 +106,9 @@ def variables(place: Place) -> Finding:
     """Environment variables that change results or places, by name; their values are never shown."""
     is_set = lambda names: [name for name in names if place.environ.get(name)]  # noqa: E731
     bad = is_set(PERILOUS)
-    told = [f"{what}: {', '.join(found)}" for what, names in (("change how it runs", RESULTS), ("change where it looks", PLACES))
+    others = tuple(name for name, value in CHOSEN.items() if place.environ.get(name) != value)
+    kinds = (("change how it runs", RESULTS + others), ("change where it looks", PLACES))
+    told = [f"{what}: {', '.join(found)}" for what, names in kinds
             if (found := is_set(names))]
     told += [f"{name}: {PERILOUS[name]}" for name in bad]
     return Finding("variables", WARN if bad else OK, "; ".join(told) or "none is set that changes results or places",

@@ -56,6 +56,7 @@ stages:
     "work.py": """import hashlib, json, os, pathlib, sys, time
 name, out, *parents = sys.argv[1:]
 print("working on", name, "in", os.getcwd(), flush=True)
+print("computing:", os.environ.get("TRADEWIND_ARITHMETIC"), flush=True)
 if pathlib.Path(".work/hold", name).exists():
     pathlib.Path(".work/held").touch()
     time.sleep(120)
@@ -145,14 +146,18 @@ def state(folder):
     return locks | {str(file.relative_to(folder)): file.read_bytes() for file in made if file.is_file() and not file.name.startswith((".git", "dvc."))}
 
 
-def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(clones):
-    """The worker that got the stage `left` is killed in it; the other does it, and all that is left."""
+def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(clones, monkeypatch):
+    """The worker that got `left` is killed in that stage; the other does it and all that remains.
+
+    The workers' own environment asks for another arithmetic than home's: home's counts."""
+    monkeypatch.setenv("TRADEWIND_ARITHMETIC", "native")
     run(*DVC, "repro", "-q", cwd=clones / "plain")
     for name in ("one", "two"):
         (clones / name / ".work/hold").mkdir(parents=True)
         (clones / name / ".work/hold/left").touch()
     with cluster(clones / "one", clones / "two") as (address, workers):
         home = subprocess.Popen([sys.executable, "-m", "flows.repro", "--runner", "dask", "--cluster", address], cwd=clones / "home",
+                                env={**os.environ, "TRADEWIND_ARITHMETIC": "common"},
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             while not (held := [name for name in workers if (clones / name / ".work/held").exists()]) and home.poll() is None:
@@ -171,10 +176,23 @@ def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(clones)
     logs = {name: sorted(file.stem for file in (clones / name / ".work/flow").glob("*.log")) for name in workers}
     assert all(logs.values()), f"both worked: {logs}"
     assert "working on" not in (clones / "home/.work/flow/proof.log").read_text()
+    sent = [file for file in (clones / "home/.work/flow").glob("*.log") if file.stem != "proof"]
+    assert sent and all("computing: common" in file.read_text() for file in sent)
     told = {file.stem: file.read_text().splitlines()[0] for file in (clones / "home/.work/flow").glob("*.log") if file.stem != "proof"}
     assert len(told) == 6 and all(line.endswith((str(clones / "one"), str(clones / "two"))) for line in told.values())
     texts = [file for name in ("one", "two") for file in (clones / name / ".work").rglob("*") if file.is_file()]
     assert not [file for file in texts if str(clones / "home").encode() in file.read_bytes()], "a worker knows nothing of home's folder"
+
+
+@pytest.mark.parametrize("own", ["native", None])
+def test_an_arithmetic_is_asked_for_during_an_order_and_not_after(monkeypatch, own):
+    monkeypatch.delenv(process.ARITHMETIC, raising=False)
+    if own:
+        monkeypatch.setenv(process.ARITHMETIC, own)
+    with pytest.raises(FlowError), process.computing("common"):
+        assert process.environment()[process.ARITHMETIC] == "common"
+        raise FlowError("the stage failed")
+    assert os.environ.get(process.ARITHMETIC) == own
 
 
 def test_what_keeps_workers_from_working_is_told_before_any_work(clones, monkeypatch):

@@ -32,7 +32,7 @@ PLACES = {
 }
 RECORDS = ("data/*/records/*.json", "reports/*/*/records/*.json")
 # Sources in git that no record tells of: written by hand, by a benchmark, or lists of code, whose stage the lock alone tells of.
-SOURCES = re.compile(r"data/(published|sources|code)/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/benchmarks\.json")
+SOURCES = re.compile(r"data/(published|sources|code|spreads)/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/benchmarks\.json")
 SEED = re.compile(r"-s(\d+)$")
 
 

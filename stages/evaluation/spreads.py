@@ -1,0 +1,191 @@
+"""How much training moves a number by itself: the spread of each kind of model, measured, and the tolerance that follows from it.
+
+The same cell trained twice, with other rounding alone, ends at other weights; trained with another seed, likewise.
+data/spreads/PROFILE/EXPERIMENT.json keeps how far the numbers moved so, by kind of model (msa, gen, ...) and metric, over all cells
+of the kind: `relative` to the number, `absolute`, and `scaled` by the number's size plus half its interval. Each is the standard
+deviation of one run: the root mean square of the differences of two, over sqrt(2). What was never trained moves by rounding alone.
+Used where a number was made on another arithmetic (`tradewind compare`).
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scipy.special import stdtrit
+
+from stages.files import read_json
+
+HOME = Path("data/spreads")
+SURE = 0.995  # of each side: so much of what one more training does by itself lies within the tolerance
+ROUNDING = 1e-6  # relative; float32 resolves 6e-8, and a metric averages thousands of such errors
+TRAINED = re.compile(r"-s\d+$")
+MAIN, ENDS = ("value", "mean"), ("low", "high", "std", "sd")  # of one number; other fields are numbers of their own
+NUMERIC = re.compile(r"[+-]?\d+(\.\d+)?%?")
+ALL = "*"  # a kind's metrics together, or all kinds
+Table = dict[str, dict[str, dict[str, float]]]  # kind -> metric -> a spread's fields
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of a table: its address, its value, its size and half its interval (0 where it has none)."""
+
+    path: tuple[str, ...]  # cells | arms, cell, ..., field
+    value: float
+    size: float
+    half: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """The kind of model: the first word of a trained cell's name; "" of what nothing was trained for, ALL of what rests on several."""
+        if self.path[0] not in ("cells", "arms"):
+            return ALL
+        cell = self.path[1].rpartition("/")[2]
+        return kind_of(f"{cell}-s0" if self.path[0] == "arms" and "-" in cell else cell)
+
+    @property
+    def metric(self) -> str:
+        """What it is of (`metric_of`); of a field that is neither the number nor its bound, with the field."""
+        *place, field = self.path
+        name = metric_of(tuple(place[2:]))
+        return name if field in (*MAIN, *ENDS) or NUMERIC.fullmatch(field) or not name else f"{name}.{field}"
+
+    @property
+    def scale(self) -> float:
+        """What a difference of this number is measured by."""
+        return self.size + self.half
+
+
+def metric_of(place: tuple[str, ...]) -> str:
+    """The last word of a place within a cell that is no number: 'valid' of samplers/own/prompt/metrics/valid, 'overlap' of probes/overlap/25."""
+    return next((part for part in reversed(place) if not NUMERIC.fullmatch(part)), "")
+
+
+def kind_of(cell: str) -> str:
+    """The kind of model of a cell's name: its first word where it was trained with a seed, else ""."""
+    return cell.partition("-")[0] if TRAINED.search(cell) else ""
+
+
+def numbers(content: Any, path: tuple[str, ...] = ()) -> Iterator[Number]:
+    """Every number in nested mappings and lists; bounds and deviations have the size and the interval of the number that they belong to."""
+    if isinstance(content, list):
+        content = {str(place): one for place, one in enumerate(content)}
+    main = next((name for name in MAIN if is_number(content.get(name))), None)
+    half = (content["high"] - content["low"]) / 2 if main and all(is_number(content.get(end)) for end in ("low", "high")) else 0.0
+    for name, one in content.items():
+        if is_number(one):
+            mine = main is not None and name in (*MAIN, *ENDS)
+            yield Number((*path, name), float(one), abs(content[main] if mine else one), abs(half) if mine else 0.0)
+        elif isinstance(one, (dict, list)):
+            yield from numbers(one, (*path, name))
+
+
+def is_number(one: Any) -> bool:
+    """Whether a JSON value is a number."""
+    return isinstance(one, (int, float)) and not isinstance(one, bool)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The standard deviation of one run's number, and the degrees of freedom that it was measured with: trainings, since the numbers of one
+    move together."""
+
+    relative: float
+    absolute: float
+    scaled: float
+    freedom: int
+
+
+def joint(one: Number, other: Number) -> tuple[float, float, float]:
+    """The difference of a number in two runs: relative to its size, absolute, scaled."""
+    gap, size = abs(one.value - other.value), (one.size + other.size) / 2
+    scale = size + (one.half + other.half) / 2
+    return (gap / size if size else 0.0, gap, gap / scale if scale else 0.0) if gap else (0.0, 0.0, 0.0)
+
+
+def measure(first: dict[str, Any], second: dict[str, Any]) -> Table:
+    """Spreads by kind and metric, from the metrics.json of two runs that differ in rounding alone."""
+    ours = {number.path: number for number in numbers(first.get("cells", {}), ("cells",))}
+    rows: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
+    cells: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for other in numbers(second.get("cells", {}), ("cells",)):
+        one = ours.get(other.path)
+        for key in ((one.kind, one.metric), (one.kind, ALL), (ALL, ALL)) if one and one.kind else ():
+            rows[key].append(tuple(gap * gap / 2 for gap in joint(one, other)))
+            cells[key].add(one.path[1])
+    return table({key: (tuple(math.fsum(column) / len(found) for column in zip(*found, strict=True)), len(cells[key]))
+                  for key, found in rows.items()})
+
+
+def of_seeds(content: dict[str, Any]) -> Table:
+    """The same over the seeds of each arm, pooled; of kinds that were trained with several."""
+    arms: dict[tuple[str, ...], list[Number]] = defaultdict(list)
+    for number in numbers(content.get("cells", {}), ("cells",)):
+        if number.kind:
+            arms[(TRAINED.sub("", number.path[1]), *number.path[2:])].append(number)
+    rows: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
+    freedom: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for path, members in arms.items():
+        for metric in (members[0].metric, ALL) if len(members) > 1 else ():
+            key = members[0].kind, metric
+            rows[key].append(variances(members))
+            freedom[key][path[0]] = len(members) - 1
+    return table({key: (tuple(math.fsum(column) / len(found) for column in zip(*found, strict=True)), sum(freedom[key].values()))
+                  for key, found in rows.items()})
+
+
+def variances(members: list[Number]) -> tuple[float, ...]:
+    """Of one number over seeds: relative to its size, absolute, scaled."""
+    mean = math.fsum(one.value for one in members) / len(members)
+    variance = math.fsum((one.value - mean) ** 2 for one in members) / (len(members) - 1)
+    size, scale = (math.fsum(getattr(one, name) for one in members) / len(members) for name in ("size", "scale"))
+    return (variance / size**2 if size else 0.0), variance, (variance / scale**2 if scale else 0.0)
+
+
+def table(found: dict[tuple[str, str], tuple[tuple[float, ...], int]]) -> Table:
+    """Mean variances and degrees of freedom by (kind, metric), as spreads.json has them; five digits are more than they are worth."""
+    kinds: Table = defaultdict(dict)
+    for (kind, metric), (means, freedom) in sorted(found.items()):
+        roots = (float(f"{math.sqrt(mean):.5g}") for mean in means)
+        kinds[kind][metric] = dict(zip(("relative", "absolute", "scaled"), roots, strict=True)) | {"freedom": freedom}
+    return dict(kinds)
+
+
+def place(experiment: str, profile: str) -> Path:
+    """Where the spreads of an experiment and profile are kept, in git."""
+    return HOME / profile / f"{experiment}.json"
+
+
+class Spreads:
+    """The spreads of one experiment and profile; nothing is known where there is no file."""
+
+    def __init__(self, content: dict[str, Any]):
+        self.rounding: dict[str, dict[str, dict]] = content.get("rounding", {})
+        self.seeds: dict[str, dict[str, dict]] = content.get("seeds", {})
+
+    @classmethod
+    def read(cls, home: Path) -> "Spreads":
+        """Those of the experiment and profile of `home`, reports/EXPERIMENT/PROFILE of a project."""
+        file = home.parent.parent.parent / place(home.parent.name, home.name)
+        return cls(read_json(file) if file.exists() else {})
+
+    def known(self, kind: str, metric: str) -> list[Spread]:
+        """What was measured of a kind's metric, by rounding and by seed; of a metric that was not, what the kind's metrics do together."""
+        rows = (by[kind].get(metric, by[kind][ALL]) for by in (self.rounding, self.seeds) if kind in by)
+        return [Spread(row["relative"], row["absolute"], row["scaled"], int(row["freedom"])) for row in rows]
+
+    def of(self, kind: str, metric: str, by: str = "relative") -> Spread | None:
+        """How much a kind's metric moves by itself, by rounding or by seed, whichever is more; None where nothing was measured."""
+        return max(self.known(kind, metric), key=lambda spread: getattr(spread, by), default=None)
+
+    def tolerance(self, number: Number) -> float | None:
+        """How far the number may be from that of a run on another arithmetic; None where nothing was measured of its kind."""
+        if not number.kind:
+            return ROUNDING * number.scale
+        found = self.known(number.kind, number.metric)
+        if not found:
+            return None
+        return max(ROUNDING, *(float(stdtrit(one.freedom, SURE)) * math.sqrt(2) * one.scaled for one in found)) * number.scale
