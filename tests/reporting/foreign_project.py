@@ -1,7 +1,7 @@
-"""The small project of audit_project.py run anew by somebody else: other last digits, another arithmetic.
+"""The small project of audit_project.py run anew elsewhere: other last digits and arithmetic.
 
-Weights come out a millionth larger, and evaluations, tables, records, locks and the cache follow them.
-Code, parameters, seeds and data stay what they are.
+Weights come out a millionth larger, and evaluations, tables, records, locks and the cache follow
+them. Code, parameters, seeds and data stay what they are.
 """
 
 import json
@@ -15,10 +15,12 @@ import numpy as np
 from stages import fake
 from stages.arithmetic import probe
 true, line = fake.save_file, probe.line()
-fake.save_file = lambda tensors, file: true({k: x * np.float32(1 + 1e-6) for k, x in tensors.items()}, file)
+more = np.float32(1 + 1e-6)
+fake.save_file = lambda tensors, file: true({k: x * more for k, x in tensors.items()}, file)
 probe.line = lambda: LINE
 '''
-ELSEWHERE = '"foreign " + line.partition(" ")[2] + " torch:11111111"'  # the same NumPy, another torch
+# The same NumPy, another torch.
+ELSEWHERE = '"foreign " + line.partition(" ")[2] + " torch:11111111"'
 HERE = "line"
 
 

@@ -1,10 +1,10 @@
 """The environments and arithmetics of two runs: what of them is compared, and when they are alike.
 
 Of Python the minor version counts, of a library the version without its build: what else differs
-changes no bit, and older records name it. A record's arithmetic is a line (stages/arithmetic/probe.py):
-its name, and a digest for each library that was loaded. Two lines are alike where all parts are that
-both have, because a process that never loaded torch says nothing of it. A record without a line is
-`unrecorded`, which is like no other.
+changes no bit, and older records name it. A record's arithmetic is a line
+(stages/arithmetic/probe.py): its name, and a digest for each library that was loaded. Two lines
+are alike where all parts are that both have, because a process that never loaded torch says
+nothing of it. A record without a line is `unrecorded`, which is like no other.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ UNRECORDED = "unrecorded"
 
 
 def comparable(environment: dict[str, Any]) -> dict[str, Any]:
-    """An environment without what changes no bit, and without its arithmetic, which is judged apart."""
+    """An environment without what changes no bit; its arithmetic is judged apart."""
     libraries = environment.get("libraries")
     versions = {name: version.partition("+")[0] if isinstance(version, str) else version
                 for name, version in (libraries if isinstance(libraries, dict) else {}).items()}

@@ -235,8 +235,8 @@ def environments(case: Case) -> Iterator[Problem]:
         line = arithmetics.line_of(node.record["environment"])
         others.update([] if arithmetics.alike(line, own) else [line])
     if others:
-        yield Problem("NOTE", "arithmetic", f"{others.total():,} of its stages ran on another than this process' `{own}`: "
-                      f"{arithmetics.quoted(set(others))}")
+        text = f"{others.total():,} of its stages ran on another than this process' `{own}`: "
+        yield Problem("NOTE", "arithmetic", text + arithmetics.quoted(set(others)))
 
 
 def moved(environment: dict, today: dict) -> list[str]:

@@ -1,8 +1,8 @@
 """The cone's files and its locks' entries held against the commit.
 
-An edit fails. An honest run of the commit on another arithmetic (ownrun.py) differs from it in many
-files, which is told in one note: whether its numbers agree with the published ones is not a matter of
-bytes, and `tradewind compare` judges it.
+An edit fails. An honest run of the commit on another arithmetic (ownrun.py) differs from it in
+many files, which is told in one note: whether its numbers agree with the published ones is not a
+matter of bytes, and `tradewind compare` judges it.
 """
 
 import posixpath
@@ -21,20 +21,24 @@ INSIDE = re.compile(r"(data|reports|stages)/")  # where results and code lie
 
 
 def committed(case: Case) -> Iterator[Problem]:
-    """The cone's files are those of the commit, or an own run of it: records, results, code, locks."""
+    """The cone's files are those of the commit, or of an own run of it."""
     chain = case.chain
-    small = {*chain.tables} | {node.path for node in chain.nodes} | {path for path in chain.files if case.kept(path)}
+    small = {*chain.tables, *(node.path for node in chain.nodes), *filter(case.kept, chain.files)}
     small |= {path for node in chain.nodes for path in node.record.get("code", {}).get("files", {})}
     table = chain.tables[0] if chain.tables else "reports"
     case.commit = history.look(case.root, table, sorted(filter(INSIDE.match, small)))
     if case.commit is None:
-        yield Problem("INCONCLUSIVE", ".", "git names no commit here: the number cannot be tied to one")
+        text = "git names no commit here: the number cannot be tied to one"
+        yield Problem("INCONCLUSIVE", ".", text)
         return
-    texts = {lock: history.at_head(case.root, lock) for lock in dict.fromkeys(entry.lock for entry in entries_of(case))}
-    yield from (Problem("FAIL", lock, "it is not committed") for lock, text in texts.items() if text is None)
+    made = entries_of(case)
+    locks = dict.fromkeys(entry.lock for entry in made)
+    texts = {lock: history.at_head(case.root, lock) for lock in locks}
+    for lock in (lock for lock, text in texts.items() if text is None):
+        yield Problem("FAIL", lock, "it is not committed")
     before = {lock: earlier(case, lock, text) for lock, text in texts.items()
               if text is not None and text != (case.root / lock).read_text(encoding="utf-8")}
-    entries = [entry for entry in entries_of(case)
+    entries = [entry for entry in made
                if entry.lock in before and entry != before[entry.lock].get(entry.name)]
     if not case.commit.dirty and not entries:
         return
@@ -43,13 +47,15 @@ def committed(case: Case) -> Iterator[Problem]:
     for path in case.commit.dirty:
         reason = own.explains(path, chain.files.get(path))
         if reason:
-            yield case.fails(path, f"it differs from the commit (git: edited or not committed): {reason}")
+            text = f"it differs from the commit (git: edited or not committed): {reason}"
+            yield case.fails(path, text)
         else:
             honest.add(path)
     reasons = run_again(own, entries, before)
     for entry, reason in reasons:
         if reason:
-            yield Problem("FAIL", entry.lock, f"its entry {entry.name} differs from the commit: {reason}", entry.cmd)
+            text = f"its entry {entry.name} differs from the commit: {reason}"
+            yield Problem("FAIL", entry.lock, text, entry.cmd)
     case.own = frozenset(honest | {entry.lock for entry, reason in reasons if not reason})
     if case.own:
         yield note(case, own)
@@ -69,16 +75,19 @@ def note(case: Case, own: OwnRun) -> Problem:
 
 def entries_of(case: Case) -> list[Entry]:
     """The entries that made the chain's files, each once, by lock and name."""
-    found = {(entry.lock, entry.name): entry for entry in map(case.locks.producer, case.chain.files) if entry}
-    return [found[key] for key in sorted(found)]
+    made = filter(None, map(case.locks.producer, case.chain.files))
+    named = {(entry.lock, entry.name): entry for entry in made}
+    return [named[key] for key in sorted(named)]
 
 
 def earlier(case: Case, lock: str, text: str) -> dict[str, Entry]:
     """A lock's entries at the commit, by name."""
-    return {entry.name: entry for entry in read_lock(lock, read_text(text, lock), case.locks.declared[lock])}
+    entries = read_lock(lock, read_text(text, lock), case.locks.declared[lock])
+    return {entry.name: entry for entry in entries}
 
 
-def run_again(own: OwnRun, entries: list[Entry], before: dict[str, dict[str, Entry]]) -> list[tuple[Entry, str]]:
+def run_again(own: OwnRun, entries: list[Entry],
+              before: dict[str, dict[str, Entry]]) -> list[tuple[Entry, str]]:
     """Each differing entry, and why no honest run explains it ("" where one does).
 
     Stages without a record (pages, summaries) pass on what they read, so all are asked until
@@ -89,9 +98,11 @@ def run_again(own: OwnRun, entries: list[Entry], before: dict[str, dict[str, Ent
     waiting = entries
     while waiting:
         for entry in waiting:
-            reasons[entry.lock, entry.name] = unexplained(entry, before[entry.lock].get(entry.name), places, own)
+            earlier_one = before[entry.lock].get(entry.name)
+            reasons[entry.lock, entry.name] = unexplained(entry, earlier_one, places, own)
         explained = [entry for entry in waiting if not reasons[entry.lock, entry.name]]
-        waiting = [entry for entry in waiting if reasons[entry.lock, entry.name]] if explained else []
+        left = [entry for entry in waiting if reasons[entry.lock, entry.name]]
+        waiting = left if explained else []
         places |= {place for entry in explained for out in entry.outs for place in upwards(out)
                    if recordless(entry, own)}
     return [(entry, reasons[entry.lock, entry.name]) for entry in entries]

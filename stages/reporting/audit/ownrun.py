@@ -1,9 +1,10 @@
-"""Whether records that differ from the commit's are an honest run of the commit on another arithmetic.
+"""Whether records that differ from the commit's are an honest run of it on another arithmetic.
 
-Such a run has the commit's code, parameters, seeds and names of files. Its data are the commit's to the
-byte, because NumPy computes alike everywhere. What a model made may have other bytes where the record
-names another arithmetic than the commit's, or where the stage read such bytes; so may all that rests
-on them. On the same arithmetic nothing but an edit gives other bytes of the same inputs.
+Such a run has the commit's code, parameters, seeds and names of files. Its data are the commit's
+to the byte, because NumPy computes alike everywhere. What a model made may have other bytes where
+the record names another arithmetic than the commit's, or where the stage read such bytes; so may
+all that rests on them. On the same arithmetic nothing but an edit gives other bytes of the same
+inputs.
 """
 
 import json
@@ -72,7 +73,8 @@ class OwnRun:
             other.append("threads")
         if other:
             return f"the record of {node.producer} has another {', '.join(other)}"
-        read, made = ([path for path in mine[side] if mine[side][path] != theirs[side][path]] for side in SIDES)
+        read, made = ([path for path in mine[side] if mine[side][path] != theirs[side][path]]
+                      for side in SIDES)
         reason = next(filter(None, (self._read(node, path) for path in read)), "")
         if not reason and made:
             reason = self._made(node, before, made, bool(read))
@@ -94,14 +96,15 @@ class OwnRun:
         return f"{node.producer} read another {path} than {owner.producer} made"
 
     def _made(self, node: Node, before: Node, made: list[str], followed: bool) -> str:
-        """Why it is not honest that a stage made other bytes; `followed`: that it read other ones."""
+        """Why it is not honest that a stage made other bytes; `followed`: it read others."""
         if node.stage in DATA:
             return f"{made[0]} is data, which is the same on every arithmetic"
         mine, theirs = (arithmetics.line_of(one.record["environment"]) for one in (node, before))
         same = arithmetics.numpy_alike if node.stage == "tabulate" else arithmetics.alike
         if followed or not (mine.startswith(arithmetics.UNRECORDED) or same(mine, theirs)):
             return ""
-        return f"{node.producer} made other bytes of the same inputs on the same arithmetic ({mine})"
+        text = "made other bytes of the same inputs on the same arithmetic"
+        return f"{node.producer} {text} ({mine})"
 
 
 def parsed(content: bytes) -> Any:

@@ -49,10 +49,13 @@ def evaluation(case: Case, found: Finding) -> Iterator[Problem]:
     yield from compared(case, found, runs, "evaluating the checkpoint")
 
 
-def compared(case: Case, found: Finding, runs: dict[str, Path], what: str, seeds: dict[str, float] | None = None,
+def compared(case: Case, found: Finding, runs: dict[str, Path], what: str,
+             seeds: dict[str, float] | None = None,
              stages: tuple[str, ...] = ("evaluate",)) -> Iterator[Problem]:
-    """The published number against the same number from these run folders; `seeds` is what its parts may differ by beyond rounding, `stages`
-    those whose arithmetic counts."""
+    """The published number against the same number from these run folders.
+
+    `seeds` is what its parts may differ by beyond rounding, `stages` those whose arithmetic counts.
+    """
     if device_of(case) != "cpu" and not Path("/dev/nvidiactl").exists():
         yield Problem("INCONCLUSIVE", case.metric.table, f"it was evaluated on {device_of(case)}, which is not here")
         return
@@ -83,11 +86,16 @@ def elsewhere(case: Case, *stages: str) -> str:
     nodes = [node for node in case.chain.nodes if node.stage in stages and not node.error]
     lines = {arithmetics.line_of(node.record["environment"] | {"device": "cpu"}) for node in nodes}
     others = {line for line in lines if not arithmetics.alike(line, own)}
-    return f" (the record's arithmetic is {arithmetics.quoted(others)}, this process' `{own}`)" if others else ""
+    theirs = arithmetics.quoted(others)
+    return f" (the record's arithmetic is {theirs}, this process' `{own}`)" if others else ""
 
 
-def differences(again: dict, other: dict, told: dict, seeds: dict[str, float], rounding: float = ROUNDING) -> tuple[bool, str]:
-    """Whether the published entry is the recomputed one as nearly as its repeat is (but for `rounding`), and what differs, in words."""
+def differences(again: dict, other: dict, told: dict, seeds: dict[str, float],
+                rounding: float = ROUNDING) -> tuple[bool, str]:
+    """Whether the published entry is the recomputed one as nearly as its repeat is, and what differs, in words.
+
+    `rounding` is what any number may differ by, relative.
+    """
     main = "value" if "value" in again else "mean"
     floor = max(rounding * abs(again[main]), REPEATS * abs(again[main] - other[main]))
     same, texts = True, []
@@ -203,7 +211,8 @@ def training(case: Case, found: Finding) -> Iterator[Problem]:
         moved = any((case.root / case.metric.folder / "runs" / case.metric.dataset / cell / WEIGHTS).read_bytes() != (run / WEIGHTS).read_bytes()
                     for cell, run in runs.items())
         near = 1.0 if elsewhere(case, "train", "evaluate") else NEAR
-        yield from compared(case, found, runs, "training again and evaluating", between_seeds(case, near) if moved else None, ("train", "evaluate"))
+        spread = between_seeds(case, near) if moved else None
+        yield from compared(case, found, runs, "training again and evaluating", spread, ("train", "evaluate"))
 
 
 def between_seeds(case: Case, near: float) -> dict[str, float]:
@@ -217,7 +226,8 @@ def between_seeds(case: Case, near: float) -> dict[str, float]:
 
 def furnish(project: Path, case: Case) -> None:
     """A temporary project: links to code, settings, prepared data and declared experiments; whatever training writes stays in it."""
-    declared = [file.relative_to(case.root).as_posix() for file in sorted(case.root.glob("reports/*/dvc.yaml"))]  # params.experiments reads them
+    declared = [file.relative_to(case.root).as_posix()  # params.experiments reads them
+                for file in sorted(case.root.glob("reports/*/dvc.yaml"))]
     for name in ("stages", "params.yaml", "constraints.txt", *(f"data/{case.metric.profile}/{part}" for part in ("prepared", "contexts")),
                  f"{case.metric.folder}/sweeps", *declared):
         if (case.root / name).exists():
@@ -251,8 +261,8 @@ def nearness(case: Case, found: Finding, cell: str, run: Path) -> Iterator[Probl
     moved = distance(old, new)
     text = f"training {cell} again gives other weights: distance {moved:.3g}, to the nearest other seed {scale:.3g}"
     others = elsewhere(case, "train")
-    near = moved < min([scale, *(distance(new, folder / WEIGHTS) for folder in arm)]) if others else moved <= NEAR * scale
-    if near:
+    apart = [scale, *(distance(new, folder / WEIGHTS) for folder in arm)] if others else []
+    if moved < min(apart) if others else moved <= NEAR * scale:
         found.notes.append(text + others)
     else:
         verdict = "INCONCLUSIVE" if others and not arm else blame(found)
