@@ -1,7 +1,7 @@
 """Whether records that differ from the commit's are an honest run of it on another arithmetic.
 
 Such a run has the commit's code, parameters, seeds and names of files. Its data are the commit's
-to the byte, because NumPy computes alike everywhere. What a model made may have other bytes where
+to the byte where NumPy computes alike, as it does on every x86-64 processor. What a model made may have other bytes where
 the record names another arithmetic than the commit's, or where the stage read such bytes; so may
 all that rests on them. On the same arithmetic nothing but an edit gives other bytes of the same
 inputs.
@@ -16,7 +16,7 @@ from stages.reporting.audit import arithmetics, history
 from stages.reporting.audit.chain import Node, read_node
 from stages.reporting.audit.checks import Case
 
-DATA = ("acquire", "decode", "validate", "prepare")  # made with NumPy, whose settings never change
+DATA = ("acquire", "decode", "validate", "prepare")  # made with NumPy, which is set alike always
 SIDES = ("inputs", "outputs")
 
 
@@ -97,9 +97,10 @@ class OwnRun:
 
     def _made(self, node: Node, before: Node, made: list[str], followed: bool) -> str:
         """Why it is not honest that a stage made other bytes; `followed`: it read others."""
-        if node.stage in DATA:
-            return f"{made[0]} is data, which is the same on every arithmetic"
         mine, theirs = (arithmetics.line_of(one.record["environment"]) for one in (node, before))
+        unrecorded = arithmetics.UNRECORDED in (mine, theirs)
+        if node.stage in DATA and (unrecorded or arithmetics.numpy_alike(mine, theirs)):
+            return f"{made[0]} is data, which is the same wherever NumPy computes alike"
         same = arithmetics.numpy_alike if node.stage == "tabulate" else arithmetics.alike
         if followed or not (mine.startswith(arithmetics.UNRECORDED) or same(mine, theirs)):
             return ""
