@@ -276,7 +276,8 @@ def test_a_figure_of_the_same_evaluations_is_an_edit_whatever_torch_is_claimed(o
 # --- the forgeries, beside a foreign run
 
 
-@pytest.mark.parametrize("committed", [False, True], ids=["uncommitted", "committed"])
+@pytest.mark.parametrize("committed", [False, pytest.param(True, marks=pytest.mark.slow_fault)],
+                         ids=["uncommitted", "committed"])
 @pytest.mark.parametrize("case", FORGERIES, ids=lambda case: case.name.replace(" ", "_"))
 def test_each_forgery_falls_beside_a_foreign_run(original, case, committed):
     case.before(original)
