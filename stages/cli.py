@@ -243,7 +243,7 @@ def trust(verbs) -> None:
     verb.add_argument("--results", metavar="FOLDER", help="results of another run, laid out as in the repository; default: those here")
     verb.add_argument("--every", action="store_true", help="name every number that moved, not the farthest alone")
     verb.add_argument("--measure", action="store_true",
-                      help="write the spread of training between the two runs (of one code, on two arithmetics) into spreads.json")
+                      help="write the spread of training between the two runs (of one code, on two arithmetics) into data/spreads")
     verb.set_defaults(run=compare)
 
     verb = added(verbs, "impact", "which published numbers rest on a file",

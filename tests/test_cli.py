@@ -12,10 +12,11 @@ import pytest
 
 from stages import cli, errors
 from stages.evaluation import benchmark, nowcast
-from stages.reporting import audit
+from stages.reporting import audit, comparison, comparison_text
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = {"nowcast": ("--context", "--at", "--points", "--model"), "audit": ("EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--verify", "record", "hash", "eval", "train"),
+           "compare": ("COMMIT", "--results", "--every", "--measure"),
            "impact": ("FILE",), "benchmark": ("FOLDER",), "capture": ("FOLDER", "--hours", "--seed"),
            "doctor": ("--json", "--arithmetic"),
            "why": ("A..B", "EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--attribute"), "rows": ("--dataset", "--day", "--aircraft", "--flight", "--file"),
@@ -74,6 +75,7 @@ def test_the_installed_command_is_this_one():
 @pytest.mark.parametrize("arguments", [
     (), ("forecast",), ("nowcast",), ("nowcast", "--at", POINT), ("nowcast", "--context", "x.csv"),
     ("nowcast", "--context", "x.csv", "--at", POINT, "--points", "p.csv"), ("audit",), ("audit", "a/b/c/d/e", "--verify", "everything"), ("impact",),
+    ("compare", "a", "b"), ("compare", "--results"),
     ("benchmark",), ("impact", "a", "b"), ("why", "HEAD"), ("rows",), ("release",), ("card",), ("croissant",)])
 def test_a_command_line_that_cannot_be_understood_is_refused_with_status_2(monkeypatch, capsys, arguments):
     assert run(monkeypatch, *arguments) == 2
@@ -109,7 +111,8 @@ def test_an_error_of_our_own_making_is_not_hidden(monkeypatch):
         run(monkeypatch, "impact", "x")
 
 
-@pytest.mark.parametrize("arguments", [("nowcast", "--context", "x.csv", "--at", POINT), ("audit", "wind_nowcast/mini/simulated/knn/nse"), ("impact", "x.csv")])
+@pytest.mark.parametrize("arguments", [("nowcast", "--context", "x.csv", "--at", POINT), ("audit", "wind_nowcast/mini/simulated/knn/nse"), ("impact", "x.csv"),
+                                       ("compare",), ("compare", "HEAD", "--measure")])
 def test_a_folder_that_is_no_project_is_the_users_mistake(monkeypatch, capsys, tmp_path, arguments):
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, *arguments) == 2
@@ -152,6 +155,28 @@ def test_audit_passes_on_number_depth_and_project_and_ends_with_the_verdicts_sta
 def test_the_depths_offered_are_those_the_audit_knows():
     action = next(a for a in cli.parser()._actions if a.dest == "verb").choices["audit"]._option_string_actions["--verify"]
     assert tuple(action.choices) == tuple(audit.DEPTHS)
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_compare_passes_on_what_was_asked_and_its_status(monkeypatch, capsys, tmp_path, status):
+    asked = []
+    monkeypatch.chdir(tmp_path)
+    finding = SimpleNamespace(exit_code=status)
+    monkeypatch.setattr(comparison, "of_commit", lambda *given: asked.append(given) or finding)
+    monkeypatch.setattr(comparison_text, "render", lambda one, every: f"{one is finding} {every}")
+    assert run(monkeypatch, "compare") == status
+    assert run(monkeypatch, "compare", "v1", "--results", "other", "--every") == status
+    assert asked == [(tmp_path, "HEAD", None), (tmp_path, "v1", Path("other"))]
+    assert capsys.readouterr() == ("True False\nTrue True\n", "")
+
+
+def test_compare_prints_the_files_of_the_spreads_it_measured(monkeypatch, capsys, tmp_path):
+    asked = []
+    monkeypatch.chdir(tmp_path)
+    written = [tmp_path / "a/b.json"]
+    monkeypatch.setattr(comparison, "keep_spreads", lambda *given: asked.append(given) or written)
+    assert run(monkeypatch, "compare", "v1", "--results", "other", "--measure") == 0
+    assert asked == [(tmp_path, "v1", Path("other"))] and capsys.readouterr() == ("a/b.json\n", "")
 
 
 def test_impact_prints_a_number_a_line(monkeypatch, capsys, tmp_path):

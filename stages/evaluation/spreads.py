@@ -4,6 +4,9 @@ The same cell trained twice, with other rounding alone, ends at other weights; t
 data/spreads/PROFILE/EXPERIMENT.json keeps how far the numbers moved so, by kind of model (msa, gen, ...) and metric, over all cells
 of the kind: `relative` to the number, `absolute`, and `scaled` by the number's size plus half its interval. Each is the standard
 deviation of one run: the root mean square of the differences of two, over sqrt(2). What was never trained moves by rounding alone.
+Few trainings of a kind tell little of its spread, so it is moderated by the kinds' median (Smyth 2004): their variances are averaged, that of
+the kind with a weight of its trainings, the median with PRIOR. The tolerance is Student's of PRIOR degrees of freedom, however many were
+trained, for the cells of a kind differ, too.
 Used where a number was made on another arithmetic (`tradewind compare`).
 """
 
@@ -13,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from scipy.special import stdtrit
@@ -20,6 +24,7 @@ from scipy.special import stdtrit
 from stages.files import read_json
 
 HOME = Path("data/spreads")
+PRIOR = 4  # trainings that the kinds' median is worth
 SURE = 0.995  # of each side: so much of what one more training does by itself lies within the tolerance
 ROUNDING = 1e-6  # relative; float32 resolves 6e-8, and a metric averages thousands of such errors
 TRAINED = re.compile(r"-s\d+$")
@@ -51,7 +56,9 @@ class Number:
         """What it is of (`metric_of`); of a field that is neither the number nor its bound, with the field."""
         *place, field = self.path
         name = metric_of(tuple(place[2:]))
-        return name if field in (*MAIN, *ENDS) or NUMERIC.fullmatch(field) or not name else f"{name}.{field}"
+        if not name:
+            return field
+        return name if field in (*MAIN, *ENDS) or NUMERIC.fullmatch(field) else f"{name}.{field}"
 
     @property
     def scale(self) -> float:
@@ -131,7 +138,7 @@ def of_seeds(content: dict[str, Any]) -> Table:
     for path, members in arms.items():
         for metric in (members[0].metric, ALL) if len(members) > 1 else ():
             key = members[0].kind, metric
-            rows[key].append(variances(members))
+            rows[key] += [variances(members)] * (len(members) - 1)  # pooled: by degrees of freedom
             freedom[key][path[0]] = len(members) - 1
     return table({key: (tuple(math.fsum(column) / len(found) for column in zip(*found, strict=True)), sum(freedom[key].values()))
                   for key, found in rows.items()})
@@ -172,20 +179,31 @@ class Spreads:
         file = home.parent.parent.parent / place(home.parent.name, home.name)
         return cls(read_json(file) if file.exists() else {})
 
-    def known(self, kind: str, metric: str) -> list[Spread]:
-        """What was measured of a kind's metric, by rounding and by seed; of a metric that was not, what the kind's metrics do together."""
-        rows = (by[kind].get(metric, by[kind][ALL]) for by in (self.rounding, self.seeds) if kind in by)
-        return [Spread(row["relative"], row["absolute"], row["scaled"], int(row["freedom"])) for row in rows]
-
     def of(self, kind: str, metric: str, by: str = "relative") -> Spread | None:
         """How much a kind's metric moves by itself, by rounding or by seed, whichever is more; None where nothing was measured."""
-        return max(self.known(kind, metric), key=lambda spread: getattr(spread, by), default=None)
+        known = [moderated(table, kind, metric) for table in (self.rounding, self.seeds) if kind in table]
+        return max(known, key=lambda spread: getattr(spread, by), default=None)
 
     def tolerance(self, number: Number) -> float | None:
-        """How far the number may be from that of a run on another arithmetic; None where nothing was measured of its kind."""
+        """How far from the number that of a run on another arithmetic may be; None where nothing was measured of its kind. Seeds stand in
+        for rounding where that was not measured."""
         if not number.kind:
             return ROUNDING * number.scale
-        found = self.known(number.kind, number.metric)
-        if not found:
+        table = next((one for one in (self.rounding, self.seeds) if number.kind in one), None)
+        if table is None:
             return None
-        return max(ROUNDING, *(float(stdtrit(one.freedom, SURE)) * math.sqrt(2) * one.scaled for one in found)) * number.scale
+        spread = moderated(table, number.kind, number.metric)
+        factor = float(stdtrit(PRIOR, SURE))
+        return max(ROUNDING, factor * math.sqrt(2) * spread.scaled) * number.scale
+
+
+def moderated(table: Table, kind: str, metric: str) -> Spread:
+    """A kind's spread of a metric, or, of one that was not measured, of its metrics together; moderated by that of the other kinds."""
+    name = metric if metric in table[kind] else ALL
+    own, others = table[kind][name], [rows[name] for one, rows in table.items() if one != ALL and name in rows]
+    freedom = int(own["freedom"])
+    if kind == ALL or not others:
+        return Spread(own["relative"], own["absolute"], own["scaled"], freedom)
+    fields = [math.sqrt((freedom * own[by] ** 2 + PRIOR * median(one[by] ** 2 for one in others)) / (freedom + PRIOR))
+              for by in ("relative", "absolute", "scaled")]
+    return Spread(*fields, freedom + PRIOR)

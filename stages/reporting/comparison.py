@@ -19,15 +19,16 @@ from stages.reporting.audit.history import blobs, git
 from stages.reporting.audit.snapshot import resolve
 
 TABLES, RECORDS = "reports/*/*/metrics.json", ("data/*/records/*.json", "reports/*/*/records/*.json")
-RATE = 0.01  # of the numbers may lie beyond a tolerance that holds 99 % of what training does by itself
+RATE = 0.02  # of the numbers may lie beyond a tolerance that holds 98 % of what training does by itself, or more
+FAR = 10.0  # tolerances that training does not go by itself
 UNRECORDED = "unrecorded"
 
 
 class Side:
-    """The results of a folder or of a commit: `paths`, and what stands in them."""
+    """The results of a folder or of a commit. A folder that is not `whole` may lack experiments."""
 
-    def __init__(self, root: Path, commit: str | None = None):
-        self.root, self.commit = root, commit
+    def __init__(self, root: Path, commit: str | None = None, whole: bool = True):
+        self.root, self.commit, self.whole = root, commit, whole
         if commit is None:
             patterns = (TABLES, *RECORDS)
             self._blobs = {file.relative_to(root).as_posix(): "" for pattern in patterns for file in root.glob(pattern)}
@@ -73,6 +74,13 @@ class Moved:
     there: float | None
     here: float | None
     tolerance: float | None
+
+    trained: bool = True
+
+    @property
+    def far(self) -> bool:
+        """Whether training does not explain it: nothing was trained, or it is many tolerances away."""
+        return not self.trained or bool(self.tolerance) and self.times > FAR
 
     @property
     def times(self) -> float:
@@ -125,7 +133,7 @@ class Comparison:
         """FAIL, moved, reproduced or identical: the worst that the counts bear."""
         if any(table.failures for table in self.tables):
             return "FAIL"
-        if self.share > RATE:
+        if self.share > RATE or any(one.far for table in self.tables for one in table.moved):
             return "edited" if self.edited else "moved"
         return "reproduced" if self.moved or any(table.reproduced for table in self.tables) else "identical"
 
@@ -136,12 +144,17 @@ class Comparison:
 
 
 def compare(there: Side, here: Side, names: tuple[str, str], kept: Path) -> Comparison:
-    """Judge every number of every table of `here` by that of `there`. Spreads are those of `there`; where it has none, of the folder `kept`."""
+    """Judge every number of every table of `here` by that of `there`. Spreads are those of `there`;
+    where it has none, of the folder `kept`. InputError where the sides have no table in common."""
     paths = sorted({*there.named(TABLES), *here.named(TABLES)})
     records = sorted({*there.named(*RECORDS)} & {*here.named(*RECORDS)})
     there.load([*paths, *records])
     here.load([*paths, *records])
     tables = [judged(there, here, path, kept) for path in paths]
+    # of no number, every one is identical
+    if not any(table.count or table.failures for table in tables):
+        raise InputError("there is no table on both sides", where=" and ".join(names),
+                         expected="reports/EXPERIMENT/PROFILE/metrics.json on either side")
     return Comparison(names, tables, *environments(there, here, records))
 
 
@@ -151,6 +164,8 @@ def judged(there: Side, here: Side, path: str, kept: Path) -> Judged:
     found = Judged(*home.split("/")[1:])
     try:
         if there.read(path) is None or here.read(path) is None:
+            if here.read(path) is None and here.whole:
+                found.failures.append(f"{path} is not there any more")
             return found  # an experiment of one side only: nothing to compare
         first = there.json(path)
         if there.read(path) == here.read(path):
@@ -179,17 +194,11 @@ def count(found: Judged, first: dict, second: dict, spreads: Spreads) -> None:
         elif one.value == other.value:
             found.identical += 1
         else:
-            wider = max(one, other, key=size)
-            most = spreads.tolerance(wider)
-            if abs(one.value - other.value) <= max(most or 0.0, ROUNDING * wider.scale):
+            most = spreads.tolerance(one)
+            if abs(one.value - other.value) <= max(most or 0.0, ROUNDING * one.scale):
                 found.reproduced += 1
             else:
-                found.moved.append(Moved("/".join(path), one.value, other.value, most))
-
-
-def size(number: Number) -> float:
-    """What a number's tolerance grows with."""
-    return number.scale
+                found.moved.append(Moved("/".join(path), one.value, other.value, most, bool(one.kind)))
 
 
 def units(first: Any, second: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
@@ -235,7 +244,8 @@ def sides(root: Path, name: str, results: Path | None) -> tuple[Side, Side, tupl
         raise InputError("there is no such folder of results", where=str(results), expected="a folder with reports/EXPERIMENT/PROFILE/metrics.json")
     commit = resolve(root, name)
     label = name if commit.startswith(name) else f"{name} ({commit[:9]})"
-    return Side(root, commit), Side(results or root), (label, str(results or "the working copy"))
+    here = Side(results or root, whole=results is None)
+    return Side(root, commit), here, (label, str(results or "the working copy"))
 
 
 def of_commit(root: Path, name: str, results: Path | None = None) -> Comparison:

@@ -1,13 +1,13 @@
 """A comparison as text: a short table, what moved and by how much, the verdicts that changed, where to look."""
 
-from stages.reporting.comparison import RATE, Comparison, Judged, Moved
+from stages.reporting.comparison import FAR, RATE, Comparison, Judged, Moved
 
 FEW = 8  # numbers that are named of a table
 VERDICTS = {
     "identical": "IDENTICAL: every number to the last bit.",
     "reproduced": "REPRODUCED: what differs is what training does by itself where rounding or the seed changes.",
     "edited": "OTHER CODE OR PARAMETERS: numbers moved, and records name an edit; `tradewind why` tells which.",
-    "moved": f"MOVED: more than {RATE:.0%} of the numbers that differ are beyond the spread of training.",
+    "moved": f"MOVED: more than {RATE:.0%} of the numbers that differ are beyond the spread of training, or one is {FAR:g} times beyond it.",
     "FAIL": "FAIL: something differs that no arithmetic explains.",
 }
 

@@ -1,0 +1,20 @@
+"""Spreads of training that are known, as a project keeps them: for tests of what they decide."""
+
+from pathlib import Path
+
+from stages import files
+from stages.evaluation import spreads
+
+WINDS = ("gka_tnn", "knn_tnn", "gka_mlp_tnn", "msa", "tfs", "gen", "cnp")
+
+
+def content(kinds: tuple[str, ...], size: float, freedom: int = 20) -> dict:
+    """A spread of one size, relative and absolute, of every metric of some kinds of models."""
+    row = {"relative": size, "absolute": size, "scaled": size, "freedom": freedom}
+    return {"rounding": {kind: {spreads.ALL: row} for kind in kinds}, "seeds": {}}
+
+
+def keep(home: Path, kinds: tuple[str, ...], size: float, freedom: int = 20) -> None:
+    """Keep such spreads for `home`, reports/EXPERIMENT/PROFILE of a project."""
+    file = home.parents[2] / spreads.place(home.parent.name, home.name)
+    files.write_json(file, content(kinds, size, freedom))

@@ -1,0 +1,239 @@
+"""The spread of training: numbers have kinds and metrics, and what was planted is measured."""
+
+import json
+import math
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pytest
+from known_spreads import content
+from scipy import stats
+
+from stages import files
+from stages.evaluation import spreads
+from stages.evaluation.spreads import ALL, ROUNDING, Number, Spreads, numbers
+
+ROOT = Path(__file__).parents[2]
+TABLES = sorted(ROOT.glob("reports/*/mini/metrics.json"))
+
+
+def entry(value, half=0.0):
+    return {"value": value, "low": value - half, "high": value + half, "unit": "1", "n": 10}
+
+
+def run(values, half=0.0):
+    """A run's table: cell -> metric -> value."""
+    cells = {cell: {"metrics": {name: entry(value, half) for name, value in metrics.items()}}
+             for cell, metrics in values.items()}
+    return {"cells": cells}
+
+
+def seeded(arms):
+    """Cells of arms: arm -> MSE by seed."""
+    return {f"d/{arm}-s{k}": {"mse": one}
+            for arm, values in arms.items() for k, one in enumerate(values)}
+
+
+# --- numbers
+
+
+def leaves(one):
+    """How many numbers are in a JSON value, counted by another way: those of its text."""
+    if isinstance(one, dict):
+        return sum(map(leaves, one.values()))
+    if isinstance(one, list):
+        return sum(map(leaves, one))
+    return int(type(one) in (int, float))
+
+
+@pytest.mark.parametrize("file", TABLES, ids=lambda file: file.parts[-3])
+def test_every_number_of_a_published_table_is_listed_once_with_its_value(file):
+    table = json.loads(file.read_text())
+    listed = list(numbers(table))
+    assert len(listed) == leaves(table) > 100 and len({one.path for one in listed}) == len(listed)
+    for one in listed[:: len(listed) // 50]:
+        at = table
+        for step in one.path:
+            at = at[int(step)] if isinstance(at, list) else at[step]
+        assert at == one.value
+    assert all(one.size >= 0 and one.half >= 0 and math.isfinite(one.scale) for one in listed)
+
+
+def test_there_are_published_tables():
+    assert len(TABLES) >= 6
+
+
+def test_lists_are_numbered_and_truths_texts_and_nulls_are_no_numbers():
+    given = {"a": [1, {"b": 2.5}, [3]], "yes": True, "text": "4", "none": None, "zero": 0}
+    listed = {one.path: one.value for one in numbers(given)}
+    assert listed == {("a", "0"): 1, ("a", "1", "b"): 2.5, ("a", "2", "0"): 3, ("zero",): 0}
+
+
+def test_bounds_and_deviations_have_the_size_and_the_interval_of_their_number():
+    given = {"value": -4.0, "low": -5.0, "high": -2.0, "std": 0.1, "n": 10}
+    listed = {one.path[0]: (one.size, one.half) for one in numbers(given)}
+    assert listed == dict.fromkeys(("value", "low", "high", "std"), (4.0, 1.5)) | {"n": (10.0, 0.0)}
+    alone = {one.path[0]: one.scale for one in numbers({"low": 1.0, "high": 3.0, "mean": None})}
+    assert alone == {"low": 1.0, "high": 3.0}
+
+
+@pytest.mark.parametrize(("address", "kind", "metric"), [
+    ("cells/simulated/msa-shared-5k-s0:metrics/mse/value", "msa", "mse"),
+    ("cells/simulated/msa-shared-5k-s12:metrics/mse/low", "msa", "mse"),
+    ("cells/simulated/msa-shared-5k-s0:metrics/mse/n", "msa", "mse.n"),
+    ("cells/simulated/persistence:metrics/mse/value", "", "mse"),
+    ("cells/points/boxes-aniso-k100:metrics/seen/value", "", "seen"),
+    ("cells/mazes/sigma_gpt-random-tiny-s0:samplers/own/prompt/metrics/valid/value",
+     "sigma_gpt", "valid"),
+    ("cells/sines/msa-tied-5k-s0:probes/overlap/25/value", "msa", "overlap"),
+    ("cells/walks/sigma_gpt-random-60k-s1:posteriors/10%/value", "sigma_gpt", "posteriors"),
+    ("arms/simulated/gen-shared-20k:metrics/rmse/mean", "gen", "rmse"),
+    ("arms/simulated/gen-shared-20k:metrics/rmse/std", "gen", "rmse"),
+    ("arms/simulated/persistence:metrics/rmse/mean", "", "rmse")])
+def test_kinds_and_metrics_of_addresses(address, kind, metric):
+    cell, _, rest = address.partition(":")
+    group, name = cell.split("/", 1)
+    one = Number((group, name, *rest.split("/")), 1.0, 1.0)
+    assert (one.kind, one.metric) == (kind, metric)
+
+
+def test_what_rests_on_several_cells_is_of_all_kinds():
+    assert Number(("about", "texts", "n"), 1.0, 1.0).kind == ALL
+
+
+# --- what is measured
+
+
+def test_the_spread_of_two_runs_by_hand():
+    """Two cells of a kind differ by 0.2 and 0.4 around 1 and 2; the untrained is left out."""
+    cells = ("d/a-x-s0", "d/a-y-s0", "d/mean")
+    first, second = (run({cell: {"mse": one} for cell, one in zip(cells, values, strict=True)}, 0.5)
+                     for values in ((0.9, 1.8, 3.0), (1.1, 2.2, 9.0)))
+    got = spreads.measure(first, second)
+    assert set(got) == {"a", ALL} and set(got["a"]) == {"mse", "mse.n", ALL}
+    # value, low and high move alike; two runs differ by the square root of two deviations
+    expected = {"absolute": math.sqrt((0.2**2 + 0.4**2) / 2 / 2),
+                "relative": math.sqrt((0.2**2 + 0.2**2) / 2 / 2),
+                "scaled": math.sqrt(((0.2 / 1.5) ** 2 + (0.4 / 2.5) ** 2) / 2 / 2)}
+    assert {name: got["a"]["mse"][name] for name in expected} == pytest.approx(expected, rel=1e-4)
+    assert got["a"]["mse"]["freedom"] == 2
+    assert got["a"]["mse.n"] == {"relative": 0, "absolute": 0, "scaled": 0, "freedom": 2}
+    # of all numbers together: three of four of each cell moved so
+    share = math.sqrt(3 / 4)
+    assert got["a"][ALL]["absolute"] == pytest.approx(expected["absolute"] * share, rel=1e-4)
+    assert got[ALL] == {ALL: got["a"][ALL]}
+
+
+def test_a_planted_spread_is_measured_within_sampling_error():
+    rng, cells, size = np.random.default_rng(0), 400, 0.03
+    truths = rng.lognormal(0, 1, cells)
+    def trained(kinds):
+        return run({f"d/{kind}-x{k}-s0": {"mse": truth * (1 + kinds[kind] * rng.normal())}
+                    for kind in kinds for k, truth in enumerate(truths)})
+    kinds = {"a": size, "b": 3 * size}
+    got = spreads.measure(trained(kinds), trained(kinds))
+    for kind, planted in kinds.items():
+        row = got[kind]["mse"]
+        assert row["freedom"] == cells
+        error = 4 * planted / math.sqrt(2 * cells)  # four standard errors of a standard deviation
+        assert row["relative"] == pytest.approx(planted, abs=error)
+
+
+def test_runs_that_agree_to_the_last_bit_move_nothing():
+    one = run({"d/a-x-s0": {"mse": 0.9}})
+    assert all(row[name] == 0 for by in spreads.measure(one, one).values() for row in by.values()
+               for name in ("relative", "absolute", "scaled"))
+
+
+def test_the_spread_over_seeds_is_the_pooled_variance():
+    arms = {"a-x": (1.0, 1.3, 1.1), "a-y": (5.0, 4.0, 4.4), "b-z": (2.0,)}
+    got = spreads.of_seeds(run(seeded(arms), half=0.25))
+    assert set(got) == {"a"}  # of an arm of one seed nothing is known
+    pooled = [arms["a-x"], arms["a-y"]]
+    variances = [statistics.variance(one) for one in pooled]
+    means = [statistics.mean(one) for one in pooled]
+    row = got["a"]["mse"]
+    assert row["absolute"] == pytest.approx(math.sqrt(statistics.mean(variances)), rel=1e-4)
+    for name, more in (("relative", 0.0), ("scaled", 0.25)):
+        squares = [one / (mean + more) ** 2 for one, mean in zip(variances, means, strict=True)]
+        assert row[name] == pytest.approx(math.sqrt(statistics.mean(squares)), rel=1e-4)
+    assert row["freedom"] == got["a"][ALL]["freedom"] == 4
+
+
+def test_arms_of_more_seeds_weigh_by_their_degrees_of_freedom():
+    arms = {"a-x": (1.0, 1.3), "a-y": (5.0, 4.0, 4.4, 4.9, 5.2)}
+    row = spreads.of_seeds(run(seeded(arms)))["a"]["mse"]
+    pooled = (statistics.variance(arms["a-x"]) + 4 * statistics.variance(arms["a-y"])) / 5
+    assert row["absolute"] == pytest.approx(math.sqrt(pooled), rel=1e-4) and row["freedom"] == 5
+
+
+# --- what follows
+
+
+FACTOR = stats.t.ppf(0.995, 4) * math.sqrt(2)
+
+
+@pytest.mark.parametrize("freedom", [1, 3, 10])
+def test_of_a_hundred_new_runs_ninety_eight_are_within_the_tolerance(freedom):
+    """The spread of nine kinds measured from `freedom` pairs of runs, then one more pair of one."""
+    rng, inside, repeats, size = np.random.default_rng(0), 0, 10_000, 0.02
+    number = Number(("cells", "d/k0-x-s0", "metrics", "mse", "value"), 1.0, 1.0)
+    for _ in range(repeats):
+        pairs = rng.normal(0, size, (9, freedom, 2))
+        measured = np.sqrt(np.mean((pairs[..., 0] - pairs[..., 1]) ** 2, 1) / 2)
+        rows = [content((f"k{k}",), one, freedom)["rounding"] for k, one in enumerate(measured)]
+        known = Spreads({"rounding": {kind: row for table in rows for kind, row in table.items()}})
+        one, other = rng.normal(1, size, 2)
+        inside += abs(one - other) <= known.tolerance(number)
+    assert inside / repeats > 0.975  # of nine variances of one pair each the median is itself unsure
+
+
+def test_a_kind_of_few_trainings_is_moderated_by_the_median_of_the_kinds():
+    sizes, table = {"a": 0.5, "b": 0.1, "c": 0.2}, {}
+    for kind, size in sizes.items():
+        table |= content((kind,), size, 1)["rounding"]
+    known = Spreads({"rounding": table}).of("a", "mse")
+    assert known.relative == pytest.approx(math.sqrt((0.5**2 + 4 * 0.2**2) / 5))
+    assert known.freedom == 5
+    table |= content(("a",), 0.5, 1000)["rounding"]
+    assert Spreads({"rounding": table}).of("a", "mse").relative == pytest.approx(0.5, rel=5e-3)
+
+
+def test_the_tolerance_is_that_of_rounding_and_of_seeds_where_rounding_was_not_measured():
+    number = Number(("cells", "d/a-x-s0", "metrics", "mse", "value"), 4.0, 4.0, 1.0)
+    rounding, seeds = (content(("a",), size)["rounding"] for size in (0.1, 0.3))
+    both = Spreads({"rounding": rounding, "seeds": seeds})
+    assert both.tolerance(number) == pytest.approx(FACTOR * 0.1 * 5)
+    assert Spreads({"seeds": seeds}).tolerance(number) == pytest.approx(FACTOR * 0.3 * 5)
+    assert both.of("a", "mse").relative == pytest.approx(0.3)  # what a claim asks: the larger
+
+
+def test_a_metric_that_was_not_measured_moves_as_the_kinds_metrics_do_together():
+    rows = content(("a",), 0.1)
+    rows["rounding"]["a"]["mse"] = {"relative": 0.5, "absolute": 0.5, "scaled": 0.5, "freedom": 20}
+    known = Spreads(rows)
+    assert known.of("a", "mse").relative == pytest.approx(0.5)
+    assert known.of("a", "rmse").relative == pytest.approx(0.1)
+
+
+def test_what_was_never_trained_moves_by_rounding_and_of_a_kind_never_measured_nothing_is_known():
+    known = Spreads(content(("a",), 0.1))
+    untrained = Number(("cells", "d/mean", "metrics", "mse", "value"), 4.0, 4.0, 1.0)
+    other = Number(("cells", "d/b-x-s0", "metrics", "mse", "value"), 4.0, 4.0)
+    assert known.tolerance(untrained) == ROUNDING * 5.0
+    assert known.tolerance(other) is None and known.of("b", "mse") is None
+    still = Number(("cells", "d/a-x-s0", "metrics", "mse", "value"), 4.0, 4.0)
+    assert Spreads(content(("a",), 0.0)).tolerance(still) == ROUNDING * 4.0
+
+
+def test_files_are_read_back_as_they_were_written(tmp_path):
+    home = tmp_path / "reports/any_order/mini"
+    assert Spreads.read(home).of("a", "mse") is None
+    first, second = (run(seeded({"a-x": (one, 1.5)})) for one in (1.0, 1.1))
+    measured = {"rounding": spreads.measure(first, second), "seeds": spreads.of_seeds(second)}
+    files.write_json(tmp_path / spreads.place("any_order", "mini"), measured)
+    number = next(numbers(first))
+    known = Spreads.read(home)
+    assert known.of("a", "mse") == Spreads(measured).of("a", "mse") is not None
+    assert known.tolerance(number) == Spreads(measured).tolerance(number)

@@ -1,0 +1,396 @@
+"""`tradewind compare`: what is the same, what training explains and what nothing does."""
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from stages import cli, files
+from stages.evaluation import spreads
+from stages.reporting import comparison, comparison_text
+
+EXPERIMENTS = ("failure_modes", "sparse_fields")
+SIZE, FREEDOM = 0.01, 5
+SPREAD = {"relative": SIZE, "absolute": SIZE, "scaled": SIZE, "freedom": FREEDOM}
+KNOWN = {"rounding": {"msa": {"*": SPREAD}}, "seeds": {}}
+TOLERANCE = stats.t.ppf(0.995, 4) * math.sqrt(2) * SIZE  # of a number of size 1
+TABLE, CLAIMS, RECORD = (f"reports/sparse_fields/mini/{name}"
+                         for name in ("metrics.json", "claims.json", "records/tabulate.json"))
+CELL = "darcy/msa-shared-5k-s0"
+METRICS = ("mse", "r2", "rmse")
+HERE = "the working copy"
+
+
+def git(root: Path, *words: str) -> None:
+    author = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", "-C", str(root), *author, *words], check=True, capture_output=True)
+
+
+def change(root: Path, path: str, edit) -> None:
+    """Rewrite a JSON file; `edit` alters what is in it."""
+    content = json.loads((root / path).read_text())
+    edit(content)
+    files.write_json(root / path, content)
+
+
+def scaled(cell: str = CELL, metric: str = "mse", times: float = 1.0):
+    """An edit that multiplies one number of a cell."""
+    def edit(content):
+        content["cells"][cell]["metrics"][metric]["value"] *= times
+    return edit
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Path:
+    """A commit of two experiments, each of two trained cells and one that was not: 18 numbers."""
+    root = tmp_path / "project"
+    for experiment in EXPERIMENTS:
+        home = root / "reports" / experiment / "mini"
+        sizes = {CELL: 1.0, "darcy/msa-shared-5k-s1": 1.001, "darcy/mean": 4.0}
+        cells = {cell: {"metrics": {name: {"value": size * k, "unit": "1"}
+                                    for k, name in enumerate(METRICS, 1)}}
+                 for cell, size in sizes.items()}
+        table = {"cells": cells, "experiment": experiment, "profile": "mini"}
+        files.write_json(home / "metrics.json", table)
+        claims = [{"id": name, "dataset": "darcy", "verdict": verdict}
+                  for name, verdict in (("I-1", "holds"), ("I-2", "fails"))]
+        files.write_json(home / "claims.json", claims)
+        record = {"environment": {"arithmetic": "one"}, "code": {"digest": "a" * 64},
+                  "params": {"steps": 5}, "seed": 0}
+        files.write_json(home / "records/tabulate.json", record)
+        files.write_json(root / spreads.place(experiment, "mini"), KNOWN)
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "all")
+    monkeypatch.chdir(root)
+    return root
+
+
+def tradewind(monkeypatch, *arguments: str) -> int:
+    """The exit status of `tradewind compare ARGUMENTS`."""
+    monkeypatch.setattr(sys, "argv", ["tradewind", "compare", *arguments])
+    return cli.main()
+
+
+def judged(root: Path, experiment: str = "sparse_fields",
+           **given) -> tuple[comparison.Comparison, comparison.Judged]:
+    """A comparison with HEAD and its table of one experiment."""
+    whole = comparison.of_commit(root, "HEAD", **given)
+    return whole, next(table for table in whole.tables if table.experiment == experiment)
+
+
+# --- numbers
+
+
+def test_a_commit_compared_with_itself_is_identical(project, monkeypatch, capsys):
+    whole, table = judged(project)
+    assert (whole.verdict, whole.exit_code, whole.share) == ("identical", 0, 0.0)
+    assert [table.identical for table in whole.tables] == [9, 9] and table.count == 9
+    assert tradewind(monkeypatch) == 0
+    out = capsys.readouterr().out
+    assert "IDENTICAL" in out and "\nmoved " not in out
+    assert out.startswith(f"{HERE} compared with HEAD (")
+
+
+def test_what_training_does_by_itself_is_reproduced_and_no_more(project):
+    change(project, TABLE, scaled(times=1 + 0.99 * TOLERANCE))
+    whole, table = judged(project)
+    assert (whole.verdict, whole.exit_code) == ("reproduced", 0)
+    assert (table.identical, table.reproduced, table.moved) == (8, 1, [])
+    git(project, "checkout", "-q", TABLE)
+    change(project, TABLE, scaled(times=1 - 1.01 * TOLERANCE))
+    assert judged(project)[1].moved[0].times == pytest.approx(1.01, rel=1e-9)
+
+
+def test_what_was_never_trained_may_differ_by_rounding_alone(project):
+    change(project, TABLE, scaled("darcy/mean", "mse", 1 + 5e-7))
+    assert judged(project)[0].verdict == "reproduced"
+    change(project, TABLE, scaled("darcy/mean", "mse", 1 + 5e-6))
+    assert judged(project)[0].verdict == "moved"
+
+
+def test_what_moved_is_named_with_both_values_the_farthest_first(project, monkeypatch, capsys):
+    s1 = "darcy/msa-shared-5k-s1"
+    for cell, metric, times in ((CELL, "mse", 1.5), (s1, "r2", 3.0), (CELL, "rmse", 1.2)):
+        change(project, TABLE, scaled(cell, metric, times))
+    whole, table = judged(project)
+    assert whole.verdict == "moved" and len(table.moved) == 3 and table.identical == 6
+    assert tradewind(monkeypatch, "HEAD") == 1
+    named = [line for line in capsys.readouterr().out.splitlines() if line.startswith("moved ")]
+    begin = "moved sparse_fields/mini/cells/"
+    expected = ((s1, "r2", 2.002, 6.006), (CELL, "mse", 1, 1.5), (CELL, "rmse", 3, 3.6))
+    for line, (cell, metric, there, here) in zip(named, expected, strict=True):
+        tolerance = TOLERANCE * there
+        assert line == (f"{begin}{cell}/metrics/{metric}/value: {there:g} -> {here:g}, "
+                        f"{(here - there) / tolerance:.3g} times the tolerance of {tolerance:.3g}")
+
+
+def test_the_farthest_few_are_named_and_every_one_when_asked(project, monkeypatch, capsys):
+    def add(content):
+        many = {f"m{k}": {"value": 1.0 + k, "unit": "1"} for k in range(20)}
+        content["cells"][CELL]["metrics"] = many
+    change(project, TABLE, add)
+    git(project, "commit", "-qam", "more")
+    for k in range(20):
+        change(project, TABLE, scaled(metric=f"m{k}", times=2.0))
+    assert tradewind(monkeypatch) == 1
+    few = capsys.readouterr().out
+    assert few.count("\nmoved ") == comparison_text.FEW
+    assert f"and {20 - comparison_text.FEW} more" in few
+    assert tradewind(monkeypatch, "--every") == 1
+    assert capsys.readouterr().out.count("\nmoved ") == 20
+
+
+def test_of_many_numbers_that_differ_a_few_may_be_beyond_their_tolerance(project):
+    def add(content):
+        many = {f"m{k}": {"value": 1.0, "unit": "1"} for k in range(200)}
+        content["cells"][CELL]["metrics"] = many
+    change(project, TABLE, add)
+    git(project, "commit", "-qam", "more")
+    for moved, verdict, status in ((4, "reproduced", 0), (5, "moved", 1)):
+        def drift(content, moved=moved):
+            for k, one in enumerate(content["cells"][CELL]["metrics"].values()):
+                one["value"] = 1 + 2 * TOLERANCE if k < moved else 1.001
+        change(project, TABLE, drift)
+        whole, table = judged(project)
+        assert (table.reproduced, len(table.moved)) == (200 - moved, moved)
+        assert whole.share == moved / 200 and (whole.verdict, whole.exit_code) == (verdict, status)
+        assert f"m0/value: 1 -> {1 + 2 * TOLERANCE:.6g}" in comparison_text.render(whole)
+
+
+def test_one_number_farther_off_than_training_goes_decides_alone(project):
+    def add(content):
+        content["cells"][CELL]["metrics"] = {f"m{k}": {"value": 1.0, "unit": "1"} for k in range(200)}
+    change(project, TABLE, add)
+    git(project, "commit", "-qam", "more")
+    for times, verdict in ((9, "reproduced"), (11, "moved")):
+        def drift(content, times=times):
+            for k, one in enumerate(content["cells"][CELL]["metrics"].values()):
+                one["value"] = 1.001 if k else 1 + times * TOLERANCE
+        change(project, TABLE, drift)
+        assert judged(project)[0].verdict == verdict
+
+
+def test_a_table_that_the_working_copy_lacks_fails_and_one_that_a_folder_lacks_is_left_out(project, tmp_path):
+    copy = tmp_path / "other"
+    (copy / TABLE).parent.mkdir(parents=True)
+    (copy / TABLE).write_bytes((project / TABLE).read_bytes())
+    assert comparison.of_commit(project, "HEAD", copy).verdict == "identical"
+    (project / TABLE).unlink()
+    assert comparison.of_commit(project, "HEAD").verdict == "FAIL"
+
+
+def test_a_kind_that_was_never_measured_is_said_to_be_so(project, monkeypatch, capsys):
+    def rename(content):
+        content["cells"]["darcy/gen-shared-5k-s0"] = content["cells"].pop(CELL)
+    change(project, TABLE, rename)
+    git(project, "commit", "-qam", "gen")
+    change(project, TABLE, scaled("darcy/gen-shared-5k-s0", times=1.0001))
+    assert judged(project)[1].moved[0].tolerance is None
+    assert tradewind(monkeypatch) == 1
+    assert "no spread was measured for its kind" in capsys.readouterr().out
+
+
+def test_a_number_of_one_side_only_is_named(project, monkeypatch, capsys):
+    def edit(content):
+        metrics = content["cells"][CELL]["metrics"]
+        del metrics["mse"]
+        metrics["nse"] = {"value": 0.5, "unit": "1"}
+    change(project, TABLE, edit)
+    assert tradewind(monkeypatch) == 1
+    out = capsys.readouterr().out
+    assert f"{CELL}/metrics/mse/value: 1 -> gone" in out
+    assert f"{CELL}/metrics/nse/value: not there -> 0.5" in out
+
+
+# --- what no arithmetic explains
+
+
+def lose(content):
+    del content["cells"][CELL]
+
+
+def rename_unit(content):
+    content["cells"][CELL]["metrics"]["mse"]["unit"] = "kn"
+
+
+def other_code(record):
+    record["code"]["digest"] = "b" * 64
+
+
+@pytest.mark.parametrize(("edit", "words"), [
+    (lose, f"cell {CELL} is not there any more"),
+    (rename_unit, f"cells/{CELL}/metrics/mse: the unit was 1, it is kn")])
+def test_a_missing_cell_and_another_unit_fail(project, monkeypatch, capsys, edit, words):
+    change(project, TABLE, edit)
+    change(project, RECORD, other_code)  # which excuses neither
+    assert tradewind(monkeypatch) == 1
+    out = capsys.readouterr().out
+    assert f"FAIL sparse_fields/mini: {words}\n" in out and out.count("FAIL ") == 1
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"cells": 1}', '{"cells": {"a": NaN}}', "\ufeff"])
+def test_a_table_that_cannot_be_read_fails_alone(project, monkeypatch, capsys, text):
+    (project / TABLE).write_text(text)
+    assert judged(project, "failure_modes")[1].identical == 9
+    assert tradewind(monkeypatch) == 1
+    out = capsys.readouterr().out
+    assert f"FAIL sparse_fields/mini: {TABLE}: " in out and "Traceback" not in out
+
+
+# --- claims, code, arithmetic
+
+
+def test_claims_with_another_verdict_are_named_and_those_of_one_side(project, monkeypatch, capsys):
+    def edit(claims):
+        claims[0]["verdict"] = "undecided"
+        claims[1]["dataset"] = "poisson"
+    change(project, TABLE, scaled(times=1.001))
+    change(project, CLAIMS, edit)
+    assert judged(project)[1].claims == [
+        ("I-1 on darcy", "holds", "undecided"), ("I-2 on darcy", "fails", "absent"),
+        ("I-2 on poisson", "absent", "fails")]
+    assert tradewind(monkeypatch) == 0
+    assert "claim sparse_fields/mini: I-1 on darcy holds -> undecided\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("edit", [
+    other_code, lambda record: record["params"].update(steps=6),
+    lambda record: record.update(seed=1), lambda record: record.pop("code")])
+def test_numbers_that_moved_with_their_code_are_no_failure(project, monkeypatch, capsys, edit):
+    change(project, TABLE, scaled(times=1.5))
+    change(project, RECORD, edit)
+    whole = judged(project)[0]
+    assert (whole.verdict, whole.exit_code, whole.edited) == ("edited", 0, [RECORD])
+    assert tradewind(monkeypatch) == 0
+    out = capsys.readouterr().out
+    assert f"1 records name other code or parameters: {RECORD}" in out and "1 -> 1.5" in out
+
+
+def test_another_arithmetic_is_told_and_is_no_edit(project, monkeypatch, capsys):
+    change(project, TABLE, scaled(times=1.5))
+    change(project, RECORD, lambda record: record["environment"].update(arithmetic="two"))
+    other = RECORD.replace("sparse_fields", "failure_modes")
+    change(project, other, lambda record: record["environment"].pop("arithmetic"))
+    whole = judged(project)[0]
+    assert whole.edited == [] and whole.verdict == "moved"
+    assert whole.arithmetic[0] == ["one"]
+    assert sorted(whole.arithmetic[1]) == ["two", comparison.UNRECORDED]
+    assert tradewind(monkeypatch) == 1
+    assert "arithmetic of what differs: there one; here " in capsys.readouterr().out
+
+
+# --- sides
+
+
+def test_results_of_a_folder_stand_for_those_here(project, monkeypatch, capsys, tmp_path):
+    results = tmp_path / "results"
+    (results / TABLE).parent.mkdir(parents=True)
+    shutil.copy(project / TABLE, results / TABLE)  # of one experiment, without records and claims
+    change(results, TABLE, scaled(times=1.5))
+    change(project, TABLE, scaled(times=7.0))  # what is here is not asked
+    whole, table = judged(project, results=results)
+    assert (table.identical, len(table.moved)) == (8, 1) and table.moved[0].here == 1.5
+    assert judged(project, "failure_modes", results=results)[1].count == 0
+    assert tradewind(monkeypatch, "HEAD", "--results", str(results)) == 1
+    out = capsys.readouterr().out
+    assert out.startswith(f"{results} compared with HEAD") and "failure_modes" not in out
+
+
+def test_the_commit_named_is_the_one_compared_with(project, monkeypatch, capsys):
+    change(project, TABLE, scaled(times=1.5))
+    git(project, "commit", "-qam", "moved")
+    assert tradewind(monkeypatch) == 0 and tradewind(monkeypatch, "HEAD~1") == 1
+    assert "HEAD~1 (" in capsys.readouterr().out
+
+
+def test_results_without_any_table_are_no_identity(project, monkeypatch, capsys, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert tradewind(monkeypatch, "HEAD", "--results", str(tmp_path / "empty")) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "no table on both sides" in err
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (("nosuch",), "there is no such commit"), (("--", "--all"), "there is no such commit"),
+    (("HEAD", "--results", "nowhere"), "there is no such folder of results"),
+    (("HEAD", "--results", TABLE), "there is no such folder of results"),
+    (("nosuch", "--measure"), "there is no such commit")])
+def test_an_unknown_side_is_the_users_mistake(project, monkeypatch, capsys, arguments, words):
+    assert tradewind(monkeypatch, *arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith(f"error: {words}")
+
+
+def test_no_repository_no_commit_and_no_git_are_errors(project, monkeypatch, capsys, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    monkeypatch.chdir(bare)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    assert tradewind(monkeypatch) == 2 and "this is no git repository" in capsys.readouterr().err
+    git(bare, "init", "-q")
+    assert tradewind(monkeypatch) == 2 and "there is no such commit" in capsys.readouterr().err
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert tradewind(monkeypatch) == 2 and capsys.readouterr().err.startswith("error: ")
+
+
+# --- spreads
+
+
+def drift(content):
+    """Another arithmetic: every trained number moves by some thousandths, none as another."""
+    cells = [cell for name, cell in content["cells"].items() if "-s" in name]
+    for k, one in enumerate(one for cell in cells for one in cell["metrics"].values()):
+        one["value"] *= 1 + 0.002 * (-1) ** k * (1 + k / 10)
+
+
+@pytest.fixture
+def foreign(project) -> Path:
+    """The project without spreads, whose working copy holds the results of another arithmetic."""
+    git(project, "rm", "-qr", "data/spreads")
+    git(project, "commit", "-qam", "no spreads")
+    change(project, TABLE, drift)
+    change(project, RECORD, lambda record: record["environment"].update(arithmetic="two"))
+    return project
+
+
+def test_spreads_that_were_measured_make_the_comparison_reproduced(foreign, monkeypatch, capsys):
+    assert tradewind(monkeypatch) == 1
+    assert "no spread was measured for its kind" in capsys.readouterr().out
+    before = json.loads((foreign / TABLE).read_text())
+    assert tradewind(monkeypatch, "--measure") == 0
+    written = spreads.place("sparse_fields", "mini")
+    assert capsys.readouterr().out == f"{written}\n"  # what is identical tells nothing
+    kept = json.loads((foreign / written).read_text())
+    assert kept["rounding"] == spreads.measure(json.loads(committed(foreign, TABLE)), before)
+    assert kept["seeds"] == spreads.of_seeds(before) and set(kept["seeds"]) == {"msa"}
+    assert kept["between"][0].startswith("HEAD (")
+    assert kept["between"][1:] == ["one", "two"]
+    assert tradewind(monkeypatch) == 0
+    assert "REPRODUCED" in capsys.readouterr().out
+    change(foreign, TABLE, scaled(times=3.0))  # and they excuse no wrong number
+    assert tradewind(monkeypatch) == 1
+    moved = f"moved sparse_fields/mini/cells/{CELL}/metrics/mse/value: 1 -> "
+    assert moved in capsys.readouterr().out
+
+
+def committed(root: Path, path: str) -> str:
+    """A file's text at HEAD."""
+    command = ["git", "-C", str(root), "show", f"HEAD:{path}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize(("path", "edit"), [
+    (RECORD, other_code), (RECORD, lambda record: record.update(seed=1)), (TABLE, lose),
+    (TABLE, rename_unit)])
+def test_runs_of_other_code_or_cells_measure_nothing(foreign, monkeypatch, capsys, path, edit):
+    change(foreign, path, edit)
+    assert tradewind(monkeypatch, "--measure") == 2
+    assert "differ in more than rounding" in capsys.readouterr().err
+    assert not (foreign / "data/spreads").exists()
