@@ -1,6 +1,6 @@
 """How a run's numbers compare with a commit's: identical, reproduced, moved, or nothing that an arithmetic explains (`tradewind compare`).
 
-A number is `identical` to the last bit, `reproduced` where it is within what training moves it by itself (stages/evaluation/spreads.py, of the
+A number is `identical` to the last bit, `reproduced` where it is within what training moves it by itself (stages/spreads.py, of the
 commit), `moved` beyond that. What no arithmetic explains fails: a table that cannot be read, a cell that is not there, another unit.
 Each claim's verdict is compared too. Sides are folders laid out like the project, or commits, read from git's objects.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.errors import DataError, InputError
-from stages.evaluation.spreads import ROUNDING, Number, Spreads, measure, numbers, of_seeds, place
+from stages.spreads import ROUNDING, Number, Spreads, measure, numbers, of_seeds, place
 from stages.files import json_of, write_json
 from stages.reporting.audit.history import blobs, git
 from stages.reporting.audit.snapshot import resolve

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from stages import cli, files
-from stages.evaluation import spreads
+from stages import spreads
 from stages.reporting import comparison, comparison_text
 
 EXPERIMENTS = ("failure_modes", "sparse_fields")

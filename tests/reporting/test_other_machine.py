@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stages import files
-from stages.evaluation import spreads
+from stages import spreads
 from stages.reporting import comparison, comparison_text
 
 ROOT = Path(__file__).parents[2]

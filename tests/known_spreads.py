@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from stages import files
-from stages.evaluation import spreads
+from stages import spreads
 
 WINDS = ("gka_tnn", "knn_tnn", "gka_mlp_tnn", "msa", "tfs", "gen", "cnp")
 

@@ -11,10 +11,10 @@ from known_spreads import content
 from scipy import stats
 
 from stages import files
-from stages.evaluation import spreads
-from stages.evaluation.spreads import ALL, ROUNDING, Number, Spreads, numbers
+from stages import spreads
+from stages.spreads import ALL, ROUNDING, Number, Spreads, numbers
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 TABLES = sorted(ROOT.glob("reports/*/mini/metrics.json"))
 
 
