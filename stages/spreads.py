@@ -26,11 +26,12 @@ from stages.files import read_json
 HOME = Path("data/spreads")
 PRIOR = 4  # trainings that the kinds' median is worth
 SURE = 0.995  # of each side: so much of what one more training does by itself lies within the tolerance
-ROUNDING = 1e-6  # relative; float32 resolves 6e-8, and a metric averages thousands of such errors
+ROUNDING = 1e-5  # relative; float32 resolves 6e-8, which a particle filter's draws and differences of near numbers magnify
 TRAINED = re.compile(r"-s\d+$")
 MAIN, ENDS = ("value", "mean"), ("low", "high", "std", "sd")  # of one number; other fields are numbers of their own
 NUMERIC = re.compile(r"[+-]?\d+(\.\d+)?%?")
 ALL = "*"  # a kind's metrics together, or all kinds
+FIELDS = ("relative", "absolute", "scaled")  # of a spread
 Table = dict[str, dict[str, dict[str, float]]]  # kind -> metric -> a spread's fields
 
 
@@ -157,8 +158,22 @@ def table(found: dict[tuple[str, str], tuple[tuple[float, ...], int]]) -> Table:
     kinds: Table = defaultdict(dict)
     for (kind, metric), (means, freedom) in sorted(found.items()):
         roots = (float(f"{math.sqrt(mean):.5g}") for mean in means)
-        kinds[kind][metric] = dict(zip(("relative", "absolute", "scaled"), roots, strict=True)) | {"freedom": freedom}
+        kinds[kind][metric] = dict(zip(FIELDS, roots, strict=True)) | {"freedom": freedom}
     return dict(kinds)
+
+
+def pooled(one: Table, other: Table) -> Table:
+    """Two measurements of spreads as one, each with the weight of its degrees of freedom."""
+    found = {}
+    for source in (one, other):
+        for kind, rows in source.items():
+            for metric, row in rows.items():
+                squares, freedom = found.get((kind, metric), ((0.0, 0.0, 0.0), 0))
+                more = tuple(row["freedom"] * row[by] ** 2 for by in FIELDS)
+                sums = tuple(map(math.fsum, zip(squares, more, strict=True)))
+                found[kind, metric] = sums, freedom + int(row["freedom"])
+    return table({key: (tuple(total / freedom for total in sums), freedom)
+                  for key, (sums, freedom) in found.items()})
 
 
 def place(experiment: str, profile: str) -> Path:
@@ -205,5 +220,5 @@ def moderated(table: Table, kind: str, metric: str) -> Spread:
     if kind == ALL or not others:
         return Spread(own["relative"], own["absolute"], own["scaled"], freedom)
     fields = [math.sqrt((freedom * own[by] ** 2 + PRIOR * median(one[by] ** 2 for one in others)) / (freedom + PRIOR))
-              for by in ("relative", "absolute", "scaled")]
+              for by in FIELDS]
     return Spread(*fields, freedom + PRIOR)

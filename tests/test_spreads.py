@@ -168,6 +168,16 @@ def test_arms_of_more_seeds_weigh_by_their_degrees_of_freedom():
     assert row["absolute"] == pytest.approx(math.sqrt(pooled), rel=1e-4) and row["freedom"] == 5
 
 
+def test_two_measurements_are_pooled_by_their_degrees_of_freedom():
+    first, second = (content(kinds, size, freedom)["rounding"] for kinds, size, freedom in
+                     ((("a", "b"), 0.1, 1), (("a", "c"), 0.4, 3)))
+    got = spreads.pooled(first, second)
+    assert set(got) == {"a", "b", "c"} and got["b"] == first["b"] and got["c"] == second["c"]
+    root = pytest.approx(math.sqrt((0.1**2 + 3 * 0.4**2) / 4), rel=1e-4)
+    assert got["a"][ALL] == {"relative": root, "absolute": root, "scaled": root, "freedom": 4}
+    assert spreads.pooled({}, first) == first
+
+
 # --- what follows
 
 

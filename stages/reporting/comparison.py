@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from stages.errors import DataError, InputError
-from stages.spreads import ROUNDING, Number, Spreads, measure, numbers, of_seeds, place
-from stages.files import json_of, write_json
+from stages.files import json_of, read_json, write_json
 from stages.reporting.audit.history import blobs, git
 from stages.reporting.audit.snapshot import resolve
+from stages.spreads import ROUNDING, Number, Spreads, measure, numbers, of_seeds, place, pooled
 
 TABLES, RECORDS = "reports/*/*/metrics.json", ("data/*/records/*.json", "reports/*/*/records/*.json")
 RATE = 0.02  # of the numbers may lie beyond a tolerance that holds 98 % of what training does by itself, or more
@@ -256,17 +256,26 @@ def of_commit(root: Path, name: str, results: Path | None = None) -> Comparison:
 
 def keep_spreads(root: Path, name: str, results: Path | None = None) -> list[Path]:
     """Measure the spread of training between two runs of one code that differ in rounding, and over the seeds of the one that is here;
-    the files written. InputError where the runs differ in more than rounding."""
+    the files written, with what they held already. InputError where the runs differ in more than
+    rounding, or were measured before."""
     there, here, names = sides(root, name, results)
     found, written = compare(there, here, names, root), []
     if found.edited or any(table.failures for table in found.tables):
         raise InputError("the two runs differ in more than rounding", where=names[0], found=", ".join(found.edited[:3]) or "other cells or units",
                          expected="one code, one set of parameters, another arithmetic", remedy="`tradewind compare` lists what differs")
+    between = [resolve(root, name)[:9], *map("; ".join, found.arithmetic)]
     for table in found.tables:
         path = f"reports/{table.experiment}/{table.profile}/metrics.json"
         if table.count > table.identical:
+            file = root / place(table.experiment, table.profile)
+            before = read_json(file) if file.exists() else {}
+            if between in before.get("between", []):
+                raise InputError("the spread between these two runs is there already", where=str(file),
+                                 found=" and ".join(between), expected="runs not measured yet")
             first, second = there.json(path), here.json(path)
-            content = {"rounding": measure(first, second), "seeds": of_seeds(second), "between": [names[0], *map("; ".join, found.arithmetic)]}
-            written.append(root / place(table.experiment, table.profile))
-            write_json(written[-1], content)
+            content = {"rounding": pooled(before.get("rounding", {}), measure(first, second)),
+                       "seeds": pooled(before.get("seeds", {}), of_seeds(second)),
+                       "between": [*before.get("between", []), between]}
+            written.append(file)
+            write_json(file, content)
     return written

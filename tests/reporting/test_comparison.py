@@ -26,9 +26,10 @@ METRICS = ("mse", "r2", "rmse")
 HERE = "the working copy"
 
 
-def git(root: Path, *words: str) -> None:
+def git(root: Path, *words: str) -> str:
     author = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-    subprocess.run(["git", "-C", str(root), *author, *words], check=True, capture_output=True)
+    command = ["git", "-C", str(root), *author, *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def change(root: Path, path: str, edit) -> None:
@@ -108,9 +109,9 @@ def test_what_training_does_by_itself_is_reproduced_and_no_more(project):
 
 
 def test_what_was_never_trained_may_differ_by_rounding_alone(project):
-    change(project, TABLE, scaled("darcy/mean", "mse", 1 + 5e-7))
-    assert judged(project)[0].verdict == "reproduced"
     change(project, TABLE, scaled("darcy/mean", "mse", 1 + 5e-6))
+    assert judged(project)[0].verdict == "reproduced"
+    change(project, TABLE, scaled("darcy/mean", "mse", 1 + 5e-5))
     assert judged(project)[0].verdict == "moved"
 
 
@@ -370,8 +371,8 @@ def test_spreads_that_were_measured_make_the_comparison_reproduced(foreign, monk
     kept = json.loads((foreign / written).read_text())
     assert kept["rounding"] == spreads.measure(json.loads(committed(foreign, TABLE)), before)
     assert kept["seeds"] == spreads.of_seeds(before) and set(kept["seeds"]) == {"msa"}
-    assert kept["between"][0].startswith("HEAD (")
-    assert kept["between"][1:] == ["one", "two"]
+    commit = git(foreign, "rev-parse", "HEAD")
+    assert kept["between"] == [[commit[:9], "one", "two"]]
     assert tradewind(monkeypatch) == 0
     assert "REPRODUCED" in capsys.readouterr().out
     change(foreign, TABLE, scaled(times=3.0))  # and they excuse no wrong number
@@ -380,10 +381,27 @@ def test_spreads_that_were_measured_make_the_comparison_reproduced(foreign, monk
     assert moved in capsys.readouterr().out
 
 
+def test_a_second_measurement_is_pooled_with_the_first_and_the_same_one_refused(
+        foreign, monkeypatch, capsys):
+    assert tradewind(monkeypatch, "--measure") == 0
+    file = foreign / spreads.place("sparse_fields", "mini")
+    first = json.loads(file.read_text())
+    assert tradewind(monkeypatch, "--measure") == 2
+    assert "is there already" in capsys.readouterr().err
+    assert json.loads(file.read_text()) == first
+    change(foreign, TABLE, drift)  # twice as far, on a third arithmetic
+    change(foreign, RECORD, lambda record: record["environment"].update(arithmetic="three"))
+    assert tradewind(monkeypatch, "--measure") == 0
+    second = json.loads(file.read_text())
+    assert [one[2] for one in second["between"]] == ["two", "three"]
+    pair = [json.loads(committed(foreign, TABLE)), json.loads((foreign / TABLE).read_text())]
+    assert second["rounding"] == spreads.pooled(first["rounding"], spreads.measure(*pair))
+    assert second["rounding"]["msa"]["mse"]["freedom"] == 2 * first["rounding"]["msa"]["mse"]["freedom"]
+
+
 def committed(root: Path, path: str) -> str:
     """A file's text at HEAD."""
-    command = ["git", "-C", str(root), "show", f"HEAD:{path}"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return git(root, "show", f"HEAD:{path}")
 
 
 @pytest.mark.parametrize(("path", "edit"), [

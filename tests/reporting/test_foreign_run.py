@@ -230,7 +230,7 @@ def figure_drawn(project: Path) -> None:
 
 
 NO_COMMITS = "is not the commit's either"
-NO_DATA = "is data, which is the same on every arithmetic"
+NO_DATA = "is data, which is the same wherever NumPy computes alike"
 WEIGHT = f"{RUN}/weights.safetensors"
 SPOILED = {
     "code beside": (other_code, TRAIN, f"stages/kernels.py {NO_COMMITS}"),

@@ -106,9 +106,12 @@ def test_both_attentions_are_the_definition_whatever_the_scores(lanes, scale):
     for n, (row, place, _) in enumerate(steps.T):
         seen = parts[torch.from_numpy((steps[0] == row) & (steps[1] <= place))].double()
         expected[n] = torch.einsum("sh,shl->hl", torch.einsum("hl,shl->sh", parts[n, 0].double() * 0.3, seen[:, 1]).softmax(0), seen[:, 2])
+    # Rounding moves a score by a part in 1.7e7 of its terms, and a weight by as much as its score.
+    near = min(2e-7 * max(1.0, 0.3 * scale * lanes), 1e-3)
     for attention in (compiled, padded):
         memory = [torch.zeros(2, heads, 2, deep, long)]
-        torch.testing.assert_close(attention(memory, 0.3)(steps)(0, parts).double(), expected, rtol=1e-3, atol=2e-6 if scale < 1e4 else 1e-3)
+        answer = attention(memory, 0.3)(steps)(0, parts).double()
+        torch.testing.assert_close(answer, expected, rtol=1e-3, atol=near)
 
 
 @dtypes
