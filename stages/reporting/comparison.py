@@ -256,10 +256,10 @@ def of_commit(root: Path, name: str, results: Path | None = None) -> Comparison:
 
 def keep_spreads(root: Path, name: str, results: Path | None = None) -> list[Path]:
     """Measure the spread of training between two runs of one code that differ in rounding, and over the seeds of the one that is here;
-    the files written, with what they held already. InputError where the runs differ in more than
-    rounding, or were measured before."""
+    the files written, with what they held already. An experiment of which these two were measured before is left as it is.
+    InputError where the runs differ in more than rounding, or nothing is new."""
     there, here, names = sides(root, name, results)
-    found, written = compare(there, here, names, root), []
+    found, written, known = compare(there, here, names, root), [], []
     if found.edited or any(table.failures for table in found.tables):
         raise InputError("the two runs differ in more than rounding", where=names[0], found=", ".join(found.edited[:3]) or "other cells or units",
                          expected="one code, one set of parameters, another arithmetic", remedy="`tradewind compare` lists what differs")
@@ -270,12 +270,15 @@ def keep_spreads(root: Path, name: str, results: Path | None = None) -> list[Pat
             file = root / place(table.experiment, table.profile)
             before = read_json(file) if file.exists() else {}
             if between in before.get("between", []):
-                raise InputError("the spread between these two runs is there already", where=str(file),
-                                 found=" and ".join(between), expected="runs not measured yet")
+                known.append(file)
+                continue
             first, second = there.json(path), here.json(path)
             content = {"rounding": pooled(before.get("rounding", {}), measure(first, second)),
                        "seeds": pooled(before.get("seeds", {}), of_seeds(second)),
                        "between": [*before.get("between", []), between]}
             written.append(file)
             write_json(file, content)
+    if known and not written:
+        raise InputError("the spread between these two runs is there already", where=str(known[0]),
+                         found=" and ".join(between), expected="runs not measured yet")
     return written
