@@ -3,8 +3,9 @@
 A claim is a set of parts that must all be true. A part compares two errors on the same minutes: slices and seeds are
 resampled together, so what both models share cancels, and the part holds or fails only when the 90 % interval of the
 difference leaves out zero. Of an arm of one seed the spread of training that was measured of its kind of model (spreads.py) is
-drawn with it; where none was measured the part is undecided, for another seed might flip it. One failed part fails the claim; otherwise one that is undecided, or whose model does not exist
-yet, leaves it undecided. Nothing is trained here. Shapes: S slices, K seeds, R resamples. Errors: RMSE per component, kn.
+drawn with it; where none was measured the part is undecided, for another seed might flip it. One failed part fails the claim;
+otherwise one that is undecided, or whose model does not exist yet, leaves it undecided.
+Nothing is trained here. Shapes: S slices, K seeds, R resamples. Errors: RMSE per component, kn.
 """
 
 import math
