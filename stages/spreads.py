@@ -7,7 +7,7 @@ deviation of one run: the root mean square of the differences of two, over sqrt(
 Few trainings of a kind tell little of its spread, so it is moderated by the kinds' median (Smyth 2004): their variances are averaged, that of
 the kind with a weight of its trainings, the median with PRIOR. The tolerance is Student's of PRIOR degrees of freedom, however many were
 trained, for the cells of a kind differ, too.
-Used where a number was made on another arithmetic (`tradewind compare`).
+Used where a verdict rests on one seed (claims) and where a number was made on another arithmetic (`tradewind compare`).
 """
 
 import math
@@ -181,6 +181,11 @@ def place(experiment: str, profile: str) -> Path:
     return HOME / profile / f"{experiment}.json"
 
 
+def files(profile: str) -> list[Path]:
+    """What is kept of a profile, of all its experiments."""
+    return sorted((HOME / profile).glob("*.json"))
+
+
 class Spreads:
     """The spreads of one experiment and profile; nothing is known where there is no file."""
 
@@ -212,12 +217,15 @@ class Spreads:
         return max(ROUNDING, factor * math.sqrt(2) * spread.scaled) * number.scale
 
 
+NOWHERE = Spreads({})  # of results about which nothing was measured
+
+
 def moderated(table: Table, kind: str, metric: str) -> Spread:
     """A kind's spread of a metric, or, of one that was not measured, of its metrics together; moderated by that of the other kinds."""
     name = metric if metric in table[kind] else ALL
     own, others = table[kind][name], [rows[name] for one, rows in table.items() if one != ALL and name in rows]
     freedom = int(own["freedom"])
-    if kind == ALL or not others:
+    if kind == ALL or len(others) < 2:  # itself
         return Spread(own["relative"], own["absolute"], own["scaled"], freedom)
     fields = [math.sqrt((freedom * own[by] ** 2 + PRIOR * median(one[by] ** 2 for one in others)) / (freedom + PRIOR))
               for by in FIELDS]

@@ -2,25 +2,31 @@
 
 A claim is a set of parts that must all be true. A part compares two errors on the same minutes: slices and seeds are
 resampled together, so what both models share cancels, and the part holds or fails only when the 90 % interval of the
-difference leaves out zero. One failed part fails the claim; otherwise one that is undecided, or whose model does not exist
-yet, leaves it undecided. Nothing is trained here. Shapes: S slices, K seeds, R resamples. Errors: RMSE per component, kn.
+difference leaves out zero. Of an arm of one seed the spread of training that was measured of its kind of model (spreads.py) is
+drawn with it; where none was measured the part is undecided, for another seed might flip it. One failed part fails the claim;
+otherwise one that is undecided, or whose model does not exist yet, leaves it undecided.
+Nothing is trained here. Shapes: S slices, K seeds, R resamples. Errors: RMSE per component, kn.
 """
 
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from scipy.special import stdtrit
 
 from stages import seeds
 from stages.errors import DataError
 from stages.evaluation import bootstrap
 from stages.evaluation.metrics import KN
+from stages.spreads import Spreads, kind_of
 from stages.files import read_json
 
 RESAMPLES = 2000
 COMPETITIVE = 1.1  # "competitive": at most this many times the other's error
+FARTHEST = 20.0  # of a logarithm: Student's tails at few degrees of freedom leave the floating-point numbers
 LEAST_SHARE = 0.05  # a distance bin with fewer of the points than this is not compared
 
 
@@ -48,6 +54,7 @@ class Measured:
         self.dataset = folder.name
         self.cells: dict[str, dict] = read_json(folder / "metrics.json")["cells"]
         self.errors = pl.read_parquet(folder / "slices.parquet")
+        self.spreads = Spreads.read(folder.parent.parent)
 
     def arm(self, name: str) -> list[str]:
         """The cells of an arm, one a seed; [] if it was not run."""
@@ -102,18 +109,38 @@ def errors(measured: Measured, sides: list[Side]) -> tuple[list[tuple[float, np.
     drawn = bootstrap.resample(np.concatenate(matrix, 1), RESAMPLES, rng)
     picks = {k: rng.integers(k, size=(RESAMPLES, k)) for k in sorted(set(counts))}
     found, first = [], 0
-    for table, k in zip(matrix, counts, strict=True):
+    for side, table, k in zip(sides, matrix, counts, strict=True):
         total, part = table.sum(0), drawn[:, first:first + 1 + k]
         with np.errstate(divide="ignore", invalid="ignore"):
             by_seed = np.sqrt(part[:, 1:] / (2 * part[:, :1])) / KN
-        found.append((float((np.sqrt(total[1:] / (2 * total[0])) / KN).mean()), np.take_along_axis(by_seed, picks[k], 1).mean(1)))
+        own = trained_again(measured, side.arm) if k == 1 else 1.0
+        found.append((float((np.sqrt(total[1:] / (2 * total[0])) / KN).mean()), np.take_along_axis(by_seed, picks[k], 1).mean(1) * own))
         first += 1 + k
     return found, max(counts), len(common)
 
 
+def trained_again(measured: Measured, arm: str) -> np.ndarray | float:
+    """Factors (R,) by which a single training of an arm might have come out otherwise, Student's; nan where nothing tells, 1 of what is not
+    trained. The sides of one part that are of one arm share them; arms of one kind share what is
+    not known of its spread."""
+    kind = kind_of(measured.arm(arm)[0])
+    if not kind:
+        return 1.0
+    known = measured.spreads.of(kind, "rmse_component_kn")
+    if known is None:
+        return math.nan
+    drawn = seeds.stream(0, "claims", "training", arm).standard_normal(RESAMPLES)
+    chi = seeds.stream(0, "claims", "spread", kind).chisquare(known.freedom, RESAMPLES)
+    drawn /= np.sqrt(chi / known.freedom)
+    return np.exp((known.relative * drawn).clip(-FARTHEST, FARTHEST))
+
+
 def part(name: str, value: float, draws: np.ndarray, numbers: dict, seeds_used: int, slices: int) -> Part:
     """A part from the difference that should be above zero and its resamples."""
-    low, high = bootstrap.interval(draws[np.isfinite(draws)])
+    draws = draws[np.isfinite(draws)]
+    if not len(draws):
+        return unmeasured(name, f"{name}: difference {value:.2f} kn of one seed, and the spread of training was not measured of its kind")
+    low, high = bootstrap.interval(draws)
     verdict = "holds" if low > 0 else "fails" if high < 0 else "undecided"
     numbers = {**numbers, "difference_kn": value, "interval": [low, high], "seeds": seeds_used, "slices": slices, "verdict": verdict}
     sides = {"holds": "above zero", "fails": "below zero", "undecided": "around zero"}
@@ -211,6 +238,13 @@ def i10(measured: Measured) -> dict:
             parts.append(unmeasured(name, f"{name}: not measured here"))
             continue
         value, low, high = float(np.mean([s["value"] for s in shares])), min(s["low"] for s in shares), max(s["high"] for s in shares)
+        if len(shares) == 1 and should_leave:
+            known = measured.spreads.of(kind_of(measured.arm(arm)[0]), "hull_share", "absolute")
+            if known is None:
+                parts.append(unmeasured(name, f"{name}: {100 * value:.1f} % outside, of one seed, and no spread of training was measured"))
+                continue
+            by_training = float(stdtrit(known.freedom, 0.95)) * known.absolute
+            low, high = value - math.hypot(value - low, by_training), value + math.hypot(high - value, by_training)
         # "never" is refuted by one prediction; that none left in these minutes does not show that none ever would
         verdict = ("holds" if low > 0 else "undecided") if should_leave else ("fails" if value > 0 else "holds")
         several = len(shares) > 1  # the least low and the greatest high of the seeds' own intervals: a range, no interval of their mean

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stages.evaluation.claims import Part, conclude, unmeasured
-from stages.evaluation.set_claims import AT, NORMAL, Evaluated, Level, half_width, judged, leaf
+from stages.evaluation.set_claims import AT, BLIND, NORMAL, SINGLE, Evaluated, Level, half_width, judged, leaf, varied
+from stages.spreads import NOWHERE, Spreads
 from stages.files import read_json
 
 MATCHES = 0.02  # accuracies that differ by less match; table 4.2 prints 99.6 and 98.3 %
@@ -58,8 +59,8 @@ def stands(arm: str, samplers: Any) -> str | None:
 class Ordered(Evaluated):
     """One data set's evaluation: its cells, its kind, what is known of its law."""
 
-    def __init__(self, dataset: str, content: dict[str, Any]):
-        super().__init__(dataset, content.get("cells", {}))
+    def __init__(self, dataset: str, content: dict[str, Any], spreads: Spreads = NOWHERE):
+        super().__init__(dataset, content.get("cells", {}), spreads)
         self.kind, self.bounds = content.get("kind", ""), content.get("bounds", {})
         self.sequences, self.held_out = content.get("sequences", {}), content.get("held_out", "")
 
@@ -103,8 +104,9 @@ def level(measured: Ordered, side: Side, logarithm: bool) -> Level | None:
     values = [form(one["value"]) for one in found]
     halves = [(form(one["high"]) - form(one["low"])) / (2 * NORMAL) for one in found if "low" in one and "high" in one]
     within = max(float(np.mean(np.square(halves))), 1e-18) if len(halves) == len(found) else 0.0  # an interval of no width is one
-    spread = float(np.var(values, ddof=1)) if len(values) > 1 else math.nan
-    return Level(float(np.mean(values)), spread, within, len(values), max(one.get("n", 0) for one in found))
+    n, by = max(one.get("n", 0) for one in found), "relative" if logarithm else "absolute"
+    spread, freedom, kind = varied(measured, side.arm, side.path, values, by)
+    return Level(float(np.mean(values)), spread, within, len(values), n, freedom=freedom, kind=kind)
 
 
 def weighed(name: str, words: str, value: float, bar: float, above: bool, levels: list[Level]) -> Part:
@@ -112,13 +114,13 @@ def weighed(name: str, words: str, value: float, bar: float, above: bool, levels
     half, seeds = half_width(levels), max(one.seeds for one in levels)
     numbers: dict[str, Any] = {"value": value, "bar": bar, "seeds": seeds, "slices": max(one.n for one in levels)}
     if half is None:
-        return Part(name, "undecided", numbers | {"verdict": "undecided"}, f"{name}: {words} {value:.3g}; one seed has no interval")
+        return Part(name, "undecided", numbers | {"verdict": "undecided"}, f"{name}: {words} {value:.3g}; {BLIND}")
     low, high = value - half, value + half
     verdict = "undecided" if low <= bar <= high else "holds" if (low > bar) == above else "fails"
     if low == high == value == bar:  # nothing varies, and the bar is met to the last bit
         verdict = "undecided"
     told = f"{words} {value:.3g}, 90 % interval [{low:.3g}, {high:.3g}], should be {'above' if above else 'below'} {bar:.3g}"
-    told += " (one seed: how training varies is left out)" if seeds < 2 else ""
+    told += SINGLE if seeds < 2 else ""
     return Part(name, verdict, numbers | {"interval": [low, high], "verdict": verdict}, f"{name}: {told}")
 
 
@@ -360,7 +362,8 @@ def check(home: Path) -> list[dict]:
     that are there to differ in size are spoken of by A-5 alone."""
     from stages.evaluation import memory_claims  # which reads levels and parts from here
 
-    found = [Ordered(file.parent.name, read_json(file)) for file in sorted((home / "evaluated").glob("[!.]*/metrics.json"))]
+    spreads = Spreads.read(home)
+    found = [Ordered(file.parent.name, read_json(file), spreads) for file in sorted((home / "evaluated").glob("[!.]*/metrics.json"))]
     sized, entries = memory_claims.families(found), []
     for claim, kinds in CLAIMS:
         entries += memory_claims.entries(sized) if claim is a6 else []

@@ -3,8 +3,9 @@
 A part compares two arms by the ratio of their errors (MSE on test sets; or updates), or one arm with a bar. Errors are compared in logarithms:
 an arm's is the mean over its K seeds, its variance that over seeds / K plus that of the cells' own 90 % bootstrap intervals over sets (which
 all seeds share, so it is not divided). Two arms are taken as independent though they answer the same sets, which makes an interval too wide
-rather than too narrow. 90 % intervals are Student's, with Welch's degrees of freedom; an arm of one seed borrows the other's spread over
-seeds, and two of one seed each have none: their part says so. A part holds or fails only when the interval leaves out its bar.
+rather than too narrow. 90 % intervals are Student's, with Welch's degrees of freedom. An arm of one seed has the spread of training that was
+measured of its kind of model (spreads.py), else it borrows the other arm's; where neither is known a part is undecided, for another seed
+might flip it. A part holds or fails only when the interval leaves out its bar.
 """
 
 import math
@@ -18,6 +19,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from stages.evaluation.claims import Measured, Part, conclude, unmeasured
+from stages.spreads import NOWHERE, Spread, Spreads, kind_of, metric_of
 from stages.files import read_json
 
 NORMAL = 1.6448536269514722  # of a 90 % interval's half, in standard deviations
@@ -29,14 +31,16 @@ REGIONS = "_overlap"  # ends the name of a problem whose targets keep to a quart
 BRIEF = "_brief"  # ends the name of a data set on which sizes were trained for a few steps (figure C.7): too few for any claim
 OWN = {"msa": "shared", "tfs": "shared", "gen": "traditional", "cnp": "traditional"}  # the encoding of each in table 3.2
 AT = {"low": "at least ", "high": "at most ", "both": "unknown, of counts that were cut off: "}
+BLIND = "of one seed, and the spread of training was not measured of its kind"
+SINGLE = " (one seed; the spread of training is that of its kind)"
 BUDGET = "each model was trained for this profile's steps, the document's for 2,000 epochs"
 
 
 class Evaluated(Measured):
     """One data set's cells, as metrics.json has them."""
 
-    def __init__(self, dataset: str, cells: dict[str, dict]):
-        self.dataset, self.cells = dataset, cells
+    def __init__(self, dataset: str, cells: dict[str, dict], spreads: Spreads = NOWHERE):
+        self.dataset, self.cells, self.spreads = dataset, cells, spreads
 
     def sizes(self, model: str) -> dict[str, list[str]]:
         """Size -> arms of that size of a model, in the order of `model`."""
@@ -60,7 +64,7 @@ class Evaluated(Measured):
 
 @dataclass(frozen=True)
 class Level:
-    """The logarithm of an arm's number: mean over seeds, variance over them (of one seed; nan for one seed), and within the cells."""
+    """The logarithm of an arm's number: mean over seeds, variance of one training (nan where nothing tells it), and within the cells."""
 
     value: float
     spread: float
@@ -68,6 +72,25 @@ class Level:
     seeds: int
     n: int
     capped: bool = False
+    freedom: int = 0  # of a variance that was measured elsewhere
+    kind: str = ""  # of which kind of model it was measured: levels of one kind have one variance
+
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom of the variance; 0 of what nothing was trained for."""
+        return self.freedom or self.seeds - 1
+
+
+def varied(measured: Evaluated, arm: str, path: tuple[str, ...], values: list[float],
+           by: str) -> tuple[float, int, str]:
+    """The variance of one training of an arm; its degrees of freedom and the kind of model that it
+    was measured of, where that is not over the arm's seeds. 0 of what is not trained, nan where nothing
+    tells."""
+    if len(values) > 1:
+        return float(np.var(values, ddof=1)), 0, ""
+    kind = kind_of(measured.arm(arm)[0])
+    known = measured.spreads.of(kind, metric_of(path), by) if kind else Spread(0.0, 0.0, 0.0, 0)
+    return (math.nan, 0, "") if known is None else (getattr(known, by) ** 2, known.freedom, kind)
 
 
 def leaf(content: dict, path: tuple[str, ...]) -> dict | None:
@@ -86,22 +109,31 @@ def level(measured: Evaluated, arm: str, path: tuple[str, ...]) -> Level | None:
     values = [log(one["value"]) for one in found]
     halves = [(log(one["high"]) - log(one["low"])) / (2 * NORMAL) for one in found if "low" in one and "high" in one]
     within = float(np.mean(np.square(halves))) if len(halves) == len(found) else 0.0
-    spread = float(np.var(values, ddof=1)) if len(values) > 1 else math.nan
-    return Level(float(np.mean(values)), spread, within, len(values), max(one.get("n", 0) for one in found), any(one.get("capped") for one in found))
+    capped, n = any(one.get("capped") for one in found), max(one.get("n", 0) for one in found)
+    spread, *source = varied(measured, arm, path, values, "relative")
+    return Level(float(np.mean(values)), spread, within, len(values), n, capped, *source)
 
 
 def half_width(levels: list[Level]) -> float | None:
     """Half of the 90 % interval of a sum or difference of independent levels; None where nothing tells how far they move."""
-    known = [one for one in levels if not math.isnan(one.spread)]
+    known = [one for one in levels if one.degrees and not math.isnan(one.spread)]
+    blind = [one for one in levels if math.isnan(one.spread)]
     within = sum(one.within for one in levels)
     if not known:
-        return NORMAL * math.sqrt(within) if within > 0 else None
-    shares = dict.fromkeys(range(len(known)), 0.0)  # of each known spread, what it adds to the variance: for its own arm, and for one that borrows it
-    for one in levels:
-        lender = known.index(one) if one in known else max(range(len(known)), key=lambda k: known[k].spread)
-        shares[lender] += known[lender].spread / one.seeds
+        return NORMAL * math.sqrt(within) if within > 0 and not blind else None
+    # one measurement serves all arms of its kind
+    owners = [one.kind or place for place, one in enumerate(known)]
+    # what each variance adds: for its own arms and for those that borrow it
+    shares: dict[str | int, float] = dict.fromkeys(owners, 0.0)
+    for place, one in enumerate(known):
+        shares[owners[place]] += one.spread / one.seeds
+    widest = max(range(len(known)), key=lambda place: known[place].spread)
+    shares[owners[widest]] += sum(known[widest].spread / one.seeds for one in blind)
     total = sum(shares.values()) + within
-    freedom = sum(share**2 / (known[k].seeds - 1) for k, share in shares.items())
+    least = dict.fromkeys(owners, math.inf)
+    for owner, one in zip(owners, known, strict=True):
+        least[owner] = min(least[owner], one.degrees)
+    freedom = sum(share**2 / least[owner] for owner, share in shares.items())
     return float(stdtrit(total**2 / freedom, 0.95)) * math.sqrt(total) if freedom > 0 else NORMAL * math.sqrt(total)
 
 
@@ -112,13 +144,13 @@ def judged(name: str, words: str, value: float, half: float | None, bar: float, 
     numbers: dict[str, Any] = {"value": math.exp(value), "bar": bar, "seeds": max(one.seeds for one in levels),
                                "slices": max(one.n for one in levels)}
     if half is None:
-        return Part(name, "undecided", numbers | {"verdict": "undecided"}, f"{name}: {words} {math.exp(value):.3g}; one seed has no interval")
+        return Part(name, "undecided", numbers | {"verdict": "undecided"}, f"{name}: {words} {math.exp(value):.3g}; {BLIND}")
     low, high = math.exp(value - half), math.exp(value + half)
     verdict = "undecided" if low <= bar <= high else "holds" if (low > bar) == above else "fails"
     verdict = "undecided" if verdict != {"low": "holds", "high": "fails", "both": ""}.get(censored, verdict) else verdict
     numbers |= {"interval": [low, high], "verdict": verdict}
     told = f"{words} {AT.get(censored, '')}{math.exp(value):.3g}, 90 % interval [{low:.3g}, {high:.3g}], should be "
-    told += f"{'above' if above else 'below'} {bar:.3g}" + (" (one seed: how training varies is left out)" if single else "")
+    told += f"{'above' if above else 'below'} {bar:.3g}" + (SINGLE if single else "")
     return Part(name, verdict, numbers, f"{name}: {told}")
 
 
@@ -285,7 +317,7 @@ def regional(found: list[Evaluated]) -> list[Evaluated]:
         for cell, content in measured.cells.items() if problem else ():
             cells = joined.setdefault(problem + REGIONS, {})
             cells.setdefault(cell, {"probes": {"overlap": {}}})["probes"]["overlap"][str(share)] = content["metrics"]["mse"]
-    return [Evaluated(name, cells) for name, cells in joined.items()]
+    return [Evaluated(name, cells, found[0].spreads) for name, cells in joined.items()]
 
 
 def with_probe(name: str) -> Callable[[Evaluated], bool]:
@@ -314,7 +346,8 @@ def nowhere(claim: Callable[[Evaluated], dict]) -> dict:
 def check(home: Path, experiment: str) -> list[dict]:
     """Every claim of an experiment on every data set under `home` (its folder of one profile) that it speaks of, in that order; once,
     undecided, where it speaks of none."""
-    found = [Evaluated(file.parent.name, read_json(file)["cells"]) for file in sorted((home / "evaluated").glob("[!.]*/metrics.json"))]
+    spreads = Spreads.read(home)
+    found = [Evaluated(file.parent.name, read_json(file)["cells"], spreads) for file in sorted((home / "evaluated").glob("[!.]*/metrics.json"))]
     found += regional(found)
 
     def entries() -> Iterator[dict]:

@@ -17,7 +17,7 @@ from stages.reporting.published import PUBLISHED
 from stages.reporting.tabulate import gather, over_seeds
 
 EXPERIMENTS = {"any_order": "What does a model gain that can produce a sequence in any order, and what does it cost?"}
-CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in (
+CODE = ("stages/seeds.py", "stages/spreads.py", *(f"stages/evaluation/{name}.py" for name in (
             "claims", "set_claims", "order_claims", "memory_claims", "orders/maze", "orders/vertical", "bootstrap", "metrics", "scores")),
         *(f"stages/reporting/{name}.py" for name in (
             "order_results", "order_tables", "order_figures", "order_gallery", "order_bias", "order_infill", "order_map", "order_sizes",
@@ -133,6 +133,7 @@ def table(experiment: str, profile: str, content: dict[str, Any]) -> str:
 
 def tabulate(experiment: str, profile: str) -> None:
     """Write metrics.json, table.md, claims.json, figures/ and the record of one experiment on sequences and profile."""
+    from stages import spreads
     from stages.evaluation import order_claims as claims
     from stages.reporting import order_gallery
 
@@ -149,6 +150,7 @@ def tabulate(experiment: str, profile: str) -> None:
     outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
     laws = [prepared / name / "sequences.json" for name in content["about"]]  # sizes and units, for the figures
     record = records.make("tabulate", f"{experiment}/{profile}", params={}, code=CODE,
-                          inputs=[home / "evaluated", *laws, home.parent / "companions.csv", PUBLISHED],
+                          inputs=[home / "evaluated", *laws, home.parent / "companions.csv", PUBLISHED,
+                                  *spreads.files(profile)],
                           outputs={path.as_posix(): path for path in records.files_in(outputs)})
     write_json(records.location("tabulate", profile, experiment=experiment), record)

@@ -15,7 +15,7 @@ from stages.reporting.search_tables import Found
 from stages.reporting.tables import Table
 from stages.reporting.tabulate import gather, over_seeds
 
-CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores", "search/claims")),
+CODE = ("stages/seeds.py", "stages/spreads.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores", "search/claims")),
         *(f"stages/reporting/{name}.py" for name in (
             "searches", "search_tables", "search_figures", "tabulate", "tables", "figures", "sweep_figures", "published")))
 EXPERIMENT = "neighbours"

@@ -20,7 +20,7 @@ EXPERIMENTS = {
     "failure_modes": "What can each model not hand on from what it was given, and why?",
 }
 TIMED = "sparse_fields"  # the experiment whose models `make bench-fields` times
-CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "set_claims", "bootstrap", "metrics", "scores")),
+CODE = ("stages/seeds.py", "stages/spreads.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "set_claims", "bootstrap", "metrics", "scores")),
         *(f"stages/reporting/{name}.py" for name in (
             "set_results", "set_tables", "set_figures", "set_scans", "sensitivity", "costs", "tabulate", "tables", "figures", "sweep_figures", "published")))
 LEGEND = ("± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over the independent sets of the test split. "
@@ -91,6 +91,7 @@ def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, 
 
 def tabulate(experiment: str, profile: str) -> None:
     """Write metrics.json, table.md, claims.json, figures/ and the record of one experiment on sets and profile."""
+    from stages import spreads
     from stages.evaluation import set_claims
     from stages.reporting import set_figures, set_scans
 
@@ -106,6 +107,7 @@ def tabulate(experiment: str, profile: str) -> None:
     outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
     described = [prepared / name / "sets.json" for name in tables.datasets_of(arms)]  # names and units, for the figures
     record = records.make("tabulate", f"{experiment}/{profile}", params={}, code=CODE,
-                          inputs=[home / "evaluated", *described, *times, home.parent / "companions.csv", PUBLISHED],
+                          inputs=[home / "evaluated", *described, *times, home.parent / "companions.csv", PUBLISHED,
+                                  *spreads.files(profile)],
                           outputs={path.as_posix(): path for path in records.files_in(outputs)})
     write_json(records.location("tabulate", profile, experiment=experiment), record)

@@ -15,7 +15,7 @@ from stages.reporting import tables
 from stages.reporting.published import PUBLISHED, companions, epochs, weather
 from stages.reporting.tables import arm_of
 
-CODE = ("stages/seeds.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores")),
+CODE = ("stages/seeds.py", "stages/spreads.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores")),
         *(f"stages/reporting/{name}.py" for name in ("tabulate", "tables", "figures", "sweep_figures", "published")))
 LEGEND = ("± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over runs of test slices (an hour, at most a "
           "sixth of the test). RMSE is over points and both components unless a column says otherwise; 'printed' is the document's RMSE "
@@ -90,6 +90,7 @@ def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, 
 
 def tabulate(experiment: str, profile: str) -> None:
     """Write metrics.json, table.md, claims.json, figures/ and the record of one experiment and profile."""
+    from stages import spreads
     from stages.evaluation import claims
     from stages.reporting import figures
 
@@ -105,6 +106,7 @@ def tabulate(experiment: str, profile: str) -> None:
     swept = [home / "sweeps"] if (home / "sweeps").exists() else []
     record = records.make("tabulate", f"{experiment}/{profile}", params={}, code=CODE,
                           inputs=[home / "evaluated", *swept, Path("data") / profile / "prepared",
-                                  home.parent / "companions.csv", PUBLISHED],
+                                  home.parent / "companions.csv", PUBLISHED,
+                                  *spreads.files(profile)],
                           outputs={path.as_posix(): path for path in records.files_in(outputs)})
     write_json(records.location("tabulate", profile, experiment=experiment), record)

@@ -5,24 +5,35 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from known_spreads import WINDS, keep
+from scipy import stats
 
 from stages import files
 from stages.errors import DataError
 from stages.evaluation import claims
 from stages.evaluation.metrics import KN
+from stages.spreads import PRIOR
 
 ALL = {"day_average": 12.0, "hour_average": 10.0, "knn": 8.0, "kernel": 6.0}
 ONE, NEAREST, LEARNED = "gka_tnn-cached-none", "knn_tnn-swept-none", "gka_mlp_tnn-cached-none"
 CHAPTER_1 = {"day_average": 12.0, "hour_average": 10.0, "persistence": 9.0, f"{NEAREST}-s0": 8.0, f"{ONE}-s0": 6.0}
 
 
-def made(home, rmse, leads=None, distances=None, hulls=None, slices=40, jitter=0.02, seed=0):
+NARROW = 1e-3  # a spread of training that decides nothing here
+
+
+def made(project, rmse, leads=None, distances=None, hulls=None, slices=40, jitter=0.02, seed=0,
+         spread=NARROW, freedom=20, hardness=0.6, kinds=WINDS):
     """An evaluation folder: cell -> RMSE in kn; leads and distances: cell -> {bin: RMSE}; every slice holds 50 points.
 
     Slices differ in difficulty by a common factor (easy and hard minutes), and by `jitter` from model to model.
+    `spread`: what was measured of the training of `kinds`, with `freedom` degrees; None: nothing was.
     """
     rng = np.random.default_rng(seed)
-    hard = rng.lognormal(0, 0.6, slices)
+    hard = rng.lognormal(0, hardness, slices)
+    home = project / "reports/wind_nowcast/mini"
+    if spread is not None:
+        keep(home, kinds, spread, freedom)
     folder = home / "evaluated/toy"
     folder.mkdir(parents=True)
     rows = []
@@ -50,11 +61,12 @@ def entry(home, name):
 
 
 def test_every_claim_once_for_each_data_set(tmp_path):
-    made(tmp_path, ALL)
-    (tmp_path / "evaluated/toy").rename(tmp_path / "evaluated/b")
+    home = made(tmp_path, ALL)
+    (home / "evaluated/toy").rename(home / "evaluated/b")
     made(tmp_path, ALL)
     for experiment, names in (("wind_baselines", ["W-1"]), ("wind_nowcast", ["I-1", "I-5", "I-10", "I-12", "I-14"])):
-        assert [(c["id"], c["dataset"]) for c in claims.check(tmp_path, experiment)] == [(i, d) for i in names for d in ("b", "toy")]
+        assert [(c["id"], c["dataset"]) for c in claims.check(home, experiment)] == [
+            (i, d) for i in names for d in ("b", "toy")]
 
 
 def test_w1_waits_for_its_learned_scales_by_name(tmp_path):
@@ -127,8 +139,12 @@ def test_i10(tmp_path, kernel, msa, verdict):
         assert told["hull_share"] == pytest.approx(0.25) and told["range_over_seeds"] == [0.1, 0.4] and got["seeds"] == 2
         assert "interval" not in told and got["interval"] is None  # the ends of two seeds' intervals are no interval of their mean
         assert "25.0 % outside, range over seeds of the 90 % intervals [10.0, 40.0]" in got["why"]
-    elif msa:
-        assert got["interval"] == list(msa[0][1:]) and "range over seeds" not in got["why"]
+    elif msa:  # the minutes' own interval and one training's, in quadrature
+        value, low, high = msa[0]
+        training = stats.t.ppf(0.95, 20 + PRIOR) * NARROW
+        ends = value - np.hypot(value - low, training), value + np.hypot(high - value, training)
+        assert got["interval"] == pytest.approx(ends, rel=1e-12)
+        assert "range over seeds" not in got["why"]
 
 
 @pytest.mark.parametrize(("far", "verdict"), [(9.0, "holds"), (5.0, "undecided"), (3.0, "fails")])
@@ -156,6 +172,73 @@ def test_pairing_decides_what_unpaired_minutes_could_not(tmp_path):
     measured = claims.Measured(home / "evaluated/toy")
     (_, draws), = claims.errors(measured, [claims.Side(NEAREST)])[0]
     assert np.quantile(draws, 0.95) - np.quantile(draws, 0.05) > 1.0
+
+
+# --- what training adds
+
+
+def compared(project, left, right, rmse, **more):
+    """The part that says which of two arms errs less."""
+    home = made(project, rmse, **more)
+    return claims.below(claims.Measured(home / "evaluated/toy"), left, right)
+
+
+def test_without_a_measured_spread_one_seed_decides_nothing_and_the_reason_is_given(tmp_path):
+    got = entry(made(tmp_path, CHAPTER_1 | {f"{LEARNED}-s0": 5.0}, spread=None), "W-1")
+    assert got["verdict"] == "undecided" and got["interval"] is None
+    for name in (f"{ONE} < {NEAREST}", f"{ONE} < persistence"):
+        part = got["compared"][name]
+        assert part["verdict"] == "undecided" and "interval" not in part
+    assert "of one seed, and the spread of training was not measured of its kind" in got["why"]
+
+
+def test_several_seeds_and_what_was_never_trained_need_no_spread(tmp_path):
+    cells = ALL | {f"msa-shared-5k-s{s}": 5 + 0.1 * s for s in range(3)}
+    part = compared(tmp_path, "msa-shared-5k", "kernel", cells, spread=None)
+    assert part.verdict == "holds" and part.numbers["seeds"] == 3
+    measured = claims.Measured(tmp_path / "reports/wind_nowcast/mini/evaluated/toy")
+    assert claims.below(measured, "kernel", "hour_average").verdict == "holds"
+    assert claims.below(measured, "hour_average", "kernel").verdict == "fails"
+
+
+@pytest.mark.parametrize(("spread", "verdicts"), [
+    (0.01, ["holds", "fails"]), (0.3, ["undecided", "undecided"])])
+def test_a_wide_spread_turns_what_one_seed_says_into_undecided(tmp_path, spread, verdicts):
+    measured = claims.Measured(made(tmp_path, CHAPTER_1, spread=spread) / "evaluated/toy")
+    pairs = ((ONE, NEAREST), (NEAREST, ONE))
+    assert [claims.below(measured, *pair).verdict for pair in pairs] == verdicts
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(0.05, "holds"), (0.2, "undecided")])
+def test_leaving_the_hull_is_decided_with_the_spread_of_training(tmp_path, spread, verdict):
+    hulls = {"msa-shared-5k-s0": (0.2, 0.19, 0.21)}
+    home = made(tmp_path, ALL | {"msa-shared-5k-s0": 5.0}, hulls=hulls, spread=spread, freedom=5)
+    half = np.hypot(0.01, stats.t.ppf(0.95, 5 + PRIOR) * spread)
+    got = entry(home, "I-10")
+    assert got["verdict"] == verdict and got["interval"] == pytest.approx([0.2 - half, 0.2 + half])
+    cells = ALL | {"msa-shared-5k-s0": 5.0}
+    blind = entry(made(tmp_path / "b", cells, hulls=hulls, spread=None), "I-10")
+    assert blind["verdict"] == "undecided" and "no spread of training was measured" in blind["why"]
+
+
+@pytest.mark.parametrize("freedom", [2, 5, 30])
+def test_one_training_against_what_is_not_trained_has_students_interval(tmp_path, freedom):
+    """Minutes all alike: nothing but training varies."""
+    cells = {"persistence": 9.0, f"{ONE}-s0": 6.0}
+    part = compared(tmp_path, ONE, "persistence", cells, spread=0.02, freedom=freedom,
+                    jitter=0, hardness=0)
+    ends = 9 - 6 * np.exp(0.02 * stats.t.ppf([0.95, 0.05], freedom + PRIOR))
+    assert part.interval == pytest.approx(ends, abs=0.15 * (ends[1] - ends[0]) / 2)
+
+
+def test_two_arms_of_one_kind_share_the_one_measurement_of_its_spread(tmp_path):
+    """Student's with one degree is Cauchy's: two add as a + b, one as a root of squares."""
+    cells = {"msa-shared-5k-s0": 5.0, "msa-swept-5k-s0": 6.0}
+    part = compared(tmp_path, "msa-shared-5k", "msa-swept-5k", cells, spread=1e-4, freedom=1,
+                    kinds=("msa",), jitter=0, hardness=0)
+    half = stats.t.ppf(0.95, 1) * 1e-4 * np.hypot(5, 6)
+    assert np.diff(part.interval) / 2 == pytest.approx(half, rel=0.25)
+    assert np.mean(part.interval) == pytest.approx(1, abs=0.3 * half)
 
 
 def test_resampled_errors_agree_with_a_bootstrap_written_out(tmp_path):

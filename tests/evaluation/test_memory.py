@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from known_spreads import content as known
+from known_spreads import keep
 from torch import nn
 
 from stages import files
@@ -16,6 +18,7 @@ from stages.evaluation.order_claims import Ordered
 from stages.evaluation.orders import evaluate as evaluation
 from stages.evaluation.orders import memory, passes
 from stages.evaluation.orders.evaluate import Held, Settings
+from stages.spreads import Spreads
 from stages.models.orders.diffusion import Diffusion
 from stages.params.orders import OrderEvaluation
 from stages.params.sequences import Maze, Reading
@@ -180,10 +183,12 @@ def cells(accuracies: dict[str, tuple[float, float]], seeds: int = 1) -> dict:
             for arm, (train, test) in accuracies.items() for seed in range(seeds)}
 
 
-def measured(size: int, gpt: tuple[float, float], random: tuple[float, float], digest: str = "a", **more) -> Ordered:
+def measured(size: int, gpt: tuple[float, float], random: tuple[float, float], digest: str = "a",
+             spread: float = 1e-9, **more) -> Ordered:
     content = {"kind": "maze", "sequences": {"train": size, "val": 10, "test": 20}, "held_out": digest,
                "cells": cells({GPT: gpt, RANDOM: random}, **more)}
-    return Ordered(f"mazes_{size}", content)
+    spreads = Spreads(known(("sigma_gpt",), spread) if spread else {})
+    return Ordered(f"mazes_{size}", content, spreads)
 
 
 BOTH, MEMORY, LEARNED, NOTHING = (0.99, 0.95), (0.99, 0.05), (0.97, 0.9), (0.1, 0.0)
@@ -217,6 +222,13 @@ def test_other_numbers_make_it_fail_or_leave_it_undecided_by_name(changed, verdi
     assert entry["verdict"] == verdict and words in entry["why"]
 
 
+def test_one_seed_needs_the_spread_of_training_and_a_wide_one_leaves_it_undecided():
+    verdicts = {spread: told(PRINTED, spread=spread)[0] for spread in (0.0, 0.02, 0.5)}
+    assert [one["verdict"] for one in verdicts.values()] == ["undecided", "holds", "undecided"]
+    assert "the spread of training was not measured of its kind" in verdicts[0.0]["why"]
+    assert told(PRINTED, spread=0.0, seeds=3)[0]["verdict"] == "holds"
+
+
 def test_families_are_found_by_their_held_out_sequences_and_ranked_by_size_whatever_their_names():
     small, large = measured(10, MEMORY, MEMORY), measured(300, BOTH, BOTH)
     large.dataset = "a"
@@ -246,10 +258,12 @@ def test_arms_that_were_not_run_are_told_by_name():
 
 
 def test_what_is_written_is_read_back_by_the_check_of_all_claims(tmp_path):
+    home = tmp_path / "reports/any_order/mini"
+    keep(home, ("sigma_gpt",), 0.01)
     for size, pair in PRINTED.items():
         one = measured(size, *pair)
-        files.write_json(tmp_path / f"evaluated/{one.dataset}/metrics.json",
+        files.write_json(home / f"evaluated/{one.dataset}/metrics.json",
                          {"cells": one.cells, "kind": one.kind, "sequences": one.sequences, "held_out": one.held_out})
     from stages.evaluation.order_claims import check
-    entry, = (entry for entry in check(tmp_path) if entry["id"] == "A-5")
+    entry, = (entry for entry in check(home) if entry["id"] == "A-5")
     assert entry["verdict"] == "holds" and entry["dataset"] == "mazes_9000"

@@ -1,89 +1,27 @@
 """`tradewind compare`: what is the same, what training explains and what nothing does."""
 
-import json
-import math
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from scipy import stats
+from comparison_project import (  # noqa: F401 (a fixture)
+    CELL,
+    CLAIMS,
+    HERE,
+    RECORD,
+    TABLE,
+    TOLERANCE,
+    change,
+    git,
+    judged,
+    lose,
+    other_code,
+    project,
+    rename_unit,
+    scaled,
+    tradewind,
+)
 
-from stages import cli, files
-from stages import spreads
 from stages.reporting import comparison, comparison_text
-
-EXPERIMENTS = ("failure_modes", "sparse_fields")
-SIZE, FREEDOM = 0.01, 5
-SPREAD = {"relative": SIZE, "absolute": SIZE, "scaled": SIZE, "freedom": FREEDOM}
-KNOWN = {"rounding": {"msa": {"*": SPREAD}}, "seeds": {}}
-TOLERANCE = stats.t.ppf(0.995, 4) * math.sqrt(2) * SIZE  # of a number of size 1
-TABLE, CLAIMS, RECORD = (f"reports/sparse_fields/mini/{name}"
-                         for name in ("metrics.json", "claims.json", "records/tabulate.json"))
-CELL = "darcy/msa-shared-5k-s0"
-METRICS = ("mse", "r2", "rmse")
-HERE = "the working copy"
-
-
-def git(root: Path, *words: str) -> str:
-    author = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-    command = ["git", "-C", str(root), *author, *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def change(root: Path, path: str, edit) -> None:
-    """Rewrite a JSON file; `edit` alters what is in it."""
-    content = json.loads((root / path).read_text())
-    edit(content)
-    files.write_json(root / path, content)
-
-
-def scaled(cell: str = CELL, metric: str = "mse", times: float = 1.0):
-    """An edit that multiplies one number of a cell."""
-    def edit(content):
-        content["cells"][cell]["metrics"][metric]["value"] *= times
-    return edit
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch) -> Path:
-    """A commit of two experiments, each of two trained cells and one that was not: 18 numbers."""
-    root = tmp_path / "project"
-    for experiment in EXPERIMENTS:
-        home = root / "reports" / experiment / "mini"
-        sizes = {CELL: 1.0, "darcy/msa-shared-5k-s1": 1.001, "darcy/mean": 4.0}
-        cells = {cell: {"metrics": {name: {"value": size * k, "unit": "1"}
-                                    for k, name in enumerate(METRICS, 1)}}
-                 for cell, size in sizes.items()}
-        table = {"cells": cells, "experiment": experiment, "profile": "mini"}
-        files.write_json(home / "metrics.json", table)
-        claims = [{"id": name, "dataset": "darcy", "verdict": verdict}
-                  for name, verdict in (("I-1", "holds"), ("I-2", "fails"))]
-        files.write_json(home / "claims.json", claims)
-        record = {"environment": {"arithmetic": "one"}, "code": {"digest": "a" * 64},
-                  "params": {"steps": 5}, "seed": 0}
-        files.write_json(home / "records/tabulate.json", record)
-        files.write_json(root / spreads.place(experiment, "mini"), KNOWN)
-    git(root, "init", "-q")
-    git(root, "add", "-A")
-    git(root, "commit", "-q", "-m", "all")
-    monkeypatch.chdir(root)
-    return root
-
-
-def tradewind(monkeypatch, *arguments: str) -> int:
-    """The exit status of `tradewind compare ARGUMENTS`."""
-    monkeypatch.setattr(sys, "argv", ["tradewind", "compare", *arguments])
-    return cli.main()
-
-
-def judged(root: Path, experiment: str = "sparse_fields",
-           **given) -> tuple[comparison.Comparison, comparison.Judged]:
-    """A comparison with HEAD and its table of one experiment."""
-    whole = comparison.of_commit(root, "HEAD", **given)
-    return whole, next(table for table in whole.tables if table.experiment == experiment)
-
 
 # --- numbers
 
@@ -212,18 +150,6 @@ def test_a_number_of_one_side_only_is_named(project, monkeypatch, capsys):
 # --- what no arithmetic explains
 
 
-def lose(content):
-    del content["cells"][CELL]
-
-
-def rename_unit(content):
-    content["cells"][CELL]["metrics"]["mse"]["unit"] = "kn"
-
-
-def other_code(record):
-    record["code"]["digest"] = "b" * 64
-
-
 @pytest.mark.parametrize(("edit", "words"), [
     (lose, f"cell {CELL} is not there any more"),
     (rename_unit, f"cells/{CELL}/metrics/mse: the unit was 1, it is kn")])
@@ -339,76 +265,3 @@ def test_no_repository_no_commit_and_no_git_are_errors(project, monkeypatch, cap
     monkeypatch.chdir(project)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert tradewind(monkeypatch) == 2 and capsys.readouterr().err.startswith("error: ")
-
-
-# --- spreads
-
-
-def drift(content):
-    """Another arithmetic: every trained number moves by some thousandths, none as another."""
-    cells = [cell for name, cell in content["cells"].items() if "-s" in name]
-    for k, one in enumerate(one for cell in cells for one in cell["metrics"].values()):
-        one["value"] *= 1 + 0.002 * (-1) ** k * (1 + k / 10)
-
-
-@pytest.fixture
-def foreign(project) -> Path:
-    """The project without spreads, whose working copy holds the results of another arithmetic."""
-    git(project, "rm", "-qr", "data/spreads")
-    git(project, "commit", "-qam", "no spreads")
-    change(project, TABLE, drift)
-    change(project, RECORD, lambda record: record["environment"].update(arithmetic="two"))
-    return project
-
-
-def test_spreads_that_were_measured_make_the_comparison_reproduced(foreign, monkeypatch, capsys):
-    assert tradewind(monkeypatch) == 1
-    assert "no spread was measured for its kind" in capsys.readouterr().out
-    before = json.loads((foreign / TABLE).read_text())
-    assert tradewind(monkeypatch, "--measure") == 0
-    written = spreads.place("sparse_fields", "mini")
-    assert capsys.readouterr().out == f"{written}\n"  # what is identical tells nothing
-    kept = json.loads((foreign / written).read_text())
-    assert kept["rounding"] == spreads.measure(json.loads(committed(foreign, TABLE)), before)
-    assert kept["seeds"] == spreads.of_seeds(before) and set(kept["seeds"]) == {"msa"}
-    commit = git(foreign, "rev-parse", "HEAD")
-    assert kept["between"] == [[commit[:9], "one", "two"]]
-    assert tradewind(monkeypatch) == 0
-    assert "REPRODUCED" in capsys.readouterr().out
-    change(foreign, TABLE, scaled(times=3.0))  # and they excuse no wrong number
-    assert tradewind(monkeypatch) == 1
-    moved = f"moved sparse_fields/mini/cells/{CELL}/metrics/mse/value: 1 -> "
-    assert moved in capsys.readouterr().out
-
-
-def test_a_second_measurement_is_pooled_with_the_first_and_the_same_one_refused(
-        foreign, monkeypatch, capsys):
-    assert tradewind(monkeypatch, "--measure") == 0
-    file = foreign / spreads.place("sparse_fields", "mini")
-    first = json.loads(file.read_text())
-    assert tradewind(monkeypatch, "--measure") == 2
-    assert "is there already" in capsys.readouterr().err
-    assert json.loads(file.read_text()) == first
-    change(foreign, TABLE, drift)  # twice as far, on a third arithmetic
-    change(foreign, RECORD, lambda record: record["environment"].update(arithmetic="three"))
-    assert tradewind(monkeypatch, "--measure") == 0
-    second = json.loads(file.read_text())
-    assert [one[2] for one in second["between"]] == ["two", "three"]
-    pair = [json.loads(committed(foreign, TABLE)), json.loads((foreign / TABLE).read_text())]
-    assert second["rounding"] == spreads.pooled(first["rounding"], spreads.measure(*pair))
-    assert second["rounding"]["msa"]["mse"]["freedom"] == 2 * first["rounding"]["msa"]["mse"]["freedom"]
-
-
-def committed(root: Path, path: str) -> str:
-    """A file's text at HEAD."""
-    return git(root, "show", f"HEAD:{path}")
-
-
-@pytest.mark.parametrize(("path", "edit"), [
-    (RECORD, other_code), (RECORD, lambda record: record.update(seed=1)), (TABLE, lose),
-    (TABLE, rename_unit)])
-def test_runs_of_other_code_or_cells_measure_nothing(foreign, monkeypatch, capsys, path, edit):
-    change(foreign, path, edit)
-    assert tradewind(monkeypatch, "--measure") == 2
-    assert "differ in more than rounding" in capsys.readouterr().err
-    assert not (foreign / "data/spreads").exists()
