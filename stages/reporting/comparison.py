@@ -5,11 +5,12 @@ commit), `moved` beyond that. What no arithmetic explains fails: a table that ca
 Each claim's verdict is compared too. Sides are folders laid out like the project, or commits, read from git's objects.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from stages.errors import DataError, InputError
@@ -21,6 +22,7 @@ from stages.spreads import ROUNDING, Number, Spreads, measure, numbers, of_seeds
 TABLES, RECORDS = "reports/*/*/metrics.json", ("data/*/records/*.json", "reports/*/*/records/*.json")
 RATE = 0.02  # of the numbers may lie beyond a tolerance that holds 98 % of what training does by itself, or more
 FAR = 10.0  # tolerances that training does not go by itself
+SMALL = 0.1  # of a metric's median size: a smaller number rests on few points or is a difference of near ones, and is judged at this size
 UNRECORDED = "unrecorded"
 
 
@@ -183,6 +185,7 @@ def judged(there: Side, here: Side, path: str, kept: Path) -> Judged:
 def count(found: Judged, first: dict, second: dict, spreads: Spreads) -> None:
     """Sort every number of two tables into identical, reproduced and moved."""
     ours, theirs = ({number.path: number for number in numbers(content)} for content in (second, first))
+    least = sizes(theirs.values())
     for group in ("cells", "arms"):
         gone = sorted(first.get(group, {}).keys() - second.get(group, {}).keys())
         found.failures += [f"{group[:-1]} {name} is not there any more" for name in gone]
@@ -194,11 +197,20 @@ def count(found: Judged, first: dict, second: dict, spreads: Spreads) -> None:
         elif one.value == other.value:
             found.identical += 1
         else:
-            most = spreads.tolerance(one)
-            if abs(one.value - other.value) <= max(most or 0.0, ROUNDING * one.scale):
+            sized = replace(one, size=max(one.size, SMALL * least[one.metric]))
+            most = spreads.tolerance(sized)
+            if abs(one.value - other.value) <= max(most or 0.0, ROUNDING * sized.scale):
                 found.reproduced += 1
             else:
                 found.moved.append(Moved("/".join(path), one.value, other.value, most, bool(one.kind)))
+
+
+def sizes(numbers: Iterable[Number]) -> dict[str, float]:
+    """The median size of each metric over a table."""
+    found = defaultdict(list)
+    for number in numbers:
+        found[number.metric].append(number.size)
+    return {metric: median(one) for metric, one in found.items()}
 
 
 def units(first: Any, second: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
