@@ -53,6 +53,17 @@ def test_what_was_never_trained_may_differ_by_rounding_alone(project):
     assert judged(project)[0].verdict == "moved"
 
 
+@pytest.mark.parametrize(("times", "verdict"), [(0.99, "reproduced"), (1.01, "moved")])
+def test_a_number_far_smaller_than_its_metric_is_judged_at_a_tenth_of_the_metrics_size(
+        project, times, verdict):
+    """That of 1, 1.001 and 4, the median of which is the second: the first is made 0.001."""
+    change(project, TABLE, scaled(times=1e-3))
+    git(project, "commit", "-qam", "small")  # now 0.001, 1.001, 4
+    least = 0.1 * 1.001
+    change(project, TABLE, scaled(times=1 + times * TOLERANCE * least / 1e-3))
+    assert judged(project)[0].verdict == verdict
+
+
 def test_what_moved_is_named_with_both_values_the_farthest_first(project, monkeypatch, capsys):
     s1 = "darcy/msa-shared-5k-s1"
     for cell, metric, times in ((CELL, "mse", 1.5), (s1, "r2", 3.0), (CELL, "rmse", 1.2)):

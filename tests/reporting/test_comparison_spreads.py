@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from comparison_project import (  # noqa: F401 (a fixture)
     CELL,
+    EXPERIMENTS,
     RECORD,
     TABLE,
     change,
@@ -19,6 +20,9 @@ from comparison_project import (  # noqa: F401 (a fixture)
 )
 
 from stages import spreads
+
+
+OTHER = TABLE.replace("sparse_fields", "failure_modes")
 
 
 def drift(content):
@@ -74,6 +78,18 @@ def test_a_second_measurement_is_pooled_with_the_first_and_the_same_one_refused(
     pair = [json.loads(committed(foreign, TABLE)), json.loads((foreign / TABLE).read_text())]
     assert second["rounding"] == spreads.pooled(first["rounding"], spreads.measure(*pair))
     assert second["rounding"]["msa"]["mse"]["freedom"] == 2 * first["rounding"]["msa"]["mse"]["freedom"]
+
+
+def test_what_was_measured_before_is_left_and_what_was_not_is_measured(foreign, monkeypatch):
+    """After one experiment, the other ran on the same two arithmetics."""
+    assert tradewind(monkeypatch, "--measure") == 0
+    first, second = (foreign / spreads.place(name, "mini") for name in EXPERIMENTS[::-1])
+    before = first.read_text()
+    assert not second.exists()
+    change(foreign, OTHER, drift)
+    assert tradewind(monkeypatch, "--measure") == 0
+    assert first.read_text() == before
+    assert json.loads(second.read_text())["between"] == json.loads(before)["between"]
 
 
 def committed(root: Path, path: str) -> str:
