@@ -74,26 +74,26 @@ bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbour
 bench: bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours bench-dag
 
 bench-decode: $(READY)
-	$(BIN)/python -m stages.preparation.bench_decode
+	$(BIN)/python -m tests.benchmarks.bench_decode
 
 bench-prepare: $(READY)
-	$(BIN)/python -m stages.preparation.bench_prepare
+	$(BIN)/python -m tests.benchmarks.bench_prepare
 
 bench-model: $(READY)
-	$(BIN)/python -m stages.evaluation.bench_msa
+	$(BIN)/python -m tests.benchmarks.bench_msa
 
 # Every model of chapter 3 beside torch's encoder, and figure C.4, which the report shows from reports/sparse_fields/<profile>/benchmarks.json;
 # six minutes on an idle machine. ARGS="--size 100k --json FILE" and the like.
 bench-fields: $(READY)
-	$(BIN)/python -m stages.evaluation.bench_fields $(if $(PROFILE),--profile $(PROFILE)) $(ARGS)
+	$(BIN)/python -m tests.benchmarks.bench_fields $(if $(PROFILE),--profile $(PROFILE)) $(ARGS)
 
 # Cached decoding, bursts, training and the shuffle as ratios; writes .work/bench/orders.json. Trained cells of mini are timed where there are any.
 bench-orders: $(READY)
-	$(BIN)/python -m stages.evaluation.bench_orders $(ARGS)
+	$(BIN)/python -m tests.benchmarks.bench_sequences $(ARGS)
 
 # Writes reports/neighbours/<profile>/benchmarks.json, which the report shows; about ten minutes on an idle machine.
 bench-neighbours: $(READY)
-	$(BIN)/python -m stages.evaluation.search.bench $(if $(PROFILE),--profile $(PROFILE))
+	$(BIN)/python -m tests.benchmarks.bench_neighbours $(if $(PROFILE),--profile $(PROFILE))
 
 # What DVC and Prefect cost on top of the work, on stub stages and on this project's own DAG.
 bench-dag: $(READY)

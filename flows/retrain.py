@@ -107,8 +107,8 @@ def told(text: str) -> str:
 
 
 def stage(step: str, *arguments: str) -> None:
-    """`python -m stages.retraining STEP`. FlowError with what it told and its exit code (1 for codes of other meaning)."""
-    done = subprocess.run(leashed([sys.executable, "-m", "stages.retraining", step, *arguments]), env=environment(),
+    """`python -m stages.winds.retraining STEP`. FlowError with what it told and its exit code (1 for codes of other meaning)."""
+    done = subprocess.run(leashed([sys.executable, "-m", "stages.winds.retraining", step, *arguments]), env=environment(),
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         message = told(done.stderr) or f"it ended with {done.returncode}\n{done.stderr.strip()[-4000:]}"

@@ -29,10 +29,10 @@ from stages.errors import InputError, TradewindError
 
 def nowcast(arguments: argparse.Namespace) -> int:
     """Print wind, direction and spread at the points asked for."""
-    from stages.evaluation import nowcast as forecaster
+    from stages.winds.nowcast import nowcast as forecaster
     settings, model = params.load(), arguments.model
     if model == "champion":
-        from stages.retraining import champions
+        from stages.winds.retraining import champions
         model = champions.folder_now(settings)
     rows = forecaster.nowcast(arguments.context, at=arguments.at, points=arguments.points, model=model, settings=settings)
     print(forecaster.render(rows))
@@ -41,7 +41,7 @@ def nowcast(arguments: argparse.Namespace) -> int:
 
 def audit(arguments: argparse.Namespace) -> int:
     """Print the chain behind a number and the verdict: exit 0 PASS, 1 FAIL, 3 INCONCLUSIVE."""
-    from stages.reporting import audit as auditor
+    from stages import audit as auditor
     finding = auditor.audit(arguments.metric, arguments.verify, Path.cwd())
     print(auditor.render(finding))
     return finding.exit_code
@@ -49,7 +49,7 @@ def audit(arguments: argparse.Namespace) -> int:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Print how the numbers here compare with a commit's: exit 0, or 1 where something fails or more moved than training explains."""
-    from stages.reporting import comparison, comparison_text
+    from stages.audit import comparison, comparison_text
     results = Path(arguments.results) if arguments.results else None
     if arguments.measure:
         for path in comparison.keep_spreads(Path.cwd(), arguments.commit, results):
@@ -62,7 +62,7 @@ def compare(arguments: argparse.Namespace) -> int:
 
 def impact(arguments: argparse.Namespace) -> int:
     """Print every published metric that rests on a file."""
-    from stages.reporting import audit as auditor
+    from stages import audit as auditor
     for name in auditor.impact(arguments.file, Path.cwd()):
         print(name)
     return 0
@@ -70,8 +70,8 @@ def impact(arguments: argparse.Namespace) -> int:
 
 def why(arguments: argparse.Namespace) -> int:
     """Print why a number is another one at another commit: exit 0, or 1 where no run explains it."""
-    from stages.reporting.audit import attribute, telling
-    from stages.reporting.audit import why as asking
+    from stages.audit import attribute, telling
+    from stages.audit import why as asking
     answer = asking.why(arguments.commits, arguments.metric, Path.cwd())
     print(telling.render(answer), flush=True)
     if arguments.attribute:
@@ -81,7 +81,7 @@ def why(arguments: argparse.Namespace) -> int:
 
 def rows(arguments: argparse.Namespace) -> int:
     """Print where the rows asked for stand, or, where none are asked for, what stands on both sides: exit 1 where something leaks."""
-    from stages.reporting.audit import rows as provenance
+    from stages.audit import rows as provenance
     held = provenance.opened(arguments.dataset, Path.cwd())
     asked = {name: getattr(arguments, name) for name in ("day", "aircraft", "flight", "file")}
     if any(value is not None for value in asked.values()):
@@ -98,9 +98,9 @@ def verify(arguments: argparse.Namespace) -> int:
     if arguments.all == bool(arguments.bundle):
         raise InputError("say what to verify", expected="either --all or the path of a bundle")
     if arguments.bundle:
-        from stages.reporting.exports import recheck
+        from stages.exports import recheck
         return recheck.main(arguments.bundle, arguments.commit)
-    from stages.reporting.audit import everything
+    from stages.audit import everything
     found = everything.everything(Path.cwd())
     print(everything.told(found))
     return found.exit_code
@@ -109,7 +109,7 @@ def verify(arguments: argparse.Namespace) -> int:
 def release(arguments: argparse.Namespace) -> int:
     """Write a citable bundle of the commit and print its path and SHA-256."""
     from stages import files
-    from stages.reporting import exports
+    from stages import exports
     path = exports.release(arguments.folder, Path.cwd(), with_data=arguments.with_data)
     print(f"{path}\nsha256 {files.sha256(path)}")
     return 0
@@ -117,14 +117,14 @@ def release(arguments: argparse.Namespace) -> int:
 
 def card(arguments: argparse.Namespace) -> int:
     """Print a trained cell's model card."""
-    from stages.reporting import exports
+    from stages import exports
     print(exports.card(arguments.cell, Path.cwd()))
     return 0
 
 
 def croissant(arguments: argparse.Namespace) -> int:
     """Write Croissant metadata of the raw data sets and print the files."""
-    from stages.reporting import exports
+    from stages import exports
     for path in exports.write_croissant(arguments.folder, Path.cwd(), tuple(arguments.names)):
         print(path)
     return 0
@@ -132,14 +132,14 @@ def croissant(arguments: argparse.Namespace) -> int:
 
 def benchmark(arguments: argparse.Namespace) -> int:
     """Write the frozen benchmark into a new folder."""
-    from stages.evaluation import benchmark as frozen
+    from stages.winds.nowcast import benchmark as frozen
     print(frozen.build(Path("data/mini"), "simulated", Path(arguments.folder)))
     return 0
 
 
 def capture(arguments: argparse.Namespace) -> int:
     """Write simulated captures into a folder and print their names."""
-    from stages.acquisition import capture as receiver
+    from stages.winds.sky import capture as receiver
     hours, known = receiver.asked_hours(arguments.hours), params.load().datasets
     plan = known["simulated"].simulate if "simulated" in known else None
     if plan is None:
@@ -151,7 +151,7 @@ def capture(arguments: argparse.Namespace) -> int:
 
 def champion(arguments: argparse.Namespace) -> int:
     """Print who is champion, since when and by which numbers; exit 1 where nobody is."""
-    from stages.retraining import champions
+    from stages.winds.retraining import champions
     told = champions.describe(params.load())
     if told is None:
         print("there is no champion yet: nothing was promoted", file=sys.stderr)
@@ -162,7 +162,7 @@ def champion(arguments: argparse.Namespace) -> int:
 
 def rollback(arguments: argparse.Namespace) -> int:
     """Make an earlier champion the champion again."""
-    from stages.retraining import champions
+    from stages.winds.retraining import champions
     entry = champions.rollback(params.load(), arguments.number)
     print(f"{entry['reasons'][0]} Ledger entry {entry['number']}; commit reports/ledger.jsonl to keep it.")
     return 0
@@ -170,8 +170,8 @@ def rollback(arguments: argparse.Namespace) -> int:
 
 def ledger(arguments: argparse.Namespace) -> int:
     """Print the promotions and refusals; with --verify check their chain and every champion's bytes."""
-    from stages.retraining import champions
-    from stages.retraining import ledger as book
+    from stages.winds.retraining import champions
+    from stages.winds.retraining import ledger as book
     settings, last = params.load(), arguments.last
     if last is not None and last < 1:
         raise InputError("no entry was asked for", where="--last", expected="a number of at least 1", found=str(last))

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from stages import cli, errors
-from stages.evaluation import benchmark, nowcast
-from stages.reporting import audit, comparison, comparison_text
+from stages.winds.nowcast import benchmark, nowcast
+from stages import audit
+from stages.audit import comparison, comparison_text
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = {"nowcast": ("--context", "--at", "--points", "--model"), "audit": ("EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--verify", "record", "hash", "eval", "train"),
@@ -195,7 +196,7 @@ def test_benchmark_freezes_the_mini_profiles_simulated_set_in_the_folder_named(m
 @pytest.mark.parametrize("lines", [3, 50_000])
 def test_a_reader_that_leaves_early_is_no_error(lines):
     """`tradewind impact FILE | head -1`: no traceback, no complaint at the interpreter's end, few lines or many."""
-    code = (f"import sys; from stages import cli; import stages.reporting.audit as a; a.impact = lambda *_: ['x'] * {lines};"
+    code = (f"import sys; from stages import cli; import stages.audit as a; a.impact = lambda *_: ['x'] * {lines};"
             "sys.stdin.read(); sys.exit(cli.main())")
     reader, writer = os.pipe()
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}

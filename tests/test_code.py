@@ -34,15 +34,15 @@ def test_a_list_names_every_file_of_its_kind_with_its_sha256(project):
     told = read_json(code.HOME / "sweeps.json")
     wanted = {path.relative_to(project).as_posix() for folder in ("sweeps", "training") for path in (project / "stages" / folder).rglob("*") if path.is_file()}
     assert wanted < told.keys() and all(sha256(path) == digest for path, digest in told.items())
-    assert "stages/reporting/page.py" not in told
+    assert "stages/page/page.py" not in told
 
 
 @pytest.mark.parametrize("path, kinds", [
     ("stages/sweeps/space.py", {"sweeps"}),
-    ("stages/models/orders/sigma_gpt.py", {"orders_training", "orders_evaluation"}),
-    ("stages/models/layers/mlp.py", {"training", "sweeps", "evaluation"}),
-    ("stages/models/fields/msa.py", {"evaluation"}),  # a training cell depends on its own model's file
-    ("stages/reporting/page.py", set()),
+    ("stages/sequences/models/sigma_gpt.py", {"orders_training", "orders_evaluation"}),
+    ("stages/layers/mlp.py", {"training", "sweeps", "evaluation"}),
+    ("stages/fields/models/msa.py", {"evaluation"}),  # a training cell depends on its own model's file
+    ("stages/page/page.py", set()),
 ])
 def test_an_edit_changes_the_lists_of_its_kinds_and_no_other(project, path, kinds):
     before = lists(project)

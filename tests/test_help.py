@@ -20,8 +20,8 @@ COMMANDS = sorted({".".join(file.relative_to(ROOT).with_suffix("").parts).remove
                    if re.search(r'(?m)^if __name__ == "__main__":$', file.read_text(encoding="utf-8"))} - {LEASH})
 HEAVY = {"torch", "great_expectations", "matplotlib", "prefect", "dask", "distributed", "optuna"}
 # These train or time with torch and hand its modules on; whoever asks them for help waits for it.
-WITH_TORCH = {"stages.training", "stages.fitting.orders", "stages.sweeps", "stages.evaluation.bench_msa",
-              "stages.evaluation.bench_orders", "stages.evaluation.search.bench"}
+WITH_TORCH = {"stages.training", "stages.sequences.train", "stages.sweeps", "tests.benchmarks.bench_msa",
+              "tests.benchmarks.bench_sequences", "tests.benchmarks.bench_neighbours"}
 every = pytest.mark.parametrize("command", COMMANDS)
 
 
@@ -48,7 +48,7 @@ def test_help_tells_how_to_call_the_command_and_what_it_does(answers, command):
     done = answers[command][0]
     said = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
     assert (done.returncode, said) == (0, [])
-    shown = "tradewind" if command == "stages.cli" else "score.py" if command == "stages.evaluation.scorer" else command
+    shown = "tradewind" if command == "stages.cli" else "score.py" if command == "stages.winds.nowcast.scorer" else command
     assert shown in done.stdout, "the way to call it"
     words = re.sub(r"(?ms)^usage:.*?\n\n", "", done.stdout, count=1)
     assert re.search(r"[A-Z`][^\n]{25,}", words), "a sentence that says what it does"

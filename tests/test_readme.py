@@ -13,11 +13,11 @@ from ruamel.yaml import YAML
 
 from stages import cli
 from stages.errors import DataError, InputError
-from stages.evaluation import nowcast
-from stages.reporting import published
-from stages.reporting.audit.history import blobs, git
-from stages.reporting.tables import label
-from stages.reporting.readme import readme as fill
+from stages.winds.nowcast import nowcast
+from stages.tables import published
+from stages.audit.history import blobs, git
+from stages.winds.tables import label
+from stages.page.readme import readme as fill
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"(?ms)^```(\w*)\n(.*?)^```")

@@ -38,7 +38,7 @@ def acquire(profile: str, name: str, dataset: Dataset, *, mirror: Mirror | None 
     """
     if dataset.kind == "captures":
         raise InputError("captures are not acquired: they are taken in as they arrive", where=f"{profile}/{name}",
-                         remedy="drop them into the folder `retraining.drop` of params.yaml and run `python -m stages.retraining intake`")
+                         remedy="drop them into the folder `retraining.drop` of params.yaml and run `python -m stages.winds.retraining intake`")
     final = data / profile / "raw" / name
     with files.guard(f"acquisition-{profile}-{name}"), records.timed("acquisition", f"{profile}/{name}"):
         room(final, dataset)
@@ -63,15 +63,15 @@ def acquire(profile: str, name: str, dataset: Dataset, *, mirror: Mirror | None 
 def simulated(dataset: Dataset, folder: Path) -> dict[str, Any]:
     """Let the simulator of its kind fill the folder; the files are ours and carry the project's licence."""
     if dataset.kind in PROBLEMS:
-        import_module(f"stages.acquisition.problems.{dataset.kind}").make(dataset.plan, folder)
+        import_module(f"stages.fields.made.{dataset.kind}").make(dataset.plan, folder)
     elif dataset.kind == "sequences":
         laws = ("product", "step", "permutation")
-        import_module(f"stages.acquisition.sequences.{'laws' if dataset.plan.kind in laws else dataset.plan.kind}").make(dataset.plan, folder)
+        import_module(f"stages.sequences.made.{'laws' if dataset.plan.kind in laws else dataset.plan.kind}").make(dataset.plan, folder)
     elif dataset.kind == "gaussian":
-        from stages.acquisition import gaussian_wind
+        from stages.winds.sky import gaussian_wind
         gaussian_wind.make(dataset.gaussian, folder)
     else:
-        from stages.acquisition.simulated import simulate  # these are heavy to import, and only their kinds need them
+        from stages.winds.sky.simulated import simulate  # these are heavy to import, and only their kinds need them
         simulate(dataset.simulate, folder)
     return {path.relative_to(folder).as_posix(): entry(path, None, "MIT", "simulated") for path in records.files_in([folder])}
 

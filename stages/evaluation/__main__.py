@@ -31,7 +31,8 @@ def run(options: argparse.Namespace, parameters: params.Params) -> None:
         raise InputError("the profile has no such prepared data set", found=repr(dataset), where=f"profiles.{profile.profile}: wind, learning",
                          expected=params.nearest(dataset, known).lstrip("; "))
     from stages.batches import device  # with torch, which takes a second: help and mistakes are told before
-    from stages.evaluation import evaluate, sets
+    from stages.winds import evaluate
+    from stages.fields import evaluate as sets
     home = Path("reports", options.experiment, options.profile)
     runs, final, prepared = home / "runs" / dataset, home / "evaluated" / dataset, Path("data", options.profile, "prepared", dataset)
     where = str(device())

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from stages.errors import InputError
-from stages.neighbours import kernels
+from stages.layers.kernels import search_code as kernels
 from stages.neighbours.contract import AXES, Index, Neighbours, empty
 
 CHUNK = 16  # queries that a thread takes at a time

@@ -33,7 +33,7 @@ class TextReading(Text):
     reader: Literal["text"]
 
 
-Readings = Annotated[PlainReading | FlightReading | TextReading, Field(discriminator="reader")]  # `reader`: a file of stages/preparation/sequences
+Readings = Annotated[PlainReading | FlightReading | TextReading, Field(discriminator="reader")]  # `reader`: a file of stages/sequences/reading
 
 
 class OrderCell(Section):

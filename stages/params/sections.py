@@ -189,7 +189,7 @@ class Flown(Section):
 
 
 class Simulate(Flown):
-    """The simulated airspace; see stages/acquisition/simulated.py."""
+    """The simulated airspace; see stages/winds/sky/simulated.py."""
 
     dropout: Annotated[float, Field(ge=0, lt=1)]
     bit_error: Annotated[float, Field(ge=0, lt=1)]
@@ -201,7 +201,7 @@ REPORTS_MAX = 4096  # the covariance that an exact draw factors has this many ro
 
 
 class Gaussian(Flown):
-    """A wind that is a Gaussian process, and the flights that measure it; see stages/acquisition/gaussian_wind.py."""
+    """A wind that is a Gaussian process, and the flights that measure it; see stages/winds/sky/gaussian_wind.py."""
 
     update_s: Annotated[float, Field(ge=1, le=1e6)]
     mean_m_s: tuple[Annotated[float, Field(ge=-100, le=100)], Annotated[float, Field(ge=-100, le=100)]]

@@ -1,7 +1,7 @@
 """The sequences of the thesis' chapter 4 (section 4.3.1, appendix D): how each kind is simulated, and how many there are.
 
-A section of params.yaml a kind; `kind` is its name and the name of its simulator (stages/acquisition/sequences/) and reader
-(stages/preparation/sequences/). `train`, `val` and `test` count sequences of the three splits.
+A section of params.yaml a kind; `kind` is its name and the name of its simulator (stages/sequences/made/) and reader
+(stages/sequences/reading/). `train`, `val` and `test` count sequences of the three splits.
 """
 
 from typing import Annotated, Literal
@@ -160,7 +160,7 @@ class Maze(Made):
 
 # grammar begins
 class Grammar(Made):
-    """Sentences of a small grammar, letter by letter, in sequences of `length` letters; see stages/acquisition/sequences/grammar.py.
+    """Sentences of a small grammar, letter by letter, in sequences of `length` letters; see stages/sequences/made/grammar.py.
 
     `nested`: the chance that a noun has a clause; `plural`: of a plural noun; `deepest`: clauses within clauses.
     """
@@ -200,7 +200,7 @@ class ClimbReading(Section):
 
 
 class Climb(Made, ClimbReading):
-    """Simulated climbs and descents of so many `types`, `flights_each` of one aircraft; see stages/acquisition/sequences/climb.py."""
+    """Simulated climbs and descents of so many `types`, `flights_each` of one aircraft; see stages/sequences/made/climb.py."""
 
     kind: Literal["climb"] = "climb"
     least_change_ft: Annotated[int, Field(ge=0, le=40_000)] = 0

@@ -7,8 +7,8 @@ from importlib import import_module
 from stages import params
 from stages.errors import DataError, InputError, TradewindError
 
-SETS = ("stages/preparation/problems", "stages/preparation/arrays.py", "stages/preparation/sets.py", "stages/seeds.py")
-SEQUENCES = ("stages/preparation/sequences", "stages/preparation/arrays.py", "stages/seeds.py")
+SETS = ("stages/fields/problems", "stages/arrays.py", "stages/fields/prepare.py", "stages/seeds.py")
+SEQUENCES = ("stages/sequences/reading", "stages/arrays.py", "stages/seeds.py")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,20 +29,20 @@ def main(arguments: list[str] | None = None) -> int:
             raise InputError(f"data set {asked.dataset!r} has no step `{asked.step}` in profile {asked.profile!r}"
                              f"{params.nearest(asked.dataset, known)}", where="params.yaml")
         if asked.step == "decode":
-            from stages.preparation import decode
+            from stages.winds import decode
             decode.run(asked.profile, asked.dataset, settings.datasets[asked.dataset], settings.decode)
         elif asked.step == "sets":
-            from stages.preparation import sets
+            from stages.fields import prepare as sets
             wanted = profile.sets[asked.dataset]
-            reader = import_module(f"stages.preparation.problems.{wanted.reader}")
+            reader = import_module(f"stages.fields.problems.{wanted.reader}")
             sets.run(asked.profile, asked.dataset, reader.read, wanted, SETS)
         elif asked.step == "sequences":
-            from stages.preparation import sequences
+            from stages.sequences import reading as sequences
             wanted = profile.readings[asked.dataset]
-            reader = import_module(f"stages.preparation.sequences.{wanted.reader}")
+            reader = import_module(f"stages.sequences.reading.{wanted.reader}")
             sequences.run(asked.profile, asked.dataset, reader.read, wanted, SEQUENCES)
         else:
-            from stages.preparation import prepare
+            from stages.winds import prepare
             prepare.run(profile, asked.dataset, settings.decode)
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)

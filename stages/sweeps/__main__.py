@@ -14,7 +14,7 @@ import optuna
 
 from stages import files, params, records
 from stages.errors import DataError, InputError, TradewindError
-from stages.models.fields import build
+from stages.fields.models import build
 from stages.sweeps import outputs, search, space
 from stages.sweeps.ledger import Plan
 from stages.sweeps.store import URL, Store

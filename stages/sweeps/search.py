@@ -26,15 +26,15 @@ from torch import nn
 from tqdm import tqdm
 
 from stages import params
-from stages.contexts.given import Contexts
+from stages.winds.contexts.given import Contexts
 from stages.errors import DataError, InputError, TradewindError
 from stages.files import die_with
-from stages.models.fields import build
+from stages.fields.models import build
 from stages.sweeps.ledger import POLL_S, Draw, Ledger, Objective, Plan, Report
 from stages.sweeps.space import Arguments
 from stages.sweeps.store import Store
-from stages.training.data import Data
-from stages.training.fit import scale_to
+from stages.winds.batches import Data
+from stages.winds.fitting import scale_to
 from stages.training.losses import square
 
 PARTS = 4  # of the slices; after each but the last a pruner may end the draw

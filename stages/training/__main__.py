@@ -16,22 +16,22 @@ import torch
 
 from stages import files, params, records, seeds
 from stages.batches import device
-from stages.contexts.given import Contexts
-from stages.contexts.nearby import KINDS
-from stages.contexts.sets import PreparedSets
+from stages.winds.contexts.given import Contexts
+from stages.winds.contexts.nearby import KINDS
+from stages.fields.sets import PreparedSets
 from stages.errors import DataError, InputError, TradewindError
-from stages.models import store
-from stages.models.fields import FIELDS, axes, build
+from stages.training import store
+from stages.fields.models import FIELDS, axes, build
 from stages.training import cells, group
 from stages.training.checkpoint import Checkpoints
-from stages.training.fit import fit, fit_sets
+from stages.winds.fitting import fit, fit_sets
 from stages.training.loop import Settings
-from stages.training.sets import SetData
+from stages.fields.batches import SetData
 
 def code_of(model: str) -> tuple[str, ...]:
     """The code that a cell of this model rests on: its own file, not those of its siblings (the code deps of its DVC stage)."""
-    return ("stages/batches.py", "stages/contexts", "stages/models/layers", "stages/models/store.py", f"stages/models/fields/{model}.py",
-            "stages/neighbours", "stages/preparation/pairs.py", "stages/preparation/slices.py", "stages/seeds.py",
+    return ("stages/batches.py", "stages/winds/contexts", "stages/layers", "stages/training/store.py", f"stages/fields/models/{model}.py",
+            "stages/neighbours", "stages/winds/pairs.py", "stages/winds/slices.py", "stages/seeds.py",
             "stages/training")
 
 

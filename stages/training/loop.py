@@ -22,7 +22,7 @@ from stages.batches import Batch
 from stages.errors import DataError, DivergedError
 from stages.files import fault
 from stages.training.checkpoint import Checkpoints
-from stages.training.data import Data, order
+from stages.winds.batches import Data, order
 from stages.training.group import ALONE, Group, refuse_unshared
 
 

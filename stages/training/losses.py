@@ -10,7 +10,7 @@ from stages.batches import Batch, Prediction
 from stages.training.group import ALONE, Group
 
 if TYPE_CHECKING:
-    from stages.training.data import Data
+    from stages.winds.batches import Data
 
 LEAST = 1e-12  # kn^2: below this an error has no gradient, instead of one that is not a number
 

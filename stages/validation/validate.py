@@ -11,7 +11,10 @@ import polars as pl
 from stages import files, records
 from stages.errors import DataError
 from stages.params import Profile
-from stages.validation import frames, gate, sequences, sets, states, winds
+from stages.winds.validation import frames, states, winds
+from stages.validation import gate
+from stages.sequences import validation as sequences
+from stages.fields import validation as sets
 
 CODE = ("stages/validation",)
 

@@ -155,7 +155,7 @@ def test_simulated_files_are_listed(monkeypatch):
     def simulate(plan, folder):
         (folder / "frames_00.csv").write_text(f"{plan.seed},8D\n")
         (folder / "truth.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "stages.acquisition.simulated", types.SimpleNamespace(simulate=simulate))
+    monkeypatch.setitem(sys.modules, "stages.winds.sky.simulated", types.SimpleNamespace(simulate=simulate))
     dataset = params.load().datasets["simulated"]
     folder = stage.acquire("mini", "simulated", dataset)
     manifest = json.loads((folder / "manifest.json").read_text())

@@ -6,7 +6,7 @@ import pytest
 
 from stages import cli, params
 from stages.acquisition import __main__ as acquisition
-from stages.acquisition import capture, simulated
+from stages.winds.sky import capture, simulated
 from stages.errors import InputError
 
 ROOT = Path(__file__).parents[2]

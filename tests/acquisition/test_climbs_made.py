@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from stages.acquisition.sequences import climb
+from stages.sequences.made import climb
 from stages.params.sequences import Climb
 
 ROWS = 144

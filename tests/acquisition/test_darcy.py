@@ -10,7 +10,7 @@ import torch
 from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
-from stages.acquisition.problems import darcy, elliptic
+from stages.fields.made import darcy, elliptic
 from stages.errors import DivergedError
 from stages.params import Darcy
 

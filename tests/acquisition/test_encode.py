@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from stages.acquisition.sky import encode
+from stages.winds.sky import encode
 
 rs1090 = pytest.importorskip("rs1090")
 N = 60

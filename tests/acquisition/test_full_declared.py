@@ -11,7 +11,7 @@ import pytest
 
 from stages import params
 from stages.acquisition.sources import objection
-from stages.preparation.problems import pdebench, weather
+from stages.fields.problems import pdebench, weather
 
 ROOT = Path(__file__).parents[2]
 MIRROR = os.environ.get("TRADEWIND_MIRROR")

@@ -16,9 +16,11 @@ import pytest
 from scipy.linalg import solve_triangular
 
 from stages import params
-from stages.acquisition import acquire, gaussian_wind
+from stages.acquisition import acquire
+from stages.winds.sky import gaussian_wind
 from stages.errors import InputError
-from stages.preparation import decode, prepare, readers, winds
+from stages.winds import decode, prepare
+from stages.winds.decoding import readers, winds
 from stages.validation import gate, validate
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import pydantic
 import pytest
 from scipy.integrate import simpson, solve_ivp
 
-from stages.acquisition.problems import navier_stokes
+from stages.fields.made import navier_stokes
 from stages.errors import InputError
 from stages.params import NavierStokes
 

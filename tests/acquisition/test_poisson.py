@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse, stats
 from scipy.sparse.linalg import spsolve
 
-from stages.acquisition.problems import elliptic, poisson
+from stages.fields.made import elliptic, poisson
 from stages.params import Poisson
 
 REAL = Path(os.environ.get("TRADEWIND_MIRROR") or "absent") / "pde" / "poisson_inp"

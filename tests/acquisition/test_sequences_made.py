@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.sparse import coo_array, csgraph
 
-from stages.acquisition.sequences import grammar, laws, maze, walk
+from stages.sequences.made import grammar, laws, maze, walk
 from stages.errors import InputError
 from stages.params import sequences as params
 

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from stages import params
-from stages.acquisition import simulated
-from stages.acquisition.sky import air
+from stages.winds.sky import simulated
+from stages.winds.sky import air
 from stages.errors import InputError
 
 BASE = dict(seed=5, start="2026-01-15T06:00:00Z", hours=0.25, aircraft=12, update_s=4.0, south_west=(45.0, 6.0), extent_km=(200.0, 240.0),
@@ -119,7 +119,7 @@ def test_losses_come_in_bursts(clear, faded):
 
 
 def test_damaged_frames_fail_their_parity(usual, clear):
-    from stages.acquisition.sky import encode
+    from stages.winds.sky import encode
     clean = set((clear[0] / "frames_00.csv").read_text().splitlines())
     lines = (usual[0] / "frames_00.csv").read_text().splitlines()
     damaged = [line.split(",")[1] for line in lines if line not in clean]

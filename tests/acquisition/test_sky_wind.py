@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stages.acquisition.sky import wind
+from stages.winds.sky import wind
 
 R = 6371008.8
 PLACE = (46.7, 7.3, 600e3, 4000.0, 12000.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stages.acquisition.sky import air, flight, traffic, wind
+from stages.winds.sky import air, flight, traffic, wind
 from stages.errors import InputError
 
 AREA = traffic.Area(44.0, 4.0, 500e3, 600e3, 4000.0, 12000.0)

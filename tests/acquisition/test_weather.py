@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from scipy.io import netcdf_file
 from scipy.special import sph_harm_y
 
-from stages.acquisition.problems import weather
+from stages.fields.made import weather
 from stages.params import Weather
 
 BASE = dict(seed=4, start="2001-01-01T00:00:00Z", days=20, step_h=12, grid_deg=10, degree_max=8, slope=4.0, memory_days=4.0, wind_sd_m_s=6.0, jet_m_s=14.0)

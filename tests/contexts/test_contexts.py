@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from stages import files, params
-from stages.contexts import cache
-from stages.contexts.given import Contexts
+from stages.winds.contexts import cache
+from stages.winds.contexts.given import Contexts
 from stages.errors import DataError
-from stages.models.layers.local import weights
-from stages.preparation.pairs import Pairs
+from stages.layers.local import weights
+from stages.winds.pairs import Pairs
 
 SETTINGS = params.Contexts(method="linear", places=6, horizontal_km=80.0, vertical_km=1.5, time_min=20.0)
 SLICES, POINTS, LEAD = 30, 9, 4
@@ -135,7 +135,7 @@ def test_what_was_computed_beforehand_is_what_would_be_found_now(pairs, tmp_path
     contexts = Contexts(pairs, SETTINGS, cache.Cache.open(folder_of(pairs, tmp_path), pairs, SETTINGS))
     fresh = [Contexts(pairs, SETTINGS).given(j, Asking(places=4)).context_rows for j in pairs.targets("train")]
     asked = []
-    monkeypatch.setattr("stages.contexts.nearby.Nearby.neighbours", lambda self, *given: asked.append(given) or np.zeros((POINTS, 4), int))
+    monkeypatch.setattr("stages.winds.contexts.nearby.Nearby.neighbours", lambda self, *given: asked.append(given) or np.zeros((POINTS, 4), int))
     assert all((contexts.given(j, Asking(places=4)).context_rows == rows).all() for j, rows in zip(pairs.targets("train"), fresh, strict=True))
     assert not asked
     for j, model, lead in ((22, Asking(places=4), None), (6, Asking(places=4), 120.0), (6, Asking(places=7), None),

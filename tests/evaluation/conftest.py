@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from stages import files
-from stages.models import store
-from stages.models.fields import axes, build
+from stages.training import store
+from stages.fields.models import axes, build
 from stages.params import Prepare
-from stages.preparation import prepare as preparation
+from stages.winds import prepare as preparation
 
 START = 1_768_456_800.0  # a full minute, 2026-01-15 06:00 UTC
 SETTINGS = Prepare(slice_s=60, lead_s=600, embargo_s=0, split={"train": ((660, 1800),), "val": ((2460, 3000),), "test": ((3660, 4500),)})

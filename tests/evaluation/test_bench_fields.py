@@ -7,9 +7,9 @@ import torch
 
 from stages import params
 from stages.errors import InputError
-from stages.evaluation import bench_fields, scaling
-from stages.evaluation.search import clock
-from stages.models.fields import build
+from tests.benchmarks import bench_fields, scaling
+from stages.neighbours.experiment import clock
+from stages.fields.models import build
 
 CPU, MODELS = torch.device("cpu"), params.load().models
 SETTINGS = [scaling.Setting(name, *shape, bench_fields.DIMS[name]) for name, shape in bench_fields.QUICK_SHAPES.items()]

@@ -9,13 +9,14 @@ import torch
 from torch.nn import functional
 
 from stages import params, seeds
-from stages.evaluation import bench_orders, scaling
-from stages.evaluation.orders import passes
-from stages.evaluation.search import clock
-from stages.models import store
-from stages.models.orders import build, permutations
-from stages.preparation import sequences
-from stages.preparation.sequences import Sequences
+from tests.benchmarks import bench_sequences as bench_orders, scaling
+from stages.sequences.evaluation import passes
+from stages.neighbours.experiment import clock
+from stages.training import store
+from stages.sequences.models import build
+from stages.sequences import permutations
+from stages.sequences import reading as sequences
+from stages.sequences.reading import Sequences
 
 CPU, MODELS, LENGTH = torch.device("cpu"), params.load().models, 12
 SMALL = {"width": 16, "keys": 8, "hidden": 16, "heads": 2, "blocks": 1}

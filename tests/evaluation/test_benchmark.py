@@ -15,7 +15,8 @@ import pytest
 
 from stages import files
 from stages.errors import DataError, InputError
-from stages.evaluation import benchmark, metrics, scorer
+from stages.winds.nowcast import benchmark, scorer
+from stages.winds import metrics
 
 T0, LEAD, SLICE, MINUTES = 1768456800.0, 600.0, 60.0, 60
 SIMULATE = dict(seed=5, start="2026-01-15T06:00:00Z", hours=1.0, aircraft=12, update_s=4.0, south_west=[44.0, 4.0],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from stages.evaluation import bootstrap
+from stages.scores import bootstrap
 
 
 @pytest.mark.parametrize(("slices", "length"), [(1, 1), (6, 1), (11, 1), (12, 2), (79, 13), (359, 59), (360, 60), (1440, 60)])

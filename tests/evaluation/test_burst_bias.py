@@ -12,8 +12,8 @@ from scipy import stats
 
 from stages import seeds
 from stages.errors import DataError
-from stages.evaluation.orders import bias
-from stages.models.orders.sampling import Reader, opened
+from stages.sequences.evaluation import bias
+from stages.sequences.sampling import Reader, opened
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "models/orders"))
 import toy_laws  # noqa: E402

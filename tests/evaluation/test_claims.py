@@ -10,8 +10,8 @@ from scipy import stats
 
 from stages import files
 from stages.errors import DataError
-from stages.evaluation import claims
-from stages.evaluation.metrics import KN
+from stages.winds import claims
+from stages.winds.metrics import KN
 from stages.spreads import PRIOR
 
 ALL = {"day_average": 12.0, "hour_average": 10.0, "knn": 8.0, "kernel": 6.0}

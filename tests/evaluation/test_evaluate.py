@@ -17,11 +17,11 @@ import torch
 from stages import files
 from stages.batches import Prediction
 from stages.errors import DivergedError, InputError
-from stages.contexts.given import Contexts
-from stages.evaluation import breakdown, evaluate, field
-from stages.models import store
+from stages.winds.contexts.given import Contexts
+from stages.winds import breakdown, evaluate, forecasts as field
+from stages.training import store
 from stages.params import Contexts as ContextSettings
-from stages.preparation.pairs import Pairs
+from stages.winds.pairs import Pairs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 import small_project  # noqa: E402
@@ -311,7 +311,7 @@ def test_the_stage_writes_its_outputs_and_a_record_of_them(project):
     assert record["outputs"] == {p.relative_to(project).as_posix(): {"sha256": files.sha256(p), "bytes": p.stat().st_size}
                                  for p in final.iterdir()}
     assert f"{RUNS}/knn/weights.safetensors" in record["inputs"] and f"{PREPARED}/rows.parquet" in record["inputs"]
-    assert "stages/evaluation/metrics.py" in record["code"]["files"] and "stages/evaluation/claims.py" not in record["code"]["files"]
+    assert "stages/winds/metrics.py" in record["code"]["files"] and "stages/winds/claims.py" not in record["code"]["files"]
     assert not list(final.parent.glob(".*")) and record["environment"]["threads"] == 1
 
 

@@ -6,15 +6,15 @@ import torch
 from torch import nn
 
 from stages.batches import Prediction
-from stages.contexts.given import Contexts
-from stages.contexts.nearby import Nearby
-from stages.evaluation import field
-from stages.models.fields.gka import GKA
-from stages.models.fields.gka_tnn import GKATNN
-from stages.models.fields.kalman import Kalman
-from stages.models.fields.particle import Particle
+from stages.winds.contexts.given import Contexts
+from stages.winds.contexts.nearby import Nearby
+from stages.winds import forecasts as field
+from stages.fields.models.gka import GKA
+from stages.fields.models.gka_tnn import GKATNN
+from stages.fields.models.kalman import Kalman
+from stages.fields.models.particle import Particle
 from stages.params import Contexts as ContextSettings
-from stages.preparation.pairs import Pairs
+from stages.winds.pairs import Pairs
 
 NEARBY = ContextSettings(method="linear", places=8, horizontal_km=100.0, vertical_km=2.0, time_min=60.0)
 PREPARED = "data/mini/prepared/toy"

@@ -6,8 +6,8 @@ from math import dist, exp, isfinite
 import numpy as np
 import pytest
 
-from stages.evaluation.orders import generations
-from stages.evaluation.orders.generations import Reader
+from stages.sequences.evaluation import generations
+from stages.sequences.evaluation.generations import Reader
 
 VOCABULARY, LENGTH, COUNT = 6, 40, 40
 CHANCE = np.array([0.35, 0.25, 0.2, 0.1, 0.06, 0.04])

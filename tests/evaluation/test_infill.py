@@ -10,8 +10,8 @@ import torch
 
 from stages import seeds
 from stages.errors import DataError
-from stages.evaluation.orders import infill, maze
-from stages.models.orders import build
+from stages.sequences.evaluation import infill, maze
+from stages.sequences.models import build
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "models/orders"))
 import toy_laws  # noqa: E402

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.sparse import coo_array, csgraph
 
 from stages.errors import DataError, InputError
-from stages.evaluation.orders import judges, maze, posteriors
+from stages.sequences.evaluation import judges, maze, posteriors
 
 NONE = np.zeros((1, 0), int)
 ROOM = ["########", "#S     #", "#  #   #", "#     G#", "########"]

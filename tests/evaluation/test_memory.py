@@ -12,18 +12,18 @@ from known_spreads import keep
 from torch import nn
 
 from stages import files
-from stages.acquisition.sequences import maze as simulator
-from stages.evaluation import memory_claims as claims
-from stages.evaluation.order_claims import Ordered
-from stages.evaluation.orders import evaluate as evaluation
-from stages.evaluation.orders import memory, passes
-from stages.evaluation.orders.evaluate import Held, Settings
+from stages.sequences.made import maze as simulator
+from stages.sequences import memory_claims as claims
+from stages.sequences.claims import Ordered
+from stages.sequences import evaluate as evaluation
+from stages.sequences.evaluation import memory, passes
+from stages.sequences.evaluate import Held, Settings
 from stages.spreads import Spreads
-from stages.models.orders.diffusion import Diffusion
+from stages.sequences.models.diffusion import Diffusion
 from stages.params.orders import OrderEvaluation
 from stages.params.sequences import Maze, Reading
-from stages.preparation import sequences
-from stages.preparation.sequences import maze as reader
+from stages.sequences import reading as sequences
+from stages.sequences.reading import maze as reader
 
 CELLS = 35
 MADE = Maze(seed=3, train=40, val=12, test=30, rows=5, columns=7, walls=2, far=3)
@@ -264,6 +264,6 @@ def test_what_is_written_is_read_back_by_the_check_of_all_claims(tmp_path):
         one = measured(size, *pair)
         files.write_json(home / f"evaluated/{one.dataset}/metrics.json",
                          {"cells": one.cells, "kind": one.kind, "sequences": one.sequences, "held_out": one.held_out})
-    from stages.evaluation.order_claims import check
+    from stages.sequences.claims import check
     entry, = (entry for entry in check(home) if entry["id"] == "A-5")
     assert entry["verdict"] == "holds" and entry["dataset"] == "mazes_9000"

@@ -8,8 +8,8 @@ import scoringrules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.evaluation import breakdown, metrics
-from stages.evaluation.metrics import KN, Points
+from stages.winds import breakdown, metrics
+from stages.winds.metrics import KN, Points
 
 
 def points(seed=0, n=240, slices=12, **more) -> Points:

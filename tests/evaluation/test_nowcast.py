@@ -14,10 +14,11 @@ import torch
 from stages import cli, files, params
 from stages.batches import single
 from stages.errors import DataError, InputError
-from stages.evaluation import capture, evaluate, field, nowcast
-from stages.evaluation.metrics import KN
-from stages.contexts.given import Contexts
-from stages.preparation.pairs import Pairs
+from stages.winds.nowcast import capture, nowcast
+from stages.winds import evaluate, forecasts as field
+from stages.winds.metrics import KN
+from stages.winds.contexts.given import Contexts
+from stages.winds.pairs import Pairs
 
 START = 1_768_456_800.0  # of the fixture
 ASKED = "46.5,7.0,25000,2026-01-15T07:08:00Z"

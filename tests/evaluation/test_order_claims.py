@@ -8,8 +8,8 @@ from known_spreads import content
 from scipy import stats
 
 from stages import files
-from stages.evaluation import order_claims as claims
-from stages.evaluation.order_claims import Ordered, Side
+from stages.sequences import claims
+from stages.sequences.claims import Ordered, Side
 from stages.spreads import Spreads
 
 GPT, RANDOM, FRACTAL, CURRICULUM, DIFFUSION = (

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from stages.evaluation.orders import passes
-from stages.models.orders import ORDERS
-from stages.models.orders.diffusion import Diffusion
+from stages.sequences.evaluation import passes
+from stages.sequences.models import ORDERS
+from stages.sequences.models.diffusion import Diffusion
 
 LENGTH = 6
 EXACT = ("exact", "window_2", "window_16")

@@ -14,17 +14,17 @@ from torch import nn
 
 from stages import files, params, seeds
 from stages.errors import DataError, DivergedError, InputError
-from stages.evaluation.orders import __main__ as command
-from stages.evaluation.orders import evaluate as evaluation
-from stages.evaluation.orders import passes, posteriors
-from stages.evaluation.orders.evaluate import Held, Settings
-from stages.evaluation.orders.passes import Drawn, Sampler
-from stages.models import store
-from stages.models.orders import ORDERS, build
-from stages.models.orders.diffusion import Diffusion
+from stages.sequences.evaluation import __main__ as command
+from stages.sequences import evaluate as evaluation
+from stages.sequences.evaluation import passes, posteriors
+from stages.sequences.evaluate import Held, Settings
+from stages.sequences.evaluation.passes import Drawn, Sampler
+from stages.training import store
+from stages.sequences.models import ORDERS, build
+from stages.sequences.models.diffusion import Diffusion
 from stages.params.orders import OrderBudget, OrderCell, OrderEvaluation
-from stages.preparation import sequences
-from stages.preparation.sequences import Sequences
+from stages.sequences import reading as sequences
+from stages.sequences.reading import Sequences
 
 SIZE = {"width": 16, "keys": 8, "hidden": 16, "heads": 2, "blocks": 1}
 PLAN = OrderEvaluation(samples=40, batch=16, orders=(1, 5), diffusion=(1, 3), posteriors=10, bootstrap=200)
@@ -348,7 +348,7 @@ def test_the_command_writes_its_outputs_and_a_record_of_them(planned):
     assert command.main(["any_order", "mini", "orders"]) == 0
     record = files.read_json(planned / "reports/any_order/mini/records/orders.evaluate.json")
     assert set(record["outputs"]) == {f"reports/any_order/mini/evaluated/orders/{name}" for name in ("metrics.json", "passes.json", "samples.safetensors")}
-    assert record["params"]["orders"]["samples"] == 40 and "stages/evaluation/orders/passes.py" in record["code"]["files"]
+    assert record["params"]["orders"]["samples"] == 40 and "stages/sequences/evaluation/passes.py" in record["code"]["files"]
     assert "data/mini/prepared/orders/sequences.safetensors" in record["inputs"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from stages.errors import InputError
-from stages.evaluation.orders import bounds, posteriors
+from stages.sequences.evaluation import bounds, posteriors
 
 STEP = {"length": 100, "width": 10, "places": 91}
 

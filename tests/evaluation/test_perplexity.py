@@ -8,10 +8,10 @@ import torch
 
 from stages import seeds
 from stages.errors import DataError, DivergedError
-from stages.evaluation.orders import perplexity
-from stages.evaluation.orders.evaluate import losses
-from stages.models.orders import permutations
-from stages.models.orders.sigma_gpt import SigmaGPT
+from stages.sequences.evaluation import perplexity
+from stages.sequences.evaluate import losses
+from stages.sequences import permutations
+from stages.sequences.models.sigma_gpt import SigmaGPT
 
 V, T = 4, 6
 ORDERS = ("left_to_right", "random", "fractal")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stages.errors import DataError, InputError
-from stages.evaluation.orders import maze, posteriors
+from stages.sequences.evaluation import maze, posteriors
 
 GRAMMAR = {"nouns": ["ox", "on"], "verbs": ["be"], "seeing": ["by"], "nested": 0.4, "plural": 0.3, "deepest": 1, "letters": " .abehnostxy"}
 

@@ -7,8 +7,8 @@ from torch import nn
 
 from stages.batches import Batch, Prediction, collate, single
 from stages.errors import DataError, DivergedError
-from stages.evaluation import probes
-from stages.models.fields import build
+from stages.fields import probes
+from stages.fields.models import build
 
 
 def batch(sets=5, points=6, seed=0):

@@ -6,7 +6,7 @@ import scoringrules
 from scipy import stats
 
 from stages.errors import DataError
-from stages.evaluation import scores
+from stages.scores import scores
 
 
 @pytest.fixture

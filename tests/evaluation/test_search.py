@@ -11,8 +11,8 @@ import torch
 
 from stages import code, files, params, records
 from stages.errors import DataError
-from stages.evaluation.search import __main__ as command
-from stages.evaluation.search import evaluate, measure, sets
+from stages.neighbours.experiment import __main__ as command
+from stages.neighbours.experiment import evaluate, measure, sets
 from stages.neighbours import methods
 from stages.params import Search
 

@@ -11,7 +11,8 @@ import torch
 
 from stages import files
 from stages.errors import DataError
-from stages.evaluation.search import bench, claims, clock, races, scale, sets
+from tests.benchmarks import bench_neighbours as bench
+from stages.neighbours.experiment import claims, clock, races, scale, sets
 from stages.params import Search
 
 SEARCH = Search(points=1500, queries=12, neighbours=(3, 40), window=0.3, segments=(10, 25, 50), fetch=(1, 2, 4), leaves=(10,), seed=0,

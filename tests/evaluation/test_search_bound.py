@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from stages.evaluation.search import bound
-from stages.evaluation.search.sets import PointSet
+from stages.neighbours.experiment import bound
+from stages.neighbours.experiment.sets import PointSet
 from stages.neighbours import walks
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stages import files
-from stages.evaluation.search import claims
+from stages.neighbours.experiment import claims
 
 KEYS = {"id", "dataset", "text", "source", "verdict", "compared", "seeds", "slices", "interval", "why"}
 

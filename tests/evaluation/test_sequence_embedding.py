@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stages.errors import DataError
-from stages.evaluation.orders import embedding
+from stages.sequences.evaluation import embedding
 
 VOCABULARY = 5
 TRAINING = np.random.default_rng(0).choice(VOCABULARY, (80, 24), p=[0.4, 0.3, 0.15, 0.1, 0.05])

@@ -9,8 +9,8 @@ from known_spreads import content, keep
 from scipy import stats
 
 from stages import files
-from stages.evaluation import set_claims
-from stages.evaluation.set_claims import Evaluated, Level, half_width, level, ratio
+from stages.fields import claims as set_claims
+from stages.fields.claims import Evaluated, Level, half_width, level, ratio
 from stages.spreads import NOWHERE, PRIOR, Spreads
 
 NORMAL = stats.norm.ppf(0.95)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stages.evaluation import set_scores
-from stages.evaluation.set_scores import Answers
+from stages.fields import scores as set_scores
+from stages.fields.scores import Answers
 
 
 def rng(seed=0):

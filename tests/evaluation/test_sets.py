@@ -14,14 +14,14 @@ from torch import nn
 
 from stages import files, params
 from stages.batches import Prediction
-from stages.contexts.sets import PreparedSets
+from stages.fields.sets import PreparedSets
 from stages.errors import DataError, DivergedError, InputError
 from stages.evaluation import __main__ as command
-from stages.evaluation import sets as evaluation
-from stages.evaluation.sets import Held, Settings
-from stages.models import store
-from stages.models.fields import build
-from stages.preparation import sets as preparation
+from stages.fields import evaluate as evaluation
+from stages.fields.evaluate import Held, Settings
+from stages.training import store
+from stages.fields.models import build
+from stages.fields import prepare as preparation
 
 SETTINGS = Settings(batch=8, resamples=200, seed=0)
 COUNTS, POINTS = {"train": 30, "val": 12, "test": 21}, 24
@@ -280,7 +280,7 @@ def test_the_stage_on_sets_writes_its_outputs_and_a_record_of_them(planned, proj
     final = planned / "reports/failure_modes/mini/evaluated/heat"
     record = files.read_json(planned / "reports/failure_modes/mini/records/heat.evaluate.json")
     assert set(record["outputs"]) == {f"reports/failure_modes/mini/evaluated/heat/{name}" for name in ("metrics.json", "predictions.safetensors")}
-    assert record["params"]["batch"] == 8 and record["params"]["probed"] and "stages/evaluation/probes.py" in record["code"]["files"]
+    assert record["params"]["batch"] == 8 and record["params"]["probed"] and "stages/fields/probes.py" in record["code"]["files"]
     assert "data/mini/prepared/heat/sets.safetensors" in record["inputs"]
     told = files.read_json(final / "metrics.json")["cells"]
     assert "probes" in told["cnp-shared-20k-s0"] and set(told) == {"cnp-shared-20k-s0", "msa-shared-20k-s0", "mean"}

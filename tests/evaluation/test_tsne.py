@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from stages.errors import DataError
-from stages.evaluation.orders import tsne
+from stages.sequences.evaluation import tsne
 
 POINTS = np.random.default_rng(0).normal(size=(60, 5)) * [3, 2, 1, 0.5, 0.2]
 

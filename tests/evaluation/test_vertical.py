@@ -5,7 +5,7 @@ import pytest
 
 from stages import seeds
 from stages.errors import DataError, InputError
-from stages.evaluation.orders import vertical
+from stages.sequences.evaluation import vertical
 
 S = 40
 LAW = {"steps": S, "step_s": 20, "bin_ft": 100, "bins": 450, "types": ["A320"], "nothing": 451}

@@ -22,21 +22,24 @@ from safetensors.torch import save
 
 from stages import files, params
 from stages.acquisition import archive
-from stages.contexts import cache
-from stages.contexts.sets import PreparedSets
+from stages.winds.contexts import cache
+from stages.fields.sets import PreparedSets
 from stages.errors import DataError
-from stages.evaluation import nowcast
-from stages.evaluation.orders import evaluate as sampled
-from stages.fitting.orders.data import Prepared as Sequences
-from stages.models import orders, store
-from stages.models.fields import build
+from stages.winds.nowcast import nowcast
+from stages.sequences import evaluate as sampled
+from stages.sequences.batches import Prepared as Sequences
+from stages.sequences import models as orders
+from stages.training import store
+from stages.fields.models import build
 from stages.params import reading
-from stages.preparation import arrays, decode, prepare, truth, winds
-from stages.preparation.modes import frames
-from stages.preparation.pairs import Pairs
-from stages.preparation.problems import darcy
-from stages.reporting.audit import chain, hashes
-from stages.retraining import compare, intake, ledger
+from stages import arrays
+from stages.winds import decode, prepare
+from stages.winds.decoding import truth, winds
+from stages.winds.modes import frames
+from stages.winds.pairs import Pairs
+from stages.fields.problems import darcy
+from stages.audit import chain, hashes
+from stages.winds.retraining import compare, intake, ledger
 from stages.training.checkpoint import Checkpoints
 
 sys.path[:0] = [str(Path(__file__).parents[1] / name) for name in ("training", "reporting")]

@@ -15,9 +15,9 @@ import lab
 from stages import params, seeds
 from stages.batches import Batch, collate, single
 from stages.errors import TradewindError
-from stages.evaluation import metrics
-from stages.models import orders
-from stages.models.fields import FIELDS, axes, build
+from stages.winds import metrics
+from stages.sequences import models as orders
+from stages.fields.models import FIELDS, axes, build
 
 MODELS = params.load(lab.HOME / "params.yaml").models
 ARMS = [(name, arm, next(iter(model.sizes), "none")) for name, model in MODELS.items() if name in FIELDS for arm in model.arms]

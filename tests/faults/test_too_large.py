@@ -20,7 +20,7 @@ from small_project import settle  # noqa: E402
 RUNS = "reports/wind_nowcast/mini/runs/simulated"
 LIMITED = """
 import resource, sys
-import torch, polars, stages.training.fit, stages.contexts.given
+import torch, polars, stages.winds.fitting, stages.winds.contexts.given
 from stages.training import __main__ as command
 torch.set_num_threads(1)
 used = int(next(line for line in open("/proc/self/status") if line.startswith("VmData")).split()[1]) << 10

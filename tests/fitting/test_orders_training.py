@@ -16,18 +16,18 @@ from torch import nn
 from stages import files, params, seeds
 from stages.errors import DataError, InputError
 from stages.files import read_json, write_json
-from stages.models import store
-from stages.models.orders.diffusion import Diffusion
-from stages.models.orders.sigma_gpt import SigmaGPT
+from stages.training import store
+from stages.sequences.models.diffusion import Diffusion
+from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.params.orders import OrderBudget, OrderEvaluation
-from stages.preparation import sequences
+from stages.sequences import reading as sequences
 from stages.training import cells
 from stages.training.checkpoint import Checkpoints
 from stages.training.group import Group
 from stages.training.loop import Settings
-from stages.fitting.orders import __main__ as command
-from stages.fitting.orders.data import Denoised, OrderData, Ordered, Prepared, wrapped
-from stages.fitting.orders.losses import cross_entropy, nats
+from stages.sequences import train as command
+from stages.sequences.batches import Denoised, OrderData, Ordered, Prepared, wrapped
+from stages.sequences.losses import cross_entropy, nats
 
 SIZE = {"width": 16, "keys": 8, "hidden": 32, "heads": 2, "blocks": 1}
 BUDGET = OrderBudget(steps=10, validate_every=4, patience=9, batch=8, learning_rate=1e-2)
@@ -307,7 +307,7 @@ def test_a_cell_is_written_with_its_record_and_repeats_byte_for_byte(asked):
     record = files.read_json("reports/any_order/mini/records/product.sigma_gpt-random-tiny-s1.train.json")
     assert set(record["inputs"]) == {f"data/mini/prepared/product/sequences.{ending}" for ending in ("json", "safetensors")}
     assert record["seed"] == 1 and record["params"]["arguments"]["order"] == "random" and record["params"]["budget"]["prompt_loss"] is False
-    assert {"stages/training/loop.py", "stages/fitting/orders/data.py", "stages/models/orders/sigma_gpt.py"} <= set(record["code"]["files"])
+    assert {"stages/training/loop.py", "stages/sequences/batches.py", "stages/sequences/models/sigma_gpt.py"} <= set(record["code"]["files"])
     assert not any("sets.py" in name or "sampling" in name for name in record["code"]["files"])
     assert not list(Path(".work/training").iterdir())
     command.train(one, torch.device("cpu"), Group())

@@ -1,6 +1,6 @@
 """A tiny project for the tests of the retraining flow: git, DVC, a profile `live`, and stages that only pretend.
 
-Its own package `stages` stands before the real one on the path. `python -m stages.retraining intake` takes every file of the drop
+Its own package `stages` stands before the real one on the path. `python -m stages.winds.retraining intake` takes every file of the drop
 folder into the raw folder (a name with `bad` goes to quarantine), `judge` writes a ledger entry for a new state. Each step writes its
 name to the file `trace`; at a step named by a file `hold-STEP` it writes its process id to `at-STEP` and waits until that file is gone.
 """
@@ -137,7 +137,7 @@ def make(monkeypatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     texts = {"params.yaml": PARAMS, "dvc.yaml": SPINE, "stages/__init__.py": "", "stages/stub.py": STUB,
-             "stages/retraining/__init__.py": "", "stages/retraining/__main__.py": RETRAINING, "reports/ledger.jsonl": "",
+             "stages/winds/retraining/__init__.py": "", "stages/winds/retraining/__main__.py": RETRAINING, "reports/ledger.jsonl": "",
              "data/live/drop/.gitignore": "*\n!.gitignore\n", ".gitignore": ".work/\n__pycache__/\ntrace\nat-*\nhold-*\n",
              "README.md": "A project.\n", "notes.txt": "Notes.\n"}
     for name, stage in (("wind_nowcast", "tabulate"), ("other", "other")):

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from stages.models.layers import fused
-from stages.models.layers.attention import EncoderLayer, usable
+from stages.layers.kernels import attention as fused
+from stages.layers.attention import EncoderLayer, usable
 
 WIDTHS = [(12, 2), (24, 2), (32, 8), (16, 1), (40, 2)]  # heads of 6, 12, 4, 16 (no padding) and 20 (two registers)
 PAIRS = {"inward.weight": "in_proj_weight", "inward.bias": "in_proj_bias",

@@ -7,7 +7,7 @@ import torch
 from stages import seeds
 from stages.batches import collate, single
 from stages.errors import InputError
-from stages.models.fields import build
+from stages.fields.models import build
 from stages.neighbours import linear
 
 

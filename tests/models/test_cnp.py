@@ -6,7 +6,7 @@ from torch import nn
 
 from stages import seeds
 from stages.batches import single
-from stages.models.fields import build
+from stages.fields.models import build
 
 
 def draw(*shape, seed=0):

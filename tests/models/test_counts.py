@@ -3,7 +3,7 @@
 import pytest
 
 from stages.errors import InputError
-from stages.models.fields import build
+from stages.fields.models import build
 
 WIND, COPIES = (3, 2, 2), (2, 1, 1)  # position axes, values read, values predicted
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from stages.evaluation.scaling import counted
-from stages.models.layers import fused, fused_kernels
+from tests.benchmarks.scaling import counted
+from stages.layers.kernels import attention as fused, attention_code as fused_kernels
 
 SHAPES = [  # sets, queries, keys, heads, width
     (1, 1, 1, 1, 1), (2, 5, 3, 2, 6), (3, 129, 33, 2, 4), (1, 300, 301, 1, 12), (2, 128, 32, 3, 16), (1, 40, 2100, 2, 5), (1, 2100, 40, 1, 20)]

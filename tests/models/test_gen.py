@@ -11,8 +11,8 @@ from torch.nn import functional
 from stages import seeds
 from stages.batches import single
 from stages.errors import DataError, InputError
-from stages.models.fields.gen import GEN
-from stages.models.layers.graphs import SAMPLE, centres, delaunay_edges, joined, lattice, nearest_edges
+from stages.fields.models.gen import GEN
+from stages.layers.graphs import SAMPLE, centres, delaunay_edges, joined, lattice, nearest_edges
 
 COUNTS = {("traditional", 3, 2, 2): (9470, 20334, 112872), ("shared", 3, 2, 2): (11486, 24894, 116358),
           ("traditional", 2, 3, 1): (9200, 19936, 109342), ("traditional", 2, 1, 1): (9136, 19840, 109258)}

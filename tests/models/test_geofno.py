@@ -6,7 +6,7 @@ from torch.nn.functional import gelu
 
 from stages.batches import single
 from stages.errors import InputError
-from stages.models.fields.geofno import GeoFNO
+from stages.fields.models.geofno import GeoFNO
 
 COUNTS = {(4, 8): (15707, 25947), (6, 8): (28507, 51547), (8, 12): (103063, 195223), (12, 32): (1540963, 3015523)}
 

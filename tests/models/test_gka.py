@@ -7,9 +7,9 @@ from scipy.optimize import minimize
 
 from stages import seeds
 from stages.batches import Batch
-from stages.models.fields.gka import GKA
-from stages.models.fields.gka_mlp_tnn import GKAMLPTNN
-from stages.models.fields.gka_tnn import GKATNN
+from stages.fields.models.gka import GKA
+from stages.fields.models.gka_mlp_tnn import GKAMLPTNN
+from stages.fields.models.gka_tnn import GKATNN
 
 UNITS = np.array([100.0, 100.0, 1.0, 60.0])  # km, km, km, min of a local unit
 LENGTHS = {"horizontal_km": 30.0, "vertical_km": 0.7, "time_min": 45.0}

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from stages.batches import Batch, collate, single
-from stages.models.fields.gng import GNG
-from stages.models.layers.graphs import canonical, nearest_edges, nearest_others
+from stages.fields.models.gng import GNG
+from stages.layers.graphs import canonical, nearest_edges, nearest_others
 
 
 def gng(**arguments):

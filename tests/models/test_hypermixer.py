@@ -7,9 +7,9 @@ import torch
 
 from stages import seeds
 from stages.batches import single
-from stages.models.fields import build
-from stages.models.layers.attention import EncoderLayer
-from stages.models.layers.hypermixing import HyperMixerLayer, HyperMixing
+from stages.fields.models import build
+from stages.layers.attention import EncoderLayer
+from stages.layers.hypermixing import HyperMixerLayer, HyperMixing
 
 
 def draw(*shape, seed=0):

@@ -7,9 +7,9 @@ import torch
 from stages import seeds
 from stages.batches import Batch, collate, single
 from stages.errors import InputError
-from stages.models.fields.kalman import Kalman
-from stages.models.layers import kalman_filter
-from stages.models.layers.kalman_filter import State, features, relax, update
+from stages.fields.models.kalman import Kalman
+from stages.layers import kalman_filter
+from stages.layers.kalman_filter import State, features, relax, update
 
 ARGUMENTS = {"horizontal_km": 130.0, "vertical_km": 2.0, "time_min": 90.0, "noise": 0.3, "sd": 0.8, "mean_sd": 1.5, "nodes_east": 4,
              "nodes_north": 3, "nodes_up": 2, "half_extent_km": 200.0, "down_km": 3.0, "up_km": 1.0, "step_s": 300.0}

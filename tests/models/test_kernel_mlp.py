@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 
 from stages import seeds
 from stages.batches import single
-from stages.models.fields import build
+from stages.fields.models import build
 
 
 def draw(*shape, seed=0):

@@ -8,12 +8,12 @@ import torch
 
 from stages import seeds
 from stages.batches import Batch, collate, single
-from stages.models.fields.gka import GKA
-from stages.models.fields.gka_mlp_tnn import GKAMLPTNN
-from stages.models.fields.gka_tnn import GKATNN
-from stages.models.fields.knn_tnn import KNNTNN
-from stages.models.fields.kriging import Kriging
-from stages.models.fields.optimum import Optimum
+from stages.fields.models.gka import GKA
+from stages.fields.models.gka_mlp_tnn import GKAMLPTNN
+from stages.fields.models.gka_tnn import GKATNN
+from stages.fields.models.knn_tnn import KNNTNN
+from stages.fields.models.kriging import Kriging
+from stages.fields.models.optimum import Optimum
 from stages.neighbours.linear import Linear
 
 UNITS = np.array([100.0, 100.0, 1.0, 60.0])  # km, km, km, min of a local unit

@@ -7,8 +7,8 @@ from scipy.stats import multivariate_normal
 
 from stages import seeds
 from stages.batches import Batch
-from stages.models.fields.kriging import Kriging
-from stages.models.fields.optimum import Optimum
+from stages.fields.models.kriging import Kriging
+from stages.fields.models.optimum import Optimum
 from stages.neighbours import linear
 
 UNITS = np.array([100.0, 100.0, 1.0, 60.0])  # km, km, km, min of a local unit

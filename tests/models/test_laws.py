@@ -7,8 +7,8 @@ import torch
 
 from stages import params, seeds
 from stages.batches import Batch, collate, single
-from stages.models import store
-from stages.models.fields import FIELDS, axes, build
+from stages.training import store
+from stages.fields.models import FIELDS, axes, build
 
 ROOT = Path(__file__).parents[2]
 MODELS = params.load(ROOT / "params.yaml").models

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from stages.errors import InputError
-from stages.models.layers import messages
-from stages.models.layers.graphs import joined, lattice
-from stages.models.layers.messages import MESSAGES, OPERATORS, Operator, Passing, Step, proximity
+from stages.layers import messages
+from stages.layers.graphs import joined, lattice
+from stages.layers.messages import MESSAGES, OPERATORS, Operator, Passing, Step, proximity
 
 NODES, EDGES = lattice(9, 2, "unit")
 

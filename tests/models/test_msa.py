@@ -6,8 +6,8 @@ from torch import nn
 
 from stages.batches import single
 from stages.errors import InputError
-from stages.models.fields import build
-from stages.models.fields.msa import SCALE_FLOOR
+from stages.fields.models import build
+from stages.fields.models.msa import SCALE_FLOOR
 
 SIZES = {(12, 2, 3): 4934, (24, 2, 3): 18506, (32, 8, 9): 83618}
 

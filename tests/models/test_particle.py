@@ -7,8 +7,8 @@ import torch
 from stages import seeds
 from stages.batches import Batch, collate, single
 from stages.errors import InputError
-from stages.models.fields.particle import Particle
-from stages.models.layers import particles as layer
+from stages.fields.models.particle import Particle
+from stages.layers import particles as layer
 
 LAW = layer.Law(40, 180.0, 5.0, 0.1, 30.0, 3.0, 2e-4, 10.0)
 PLACE, WIND = np.array([20.0, -40.0, 9.0]), np.array([30.0, -10.0])

@@ -5,9 +5,9 @@ import torch
 
 from stages import seeds
 from stages.batches import collate, single
-from stages.models import store
-from stages.models.fields import build
-from stages.models.layers.tied import TiedBlock
+from stages.training import store
+from stages.fields.models import build
+from stages.layers.tied import TiedBlock
 
 
 def draw(*shape, seed=0):

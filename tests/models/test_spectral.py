@@ -5,7 +5,7 @@ import cmath
 import pytest
 import torch
 
-from stages.models.layers.spectral import Spectral, analyse, analyse_points, synthesise, synthesise_points
+from stages.layers.spectral import Spectral, analyse, analyse_points, synthesise, synthesise_points
 
 SIDE, MODES, SETS, WIDTH = 9, 3, 2, 4
 KEPT = [*range(MODES), *range(-MODES, 0)]  # k1 in the order of the rows

@@ -13,8 +13,8 @@ from safetensors.torch import load as tensors_of
 from safetensors.torch import save
 
 from stages.errors import DataError
-from stages.models import store
-from stages.models.fields import build
+from stages.training import store
+from stages.fields.models import build
 
 METADATA = {"model": "msa", "arm": "shared", "size": "5k", "seed": 0, "x_dim": 3, "i_dim": 2, "o_dim": 2,
             "arguments": {"encoder": "shared", "width": 12, "heads": 2, "layers": 3}}

@@ -7,9 +7,9 @@ from torch import nn
 
 from stages import seeds
 from stages.batches import Batch, collate, single
-from stages.models.fields import build
-from stages.models.layers.attention import Attention
-from stages.models.layers.cross import Distance
+from stages.fields.models import build
+from stages.layers.attention import Attention
+from stages.layers.cross import Distance
 
 SIZES = [(12, 2, 2, 1), (24, 2, 2, 1), (32, 8, 6, 3)]
 KEYS = ("width", "heads", "encoder_layers", "decoder_layers")

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from stages import seeds
 from stages.errors import InputError
-from stages.neighbours import contract, kernels
+from stages.neighbours import contract
+from stages.layers.kernels import search_code as kernels
 from stages.neighbours.compiled import Compiled
 
 KINDS = ("smooth", "random", "stationary", "clustered", "duplicated", "far", "flat", "one time")

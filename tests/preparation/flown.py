@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from stages.acquisition.sky import encode
-from stages.preparation import atmosphere
-from stages.preparation.modes import messages
+from stages.winds.sky import encode
+from stages.winds.decoding import atmosphere
+from stages.winds.modes import messages
 
 START_S = 1_768_460_400.0
 ADDRESS = 0x3C1234

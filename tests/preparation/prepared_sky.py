@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from stages.params import Prepare
-from stages.preparation import prepare
+from stages.winds import prepare
 
 START_S = 1_600_000_020.0  # not on a full minute: 40 s later one begins
 SETTINGS = Prepare(slice_s=60, lead_s=600, embargo_s=300, split={

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from stages.preparation import atmosphere
+from stages.winds.decoding import atmosphere
 
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data"))
 FOOT_M = 0.3048

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from stages import seeds
-from stages.acquisition.sequences import climb as simulator
+from stages.sequences.made import climb as simulator
 from stages.errors import DataError
 from stages.params.sequences import Climb, ClimbReading
-from stages.preparation.sequences import check, climb
+from stages.sequences.reading import check, climb
 
 MIRROR = os.environ.get("TRADEWIND_MIRROR", "")
 REAL = Path(MIRROR or "absent") / "mode-s"

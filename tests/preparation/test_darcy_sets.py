@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from stages.acquisition.problems import darcy as simulator
+from stages.fields.made import darcy as simulator
 from stages.errors import DataError, InputError
 from stages.params import Darcy
-from stages.preparation import sets
-from stages.preparation.problems import darcy
-from stages.preparation.sets import Counts
+from stages.fields import prepare as sets
+from stages.fields.problems import darcy
+from stages.fields.prepare import Counts
 
 REAL = Path(os.environ.get("TRADEWIND_MIRROR") or "absent") / "pde" / "darcy"
 real = pytest.mark.skipif(not REAL.is_dir(), reason="TRADEWIND_MIRROR is not set: no real samples to read")

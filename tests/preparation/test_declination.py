@@ -7,7 +7,7 @@ import ppigrf
 import pytest
 
 from stages.errors import DataError
-from stages.preparation.declination import declination_deg
+from stages.winds.decoding.declination import declination_deg
 
 
 def seconds(*date) -> float:

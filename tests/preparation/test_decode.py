@@ -12,9 +12,10 @@ import pytest
 from flown import START_S, lines
 
 from stages import files, params, records
-from stages.acquisition.simulated import simulate
+from stages.winds.sky.simulated import simulate
 from stages.errors import DataError
-from stages.preparation import decode, states, winds
+from stages.winds import decode
+from stages.winds.decoding import states, winds
 
 SETTINGS = params.load("params.yaml")
 DECODE = SETTINGS.decode
@@ -307,7 +308,7 @@ def test_the_command_writes_winds_counts_and_record(project):
     assert sorted(p.name for p in out.iterdir()) == ["counts.json", "states.parquet", "winds.parquet"]
     record = json.loads((project / records.location("decode", "mini", "simulated")).read_text())
     assert record["outputs"]["data/mini/decoded/simulated/winds.parquet"]["sha256"] == files.sha256(out / "winds.parquet")
-    assert "data/mini/raw/simulated/frames_00.csv" in record["inputs"] and "stages/preparation/states.py" in record["code"]["files"]
+    assert "data/mini/raw/simulated/frames_00.csv" in record["inputs"] and "stages/winds/decoding/states.py" in record["code"]["files"]
     before = {p.name: files.sha256(p) for p in out.iterdir()}
     assert run(project, "decode", "mini", "simulated").returncode == 0
     assert before == {p.name: files.sha256(p) for p in out.iterdir()}

@@ -12,7 +12,7 @@ import pytest
 from scipy.io import netcdf_file
 
 from stages.errors import DataError, InputError
-from stages.preparation.problems import gridded
+from stages.fields.problems import gridded
 
 eccodes = pytest.importorskip("eccodes", reason="eccodes is not installed: pip install 'tradewind[era5]'")
 MIRROR = os.environ.get("TRADEWIND_MIRROR", "")

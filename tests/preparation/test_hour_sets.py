@@ -12,9 +12,9 @@ import pytest
 
 from stages import params
 from stages.errors import DataError, InputError
-from stages.preparation import sets as table
-from stages.preparation.problems import hour
-from stages.preparation.sets import Counts
+from stages.fields import prepare as table
+from stages.fields.problems import hour
+from stages.fields.prepare import Counts
 
 REAL = Path(os.environ.get("TRADEWIND_MIRROR", "")) / "mode-s" / "meteo-particle-model"
 START_S, A_MINUTE = 1_484_136_030, 9  # half a minute before the first whole one

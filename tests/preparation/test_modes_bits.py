@@ -8,7 +8,7 @@ import polars as pl
 import rs1090
 from hypothesis import given, strategies as st
 
-from stages.preparation.modes import altitude, bits, crc
+from stages.winds.modes import altitude, bits, crc
 
 PUBLISHED = ["8D4840D6202CC371C32CE0576098", "8D40621D58C382D690C8AC2863A7", "8D485020994409940838175B284F", "8DA05F219B06B6AF189400CBC33F"]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from stages.errors import DataError
-from stages.preparation.modes import frames
+from stages.winds.modes import frames
 
 A, B, SHORT = "A00015B7C26E1370AA00005DD34A", "8D40621D58C382D690C8AC2863A7", "02E197B00179C3"
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data"))

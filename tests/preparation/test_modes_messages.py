@@ -14,7 +14,7 @@ import pytest
 import rs1090
 from hypothesis import given, settings, strategies as st
 
-from stages.preparation.modes import crc, frames, identify, messages
+from stages.winds.modes import crc, frames, identify, messages
 
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data")) / "mode-s/pyModeS"
 FIELDS = {

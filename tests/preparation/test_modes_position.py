@@ -12,7 +12,7 @@ import pytest
 import rs1090
 from hypothesis import given, strategies as st
 
-from stages.preparation.modes import frames, messages, position
+from stages.winds.modes import frames, messages, position
 
 STEPS = 1 << 17
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data"))

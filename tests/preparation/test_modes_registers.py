@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from stages.preparation import atmosphere
-from stages.preparation.modes import bds20, bds40, bds50, bds60, identify, messages, velocity
+from stages.winds.decoding import atmosphere
+from stages.winds.modes import bds20, bds40, bds50, bds60, identify, messages, velocity
 
 UNKNOWN = float("nan")
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.acquisition.problems import navier_stokes as simulation
+from stages.fields.made import navier_stokes as simulation
 from stages.errors import DataError, InputError
 from stages.params import NavierStokes
-from stages.preparation import sets as table
-from stages.preparation.problems import navier_stokes
-from stages.preparation.sets import Counts
+from stages.fields import prepare as table
+from stages.fields.problems import navier_stokes
+from stages.fields.prepare import Counts
 
 GRID, OUTPUTS, FILES, SPLIT = 8, 54, (3, 4, 1), {"train": 5, "val": 2, "test": 1}
 

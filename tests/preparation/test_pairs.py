@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prepared_sky import SETTINGS, START_S, prepared, winds
 
 from stages.errors import DataError, ParamsError
-from stages.preparation.pairs import Pairs
+from stages.winds.pairs import Pairs
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from stages.errors import DataError, InputError
-from stages.preparation import sets as table
-from stages.preparation.problems import pdebench
-from stages.preparation.sets import Counts
+from stages.fields import prepare as table
+from stages.fields.problems import pdebench
+from stages.fields.prepare import Counts
 
 h5py = pytest.importorskip("h5py")
 GRID, OUTPUTS, TRAJECTORIES = 8, 54, 2

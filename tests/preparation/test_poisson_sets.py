@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.acquisition.problems import poisson as simulator
+from stages.fields.made import poisson as simulator
 from stages.errors import DataError, InputError
 from stages.params import Poisson
-from stages.preparation import sets
-from stages.preparation.problems import poisson
-from stages.preparation.sets import Counts
+from stages.fields import prepare as sets
+from stages.fields.problems import poisson
+from stages.fields.prepare import Counts
 
 REAL = Path(os.environ.get("TRADEWIND_MIRROR") or "absent") / "pde" / "poisson_inp"
 ALL = Counts(64, 256)

@@ -14,8 +14,9 @@ from prepared_sky import SETTINGS, START_S, WIND_MAX_M_S, prepared, tidy, winds
 
 from stages import files, params
 from stages.errors import DataError, GateError, IntegrityError, ParamsError
-from stages.preparation import bench_prepare, prepare, slices
-from stages.preparation.pairs import Pairs
+from tests.benchmarks import bench_prepare
+from stages.winds import prepare, slices
+from stages.winds.pairs import Pairs
 
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data"))
 HOUR = MIRROR / "mode-s/meteo-particle-model/wind.csv"

@@ -10,8 +10,8 @@ from safetensors.numpy import load_file
 from stages import files, params
 from stages.errors import DataError
 from stages.preparation import __main__ as command
-from stages.preparation import sets
-from stages.preparation.sets import Counts, Sets
+from stages.fields import prepare as sets
+from stages.fields.prepare import Counts, Sets
 
 SPLIT = np.repeat([0, 1, 2], [12, 4, 4])
 

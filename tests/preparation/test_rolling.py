@@ -14,7 +14,7 @@ from prepared_sky import START_S, WIND_MAX_M_S, prepared, tidy, winds
 
 from stages.errors import DataError, ParamsError
 from stages.params import Prepare, load
-from stages.preparation import prepare, slices
+from stages.winds import prepare, slices
 
 ROOT_PARAMS = Path(__file__).parents[2] / "params.yaml"
 ROLLING = Prepare(slice_s=60, lead_s=600, embargo_s=300, rolling={"test_s": 1800.0, "val_s": 900.0})

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from stages import files
 from stages.errors import DataError
 from stages.params import sequences as params
-from stages.preparation import sequences
+from stages.sequences import reading as sequences
 
 SIZES = dict(seed=0, train=30, val=10, test=12)
 SECTIONS = {
@@ -20,7 +20,7 @@ module = lambda kind: "laws" if kind in ("product", "step", "permutation") else 
 
 
 def reader(kind):
-    return import_module(f"stages.preparation.sequences.{module(kind)}").read
+    return import_module(f"stages.sequences.reading.{module(kind)}").read
 
 
 @pytest.fixture(params=SECTIONS)
@@ -32,7 +32,7 @@ def kind(request):
 def raw(kind, tmp_path):
     folder = tmp_path / "data" / "mini" / "raw" / kind
     folder.mkdir(parents=True)
-    import_module(f"stages.acquisition.sequences.{module(kind)}").make(SECTIONS[kind], folder)
+    import_module(f"stages.sequences.made.{module(kind)}").make(SECTIONS[kind], folder)
     return folder
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.acquisition.problems import sines as simulation
+from stages.fields.made import sines as simulation
 from stages.errors import DataError, InputError
 from stages.params import Sines
-from stages.preparation import sets as table
-from stages.preparation.problems import sines
-from stages.preparation.sets import Counts
+from stages.fields import prepare as table
+from stages.fields.problems import sines
+from stages.fields.prepare import Counts
 
 PLAN = dict(seed=1, frequency=None, points=12, train=40, val=6, test=4)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stages import params
 from stages.errors import DataError, ParamsError
 from stages.params import Prepare
-from stages.preparation import slices
+from stages.winds import slices
 
 T0 = 1_600_000_080.0
 

@@ -6,9 +6,9 @@ import pytest
 from flown import ADDRESS, START_S, STATE, decoded, fifty, lines, place, reply, sixty, squitters
 
 from stages import params
-from stages.acquisition.sky import encode
-from stages.preparation import atmosphere, control, states
-from stages.preparation.modes import messages
+from stages.winds.sky import encode
+from stages.winds.decoding import atmosphere, control, states
+from stages.winds.modes import messages
 
 DECODE = params.load("params.yaml").decode
 

@@ -14,7 +14,7 @@ import pytest
 
 from stages.errors import DataError, InputError
 from stages.params.sequences import Text
-from stages.preparation.sequences import check, text
+from stages.sequences.reading import check, text
 
 MIRROR = os.environ.get("TRADEWIND_MIRROR", "")
 REAL = Path(MIRROR or "absent") / "text"

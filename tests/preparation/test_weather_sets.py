@@ -12,12 +12,12 @@ import pytest
 from scipy.io import netcdf_file
 
 from stages import files
-from stages.acquisition.problems import weather as simulator
+from stages.fields.made import weather as simulator
 from stages.errors import DataError, InputError
 from stages.params import Weather
-from stages.preparation import sets as shared
-from stages.preparation.problems import gridded, weather
-from stages.preparation.sets import Counts
+from stages.fields import prepare as shared
+from stages.fields.problems import gridded, weather
+from stages.fields.prepare import Counts
 
 MIRROR = os.environ.get("TRADEWIND_MIRROR", "")
 YEAR = Path(MIRROR) / "era5" / "feedinlib" / "ERA5_example_data.nc"

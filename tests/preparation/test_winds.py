@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from stages import params
-from stages.preparation import atmosphere, readers, winds
-from stages.preparation.declination import declination_deg
+from stages.winds.decoding import atmosphere, readers, winds
+from stages.winds.decoding.declination import declination_deg
 
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data")) / "mode-s"
 DECODE = params.load("params.yaml").decode

@@ -124,7 +124,7 @@ def test_an_experiment_by_the_recipe_ends_in_metrics_table_and_page_without_pyth
     run(project, "pytest", "tests/structure", "-k", "test_dag and not recorded or declarations", "-n", "0", "-p", "no:cacheprovider")
     for other in {*project.glob("reports/*/*/metrics.json")} - {home / "metrics.json"}:
         other.unlink()
-    run(project, "stages.reporting", "report")
+    run(project, "stages.page", "report")
     assert "Does the median of a minute" in (project / "reports/index.html").read_text() and (home / "figures").is_dir()
 
 

@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 
 import stages.evaluation
 from stages import records
-from stages.reporting.audit import hashes
+from stages.audit import hashes
 
 HOME = Path(__file__).parents[2]
 NUMBER = "wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn"
@@ -36,7 +36,7 @@ import json, pathlib, re, sys
 import numpy as np
 from safetensors.numpy import load_file, save_file
 from stages import files, records
-from stages.reporting.tabulate import over_seeds
+from stages.winds.tabulate import over_seeds
 
 def finish(stage, package, inputs, made, params, seed=None, cell=None, dataset="simulated", experiment=None):
     outputs = {p.as_posix(): p for p in records.files_in(made)}
@@ -210,7 +210,7 @@ def experiment_yaml(experiment: str, cells: tuple[str, ...]) -> str:
     stage("evaluate", f"evaluation {experiment} mini simulated", [f"{here}/runs/simulated", "data/mini/prepared/simulated", "stages/evaluation"],
           ["profiles.mini.evaluation"], [f"{here}/evaluated/simulated"], [f"{here}/records/simulated.evaluate.json"])
     stage("tabulate", f"reporting tabulate {experiment} mini",
-          [f"{here}/evaluated", "data/mini/prepared", f"reports/{experiment}/companions.csv", "data/published", "stages/reporting"], [], [],
+          [f"{here}/evaluated", "data/mini/prepared", f"reports/{experiment}/companions.csv", "data/published", "stages/page"], [], [],
           [*(f"{here}/{name}" for name in ("metrics.json", "table.md", "claims.json", "figures")), f"{here}/records/tabulate.json"])
     return "\n".join(lines) + "\n"
 
@@ -279,7 +279,7 @@ def evaluation(monkeypatch):
         n = 10 if prepared is None else (prepared / "rows.parquet").stat().st_size // 4
         return {"metrics": {"rmse_component_kn": {"value": value, "unit": "kn", "low": value - 1, "high": value + 1, "n": n}}}
     fake.cell = cell
-    monkeypatch.setitem(sys.modules, "stages.evaluation.evaluate", fake)
+    monkeypatch.setitem(sys.modules, "stages.winds.evaluate", fake)
     monkeypatch.setattr(stages.evaluation, "evaluate", fake, raising=False)
     return fake
 

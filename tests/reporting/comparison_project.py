@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from stages import cli, files, spreads
-from stages.reporting import comparison
+from stages.audit import comparison
 
 EXPERIMENTS = ("failure_modes", "sparse_fields")
 SIZE, FREEDOM = 0.01, 5

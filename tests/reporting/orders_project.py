@@ -1,4 +1,4 @@
-"""Hand-made results of the experiment on sequences in any order: numbers one can reckon by hand, in the form that stages/evaluation/orders writes.
+"""Hand-made results of the experiment on sequences in any order: numbers one can reckon by hand, in the form that stages/sequences/evaluation writes.
 
 Mazes of 5 x 7 with one way and flights that climb in steps are drawn here; samples are the truth, spoilt where a test wants it. The printed
 numbers and the companions are the project's own.

@@ -8,8 +8,8 @@ import pytest
 from audit_project import NUMBER, edit, number_of, template  # noqa: F401
 from why_project import again, code, library, lived, lived_template, parameter, raw_file, seed  # noqa: F401
 
-from stages.reporting.audit import attribute as attribution
-from stages.reporting.audit import why as asking
+from stages.audit import attribute as attribution
+from stages.audit import why as asking
 
 SPAN = "HEAD~1..HEAD"
 

@@ -13,7 +13,7 @@ from audit_project import DATA, EVALUATED, NUMBER, REPORTS, RUN, TABLE, about, e
 
 from stages import records
 from stages.errors import InputError
-from stages.reporting.audit import audit, checks, impact, render
+from stages.audit import audit, checks, impact, render
 
 ALL = {f"{experiment}/mini/simulated/{cell}/{name}" for experiment, cells in audit_project.EXPERIMENTS.items()
        for cell in cells for name in ("rmse_component_kn", "nse")}

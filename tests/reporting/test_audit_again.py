@@ -16,7 +16,7 @@ from audit_project import EVALUATED, NUMBER, REPORTS, RUN, TABLE, about, edit, e
 from safetensors.numpy import load_file, save_file
 
 from stages import params, records
-from stages.reporting.audit import audit, render, rerun
+from stages.audit import audit, render, rerun
 
 
 def test_eval_gives_the_number_to_the_last_bit(project, evaluation):

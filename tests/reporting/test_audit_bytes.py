@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from stages.reporting.audit import audit
+from stages.audit import audit
 
 LAW = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow], "phases": [Phase.explicit, Phase.generate]}
 

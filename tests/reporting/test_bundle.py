@@ -16,10 +16,10 @@ import pytest
 
 from stages import files
 from stages.errors import DataError, InputError, TradewindError
-from stages.reporting import exports
-from stages.reporting.exports import bundle
-from stages.reporting.exports.tree import Commit, blob_name, commit_name, of_commit, tree_name
-from stages.reporting.exports.recheck import main as verify_main
+from stages import exports
+from stages.exports import bundle
+from stages.exports.tree import Commit, blob_name, commit_name, of_commit, tree_name
+from stages.exports.recheck import main as verify_main
 
 import audit_project
 from audit_project import DATA, TABLE, build, commit, edit, run
@@ -30,7 +30,7 @@ RECORD = "reports/wind_nowcast/mini/records/tabulate.json"
 
 def furnish(folder: Path) -> Path:
     """What a release asks of a project beside its results."""
-    shutil.copytree(HOME / "stages/reporting/exports", folder / "stages/reporting/exports", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(HOME / "stages/exports", folder / "stages/exports", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("LICENSE", "pyproject.toml"):
         shutil.copy(HOME / name, folder / name)
     return folder
@@ -89,7 +89,7 @@ def mend_commit(content: dict[str, bytes]) -> None:
     text = content[bundle.COMMIT].replace(before, told["tree"].encode())
     told["commit"] = commit_name(Commit.parse("x", text))
     content[bundle.COMMIT], content[bundle.MANIFEST] = text, files.json_text(told).encode()
-    from stages.reporting.exports.tree import Tree
+    from stages.exports.tree import Tree
     content |= bundle.derived(Tree(content, ours, Commit.parse(told["commit"], text)))
     mend_manifest(content)
 
@@ -258,9 +258,9 @@ def test_a_manifest_that_no_release_wrote_is_a_typed_error(released, tmp_path, m
 
 def test_another_version_of_the_exports_is_inconclusive_not_wrong(released, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[verify_main.__module__], "HOME", tmp_path)
-    for file in (HOME / "stages/reporting/exports").glob("*.py"):
-        (tmp_path / "stages/reporting/exports").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "stages/reporting/exports" / file.name).write_text("another\n")
+    for file in (HOME / "stages/exports").glob("*.py"):
+        (tmp_path / "stages/exports").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "stages/exports" / file.name).write_text("another\n")
     assert exports.verify(released[1]).exit_code == 3
 
 

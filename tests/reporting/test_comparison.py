@@ -21,7 +21,7 @@ from comparison_project import (  # noqa: F401 (a fixture)
     tradewind,
 )
 
-from stages.reporting import comparison, comparison_text
+from stages.audit import comparison, comparison_text
 
 # --- numbers
 

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from stages.errors import DataError
-from stages.reporting import page_claims, published
+from stages.page import claims as page_claims
+from stages.tables import published
 
 ROOT = Path(__file__).resolve().parents[2]
 ERRATA = page_claims.errata()

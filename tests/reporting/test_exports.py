@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from stages.errors import DataError, InputError
-from stages.reporting import exports
-from stages.reporting.exports import bundle, citation, crate, croissant, model_card
-from stages.reporting.exports.columns import TABLES
-from stages.reporting.exports.tree import Tree, of_commit
+from stages import exports
+from stages.exports import bundle, citation, crate, croissant, model_card
+from stages.exports.columns import TABLES
+from stages.exports.tree import Tree, of_commit
 
 HOME = Path(__file__).parents[2]
 MIRROR = os.environ.get("TRADEWIND_MIRROR", "")
@@ -204,7 +204,7 @@ def test_a_card_tells_weights_data_numbers_and_how_to_check_them(tree):
 
 def ledger(tree, **changes):
     """The commit with one promotion in its ledger."""
-    from stages.reporting.promotions import sha256
+    from stages.page.promotions import sha256
     weights, = model_card.weights(tree.homes[f"reports/{CELL.replace('mini/', 'mini/runs/')}"])
     entry = {"number": 1, "previous": "", "kind": "promoted", "time": "2026-02-01T00:00:00Z", "after": weights, "before": "", "commit": "c" * 40, "against": "persistence",
              "raw": "r", "rmse_component_kn": {"challenger": 13.9, "against": 17.2}, "difference_kn": {"value": -3.3, "low": -4.0, "high": -2.5},

@@ -9,7 +9,7 @@ import results_project
 from PIL import Image
 from results_project import CELLS, HOME, LEADS, PROFILE, cell, number
 
-from stages.reporting import figures, tabulate
+from stages.winds import figures, tabulate
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 SEEDS = [f"simulated/msa-shared-20k-s{seed}" for seed in range(3)]

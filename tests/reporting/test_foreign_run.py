@@ -37,9 +37,9 @@ from test_forgeries import (  # noqa: F401
 )
 
 from stages import records
-from stages.reporting.audit import DEPTHS, arithmetics, audit, derive, render
-from stages.reporting.audit.everything import everything
-from stages.reporting.audit.everything import told as written
+from stages.audit import DEPTHS, arithmetics, audit, derive, render
+from stages.audit.everything import everything
+from stages.audit.everything import told as written
 
 COMPARE = "`tradewind compare` judges the numbers"
 SAME = "on the same arithmetic"

@@ -18,8 +18,8 @@ from safetensors.numpy import load_file
 
 from stages import records
 from stages.files import json_text
-from stages.reporting.audit import DEPTHS, audit, derive, hashes
-from stages.reporting.audit.everything import everything
+from stages.audit import DEPTHS, audit, derive, hashes
+from stages.audit.everything import everything
 
 CELL = "msa-shared-5k-s0"
 OTHER = RUN.replace("-s0", "-s1")

@@ -11,9 +11,9 @@ from results_project import EXPERIMENT, PROFILE, digest
 from stages import records
 from stages.errors import DataError
 from stages.files import read_json, write_json
-from stages.reporting import page_chains
-from stages.reporting.lineage import lineage, steps
-from stages.reporting.page_results import Result
+from stages.page import chains as page_chains
+from stages.page.lineage import lineage, steps
+from stages.page.results import Result
 
 STAGES = ("acquire", "decode", "validate", "prepare", "train", "evaluate", "tabulate")
 CELLS = ("knn", "msa-shared-20k-s0", "msa-shared-20k-s1")

@@ -5,8 +5,8 @@ import json
 import pytest
 from PIL import Image
 
-from stages.reporting import order_bias
-from stages.reporting.figures import plt
+from stages.sequences.reporting import bias as order_bias
+from stages.winds.figures import plt
 
 
 def one(variation: float, p: float = 0.4) -> dict:

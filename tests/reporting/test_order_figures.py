@@ -10,9 +10,9 @@ from orders_project import COLUMNS, DIFFUSION, GPT, LAWS, MAZE, PROFILE, RANDOM,
 from PIL import Image
 from safetensors.numpy import load_file, save_file
 
-from stages.reporting import order_figures, order_gallery, order_results
-from stages.reporting.figures import plt
-from stages.reporting.tabulate import gather
+from stages.sequences.reporting import (figures as order_figures, gallery as order_gallery, results as order_results)
+from stages.winds.figures import plt
+from stages.winds.tabulate import gather
 
 HOME = Path("reports", orders_project.EXPERIMENT, PROFILE)
 

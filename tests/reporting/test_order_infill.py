@@ -6,8 +6,8 @@ import pytest
 from orders_project import COLUMNS, FRACTAL, LAWS, MAZE, RANDOM, ROWS, SHOWN, STEPS, number, share
 from PIL import Image
 
-from stages.reporting import order_figures, order_infill
-from stages.reporting.figures import plt
+from stages.sequences.reporting import figures as order_figures, infill as order_infill
+from stages.winds.figures import plt
 
 SHARES = {name: share(0.5) for name in ("correct", "optimal", "joined", "free_correct", "free_optimal", "free_joined")}
 ERRORS = ("rmse", "rmse_mean", "rmse_straight", "free_rmse", "free_rmse_mean")

@@ -5,8 +5,8 @@ import pytest
 from matplotlib.colors import to_hex
 from PIL import Image
 
-from stages.reporting import order_map
-from stages.reporting.figures import plt
+from stages.sequences.reporting import map as order_map
+from stages.winds.figures import plt
 
 DATASET = "letters"
 GPT, RANDOM = "sigma_gpt-left_to_right-60k", "sigma_gpt-random-60k"

@@ -12,9 +12,10 @@ from results_project import PROFILE, ROOT
 
 from stages import files, records
 from stages.errors import DataError
-from stages.reporting import order_gallery, order_results, order_tables, page
-from stages.reporting.audit.chain import Metric, pick
-from stages.reporting.published import Printed
+from stages.sequences.reporting import (gallery as order_gallery, results as order_results, tables as order_tables)
+from stages.page import page
+from stages.audit.chain import Metric, pick
+from stages.tables.published import Printed
 
 HOME = Path("reports", EXPERIMENT, PROFILE)
 DRAW = order_gallery.draw
@@ -204,7 +205,7 @@ def test_the_page_s_part_shows_every_table_and_figure():
     datasets = [{"name": one.dataset, "told": one.told, "tables": one.tables, "address": one.address, "pictures": ["p"], "figures": ["f"], "lineage": "l",
                  "cells": order_results.cells_of(content["cells"], one.dataset)} for one in order_results.sections(EXPERIMENT, content)]
     view = {"profile": PROFILE, "experiment": EXPERIMENT, "id": "x", "legend": order_results.LEGEND, "across": order_results.across(EXPERIMENT, content), "datasets": datasets}
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(ROOT / "stages/reporting"), autoescape=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(ROOT / "stages/page"), autoescape=True, undefined=jinja2.StrictUndefined)
     macros = "{% macro grid(table, where) %}<table>{{ table.name }}</table>{% endmacro %}{% macro picture(one) %}<img {{ one }}>{% endmacro %}"
     text = environment.from_string(macros + '{% include "page_orders.html" %}').render(view=view)
     assert text.count("<table>") == sum(len(one["tables"]) for one in datasets) + 2 and text.count("<img p>") == text.count("<img f>") == len(datasets)
@@ -229,11 +230,11 @@ def test_the_experiment_has_a_page_of_its_own_and_the_index_leads_there(monkeypa
 
 
 def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
-    from stages.evaluation.orders import evaluate
-    from stages.models import store
-    from stages.models.orders import build
+    from stages.sequences import evaluate
+    from stages.training import store
+    from stages.sequences.models import build
     from stages.params.orders import OrderEvaluation
-    from stages.preparation import sequences
+    from stages.sequences import reading as sequences
 
     torch.set_num_threads(1)
     monkeypatch.setattr(evaluate.os, "sched_getaffinity", lambda pid: {0})

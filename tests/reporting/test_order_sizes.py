@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stages.evaluation import memory_claims
-from stages.reporting import order_sizes as sizes
+from stages.sequences import memory_claims
+from stages.sequences.reporting import sizes
 
 GPT, RANDOM = "sigma_gpt-left_to_right-tiny", "sigma_gpt-random-tiny"
 PICKED = {10: ((0.99, 0.02), (0.97, 0.01)), 200: ((0.98, 0.9), (0.96, 0.03)), 4000: ((0.99, 0.97), (0.9, 0.88))}  # GPT, random: training, test

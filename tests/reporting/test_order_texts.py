@@ -6,8 +6,8 @@ from safetensors.numpy import save_file
 
 from stages.errors import DataError
 from stages.files import write_json
-from stages.preparation.sequences import text
-from stages.reporting import order_texts
+from stages.sequences.reading import text
+from stages.sequences.reporting import texts as order_texts
 
 DATASET = "letters"
 GPT, RANDOM, DIFFUSION = "sigma_gpt-left_to_right-60k", "sigma_gpt-random-60k", "diffusion-plain-60k"

@@ -9,7 +9,7 @@ import pytest
 
 from stages import files
 from stages import spreads
-from stages.reporting import comparison, comparison_text
+from stages.audit import comparison, comparison_text
 
 ROOT = Path(__file__).parents[2]
 COMMIT = "5079662"

@@ -13,7 +13,8 @@ from PIL import Image
 from results_project import CELLS, EXPERIMENT, FLOOR, HOME, PROFILE
 
 from stages import files
-from stages.reporting import figures, page, tables, tabulate
+from stages.winds import figures, tables, tabulate
+from stages.page import page
 
 WHERE = f"({EXPERIMENT}, {PROFILE})"
 VOID = {"meta", "img", "br", "hr", "link", "input", "source", "wbr", "col", "base", "area", "embed", "track", "param"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from stages.reporting import page, promotions
+from stages.page import page, promotions
 
 FIRST = {"kind": "promoted", "time": "2026-01-15T12:00:03Z", "before": "", "after": "ab" * 32, "against": "persistence",
          "rmse_component_kn": {"challenger": 7.125, "against": 8.5}, "difference_kn": {"value": -1.375, "low": -1.5, "high": -0.25},
@@ -64,7 +64,7 @@ def test_every_entry_is_a_row_with_its_numbers_the_newest_first():
 
 
 def test_what_the_writer_appends_the_page_reads():
-    from stages.retraining import ledger
+    from stages.winds.retraining import ledger
     for case, entry in (("1", FIRST), ("2", SECOND)):
         ledger.append(entry | {"case": case, "raw": case})
     found = promotions.view()

@@ -9,8 +9,10 @@ from results_project import ROOT
 
 from stages import params
 from stages.errors import DataError
-from stages.reporting import order_results, published, set_results
-from stages.reporting.published import Printed, shown
+from stages.sequences.reporting import results as order_results
+from stages.tables import published
+from stages.fields import results as set_results
+from stages.tables.published import Printed, shown
 
 OTHERS = {"neighbours", *set_results.EXPERIMENTS, *order_results.EXPERIMENTS}  # whose companions are read, and tested, elsewhere
 EXPERIMENTS = sorted(file.parent.name for file in ROOT.glob("reports/*/companions.csv") if file.parent.name not in OTHERS)

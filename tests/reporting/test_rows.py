@@ -15,8 +15,8 @@ from safetensors.numpy import save_file
 from stages import records
 from stages.errors import InputError, IntegrityError
 from stages.files import write_json
-from stages.preparation import slices
-from stages.reporting.audit import rows
+from stages.winds import slices
+from stages.audit import rows
 
 MIDNIGHT = 1768521600.0  # 2026-01-16T00:00:00Z
 FILES = ["a.csv", "b.csv"]

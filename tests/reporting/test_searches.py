@@ -12,8 +12,9 @@ from search_project import EXAMPLE, EXPERIMENT, HOME, METHODS, QUERIES, SEEN
 from test_page import Page, read, rows_of
 
 from stages import files, records
-from stages.reporting import page, search_figures, search_tables, searches
-from stages.reporting.published import searches as printed_searches
+from stages.page import page
+from stages.neighbours.experiment import (figures as search_figures, tables as search_tables, results as searches)
+from stages.tables.published import searches as printed_searches
 
 SRW = "smoothed_random_walk"
 
@@ -219,7 +220,9 @@ def test_printed_rows_that_are_read_are_those_that_companions_name(project):
 def test_three_experiments_on_one_page_have_no_id_twice(tmp_path, monkeypatch):
     import baselines_project
 
-    from stages.reporting import figures, order_results, set_results, tabulate
+    from stages.winds import figures, tabulate
+    from stages.sequences.reporting import results as order_results
+    from stages.fields import results as set_results
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(figures, "draw", results_project.plain_figures)
     results_project.build(tmp_path)

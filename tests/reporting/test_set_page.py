@@ -16,9 +16,10 @@ from test_page import Page, read, rows_of
 
 import stages.evaluation
 from stages import files
-from stages.reporting import page, set_figures, set_results
-from stages.reporting.audit import checks, rerun
-from stages.reporting.audit.chain import SOURCES, Metric
+from stages.page import page
+from stages.fields import figures as set_figures, results as set_results
+from stages.audit import checks, rerun
+from stages.audit.chain import SOURCES, Metric
 
 POISSON_RESULTS = f"results on poisson ({FIELDS}, {PROFILE})"
 
@@ -109,12 +110,12 @@ def case(metric: str, trained: bool = True):
 def evaluation(monkeypatch):
     """A stand-in for the evaluation of sets: a run's number is its name's length, a companion's 0.5."""
     number = lambda value: {"metrics": {"mse": {"value": value, "unit": "1", "n": 3}}, "probes": {"latents": {"effective": {"value": 2 * value}}}}  # noqa: E731
-    from stages.evaluation.sets import Settings
+    from stages.fields.evaluate import Settings
     fake = SimpleNamespace(
         Settings=SimpleNamespace(of=lambda *_: Settings(batch=2, resamples=3, seed=0)), Held=SimpleNamespace(open=lambda prepared, settings: settings),
         cell=lambda run, prepared, settings: number(float(len(run.name) + settings.threads - 1)),
         companions=lambda held: iter([("mean", number(0.5), None)]))
-    monkeypatch.setitem(sys.modules, "stages.evaluation.sets", fake)
+    monkeypatch.setitem(sys.modules, "stages.fields.evaluate", fake)
     monkeypatch.setattr(stages.evaluation, "sets", fake, raising=False)
     everything = SimpleNamespace(profiles={PROFILE: SimpleNamespace(learning={"poisson": None})})
     monkeypatch.setattr(rerun.params, "load", lambda path: everything)

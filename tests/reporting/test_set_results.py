@@ -11,8 +11,10 @@ from sets_project import COPIES, FAILURES, FIELDS, N, POISSON
 
 from stages import files, records
 from stages.errors import DataError
-from stages.reporting import page_results, published, set_figures, set_results, set_tables
-from stages.reporting.summary import summary
+from stages.page import results as page_results
+from stages.tables import published
+from stages.fields import figures as set_figures, results as set_results, tables as set_tables
+from stages.page.summary import summary
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from stages import files
-from stages.reporting import costs, figures, sensitivity, set_results, set_scans
+from stages.fields import costs, sensitivity, results as set_results, scans as set_scans
+from stages.winds import figures
 
 SIZES = {"msa-shared-layers_1": (0.4, 8_737), "msa-shared-layers_2": (0.2, 13_609), "msa-shared-layers_8": (0.3, 42_841),
          "msa-shared-width_8": (0.5, 2_321), "msa-shared-width_64": (0.1, 126_081), "geofno-plain-width_4": (0.6, 13_439), "geofno-plain-width_16": (0.61, 202_547)}

@@ -11,7 +11,8 @@ from results_project import CELLS, EXPERIMENT, FLOOR, HOME, POINTS, PROFILE, SHA
 
 from stages import files, records
 from stages.errors import DataError
-from stages.reporting import figures, published, tables, tabulate
+from stages.winds import figures, tables, tabulate
+from stages.tables import published
 
 PRINTED = "printed RMSE [kn]"
 

@@ -16,11 +16,11 @@ from audit_project import DATA, EVALUATED, REPORTS, RUN, TABLE, edit, flip
 from stages import files
 from stages.errors import DataError
 from stages.files import read_json, sha256
-from stages.reporting.audit import derive, hashes
-from stages.reporting.audit import everything as whole
-from stages.reporting.audit.chain import Ledger
-from stages.reporting.audit.everything import everything, told
-from stages.reporting.audit.impact import all_chains, impact
+from stages.audit import derive, hashes
+from stages.audit import everything as whole
+from stages.audit.chain import Ledger
+from stages.audit.everything import everything, told
+from stages.audit.impact import all_chains, impact
 
 HOME = Path(__file__).parents[2]
 ALL = {f"{experiment}/mini/simulated/{cell}/{name}" for experiment, cells in audit_project.EXPERIMENTS.items()
@@ -54,7 +54,7 @@ def failing(found) -> set[str]:
 def test_an_honest_project_passes_and_each_file_is_hashed_once(project, monkeypatch):
     read = []
     true = hashes.digests
-    monkeypatch.setattr("stages.reporting.audit.sweep.digests", lambda file, sha=True: read.append(file.stat().st_ino) or true(file, sha))
+    monkeypatch.setattr("stages.audit.sweep.digests", lambda file, sha=True: read.append(file.stat().st_ino) or true(file, sha))
     monkeypatch.setattr(hashes, "digests", lambda file, sha=True: read.append(file.stat().st_ino) or true(file, sha))
     found = everything(project)
     assert (found.verdict, found.exit_code, found.problems) == ("PASS", 0, [])
@@ -141,7 +141,7 @@ def test_a_page_made_from_other_files_is_stale(project):
     outs = [{"path": "reports/index.html", "md5": hashes.Bytes(project).md5("reports/index.html")}]
     lock = hashes.read_text((project / "dvc.lock").read_text(), "dvc.lock")
     for md5, verdict in ((hashes.Bytes(project).md5(TABLE), "PASS"), ("0" * 32, "FAIL")):
-        lock["stages"]["report"] = {"cmd": "exec python -m stages.reporting report", "deps": [{"path": TABLE, "md5": md5}], "outs": outs}
+        lock["stages"]["report"] = {"cmd": "exec python -m stages.page report", "deps": [{"path": TABLE, "md5": md5}], "outs": outs}
         (project / "dvc.lock").write_text(json.dumps(lock))
         audit_project.commit(project)
         found = everything(project)

@@ -14,8 +14,8 @@ from why_project import again, code, library, lived, lived_template, parameter, 
 
 from stages import records
 from stages.errors import InputError
-from stages.reporting.audit import causes, counting, telling
-from stages.reporting.audit import why as asking
+from stages.audit import causes, counting, telling
+from stages.audit import why as asking
 
 SPAN = "HEAD~1..HEAD"
 
@@ -67,11 +67,11 @@ def test_code_above_a_file_that_came_out_the_same_is_told_apart_as_without_effec
     parameter(lived, monkeypatch)
     edit(lived / "stages/preparation/__init__.py", '"""preparation"""', '"""Preparation."""')
     edit(lived / "reports/wind_nowcast/companions.csv", "arm,table", "arm,table,other")
-    (lived / "stages/reporting/other.py").write_text("OTHER = 1\n")
+    (lived / "stages/page/other.py").write_text("OTHER = 1\n")
     again(lived)
     answer, text = asked(lived)
     assert named(answer) == [("parameter", "budget.steps")]
-    assert {change.what for change in answer.idle} == {"stages/preparation/__init__.py", "stages/reporting/other.py", "reports/wind_nowcast/companions.csv"}
+    assert {change.what for change in answer.idle} == {"stages/preparation/__init__.py", "stages/page/other.py", "reports/wind_nowcast/companions.csv"}
     assert text.index("budget.steps") < text.index("without effect") < text.index("stages/preparation/__init__.py")
 
 

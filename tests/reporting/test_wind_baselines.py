@@ -10,8 +10,10 @@ from baselines_project import EXPERIMENT, HOME
 from results_project import PROFILE
 
 from stages import files, records
-from stages.reporting import figures, page, sweep_figures, tables, tabulate
-from stages.reporting.readme import block
+from stages.winds import figures, tables, tabulate
+from stages.page import page
+from stages.figures import sweeps as sweep_figures
+from stages.page.readme import block
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from stages import files, params, records
-from stages.models import store
-from stages.models.fields import axes, build
+from stages.training import store
+from stages.fields.models import axes, build
 from stages.params import Prepare
-from stages.preparation import prepare as preparation
+from stages.winds import prepare as preparation
 
 ROOT = Path(__file__).parents[2]
 START = 1_768_456_800.0  # a full minute, 2026-01-15 06:00 UTC

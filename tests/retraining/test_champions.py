@@ -10,9 +10,9 @@ import torch
 
 from stages import cli, files
 from stages.errors import InputError, IntegrityError
-from stages.evaluation import nowcast
-from stages.models import store as checkpoints
-from stages.retraining import champions, judge, ledger
+from stages.winds.nowcast import nowcast
+from stages.training import store as checkpoints
+from stages.winds.retraining import champions, judge, ledger
 
 STORE = Path("data/live/champions")
 

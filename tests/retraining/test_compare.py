@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from stages.errors import DataError
-from stages.evaluation import bootstrap
-from stages.evaluation.metrics import KN
-from stages.models import store
-from stages.retraining import compare
-from stages.retraining.compare import Answers
+from stages.scores import bootstrap
+from stages.winds.metrics import KN
+from stages.training import store
+from stages.winds.retraining import compare
+from stages.winds.retraining.compare import Answers
 
 SECONDS = 7200
 MSA = {"encoder": "shared", "head": "mean", "width": 12, "heads": 2, "layers": 2}

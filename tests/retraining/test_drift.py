@@ -6,7 +6,7 @@ from scipy import stats
 
 from stages.errors import ParamsError
 from stages.params import Drift
-from stages.retraining import drift
+from stages.winds.retraining import drift
 
 RNG = np.random.default_rng(0)
 NORMAL = RNG.normal(20, 8, 5000)

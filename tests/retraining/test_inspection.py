@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from stages import params
-from stages.acquisition import capture
-from stages.retraining import inspection
-from stages.retraining.intake import Verdict
+from stages.winds.sky import capture
+from stages.winds.retraining import inspection
+from stages.winds.retraining.intake import Verdict
 
 ROOT = Path(__file__).parents[2]
 PARAMETERS = params.load(ROOT / "params.yaml")
@@ -90,7 +90,7 @@ def test_the_command_takes_good_ones_in_and_puts_bad_ones_aside(hours, tmp_path)
     for path in hours:
         shutil.copy(path, DROP)
     (DROP / "page.csv").write_bytes(b"<html></html>\n")
-    command = [sys.executable, "-m", "stages.retraining", "intake"]
+    command = [sys.executable, "-m", "stages.winds.retraining", "intake"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     run = lambda: subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: E731
     done = run()

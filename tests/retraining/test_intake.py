@@ -12,8 +12,8 @@ import pytest
 
 from stages import files, params
 from stages.errors import BusyError, DataError, InputError, IntegrityError, JudgeError, ParamsError
-from stages.retraining import intake as work
-from stages.retraining.intake import Verdict
+from stages.winds.retraining import intake as work
+from stages.winds.retraining.intake import Verdict
 
 ROOT = Path(__file__).parents[2]
 PARAMETERS = params.load(ROOT / "params.yaml")

@@ -13,10 +13,10 @@ import torch
 
 from stages import files
 from stages.errors import BusyError, DataError, IntegrityError, ParamsError
-from stages.models import store as checkpoints
-from stages.models.fields import build
+from stages.training import store as checkpoints
+from stages.fields.models import build
 from stages.params import Drift
-from stages.retraining import champions, compare, judge, ledger
+from stages.winds.retraining import champions, compare, judge, ledger
 
 STORE, SECONDS = Path("data/live/champions"), 7200
 
@@ -296,7 +296,7 @@ sys.path[:0] = sys.argv[1:3]
 import live_project
 from stages.batches import device
 from stages.models import store
-from stages.retraining import judge
+from stages.winds.retraining import judge
 template, home = map(Path, sys.argv[3:])
 codes = {}
 

@@ -11,7 +11,7 @@ import pytest
 
 from stages.errors import BusyError, DataError, IntegrityError
 from stages.files import guard
-from stages.retraining import ledger
+from stages.winds.retraining import ledger
 
 FIELDS = {"kind": "refused", "raw": "r", "commit": "c", "before": "", "after": "", "reference": "", "challenger": "x", "reasons": ["Too few, grün."]}
 
@@ -170,7 +170,7 @@ def test_a_number_that_is_not_finite_never_reaches_the_ledger():
 @pytest.mark.parametrize("point", ["before_rename", "after_rename"])
 def test_a_kill_while_appending_leaves_the_old_ledger_or_the_new_one(point):
     lines = fill(2)
-    code = f"from stages.retraining import ledger; ledger.append({FIELDS | {'case': 'new'}!r})"
+    code = f"from stages.winds.retraining import ledger; ledger.append({FIELDS | {'case': 'new'}!r})"
     died = subprocess.run([sys.executable, "-c", code], env={"FAULT": f"{point}:1", "PYTHONPATH": str(live_project.ROOT), "PATH": "/usr/bin:/bin"}, check=False)
     assert died.returncode == -9
     assert ledger.LEDGER.read_text(encoding="utf-8").splitlines()[:2] == lines and len(ledger.read()) == (2 if point == "before_rename" else 3)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from stages.doctor import project
 from stages.doctor.finding import OK, Place
-from stages.reporting.audit.chain import Metric
-from stages.reporting.audit.hashes import Locks
-from stages.reporting.audit.snapshot import Snapshot
+from stages.audit.chain import Metric
+from stages.audit.hashes import Locks
+from stages.audit.snapshot import Snapshot
 
 ROOT = Path(__file__).parents[2]
 LOCKS = subprocess.run(["git", "ls-files", "--", "dvc.lock", "*/dvc.lock"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()

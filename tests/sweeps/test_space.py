@@ -7,7 +7,7 @@ import pytest
 
 import toy_sweep
 from stages import params
-from stages.reporting.sweep_figures import expected_best
+from stages.figures.sweeps import expected_best
 from stages.sweeps import search, space
 from stages.sweeps.store import Store
 

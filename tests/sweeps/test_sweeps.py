@@ -12,7 +12,7 @@ import torch
 import toy_sweep
 from stages import params
 from stages.errors import DataError, InputError
-from stages.models.fields import build
+from stages.fields.models import build
 from stages.sweeps import outputs, search
 from stages.sweeps.ledger import Draw, Plan
 from stages.sweeps.store import Store

@@ -13,8 +13,8 @@ import pytest
 import toy_sky
 from small_project import ROOT, settle
 from stages import files
-from stages.models import store
-from stages.preparation.pairs import Pairs
+from stages.training import store
+from stages.winds.pairs import Pairs
 from stages.training import __main__ as command
 
 CELL = "reports/wind_nowcast/mini/runs/simulated/msa-shared-5k-s1"
@@ -76,7 +76,7 @@ def test_a_cell_is_written_recorded_and_repeats_byte_for_byte(project, call):
     assert set(record["inputs"]) == {f"data/mini/prepared/simulated/{name}" for name in ("prepared.json", "rows.parquet")}
     assert record["outputs"][f"{CELL}/weights.safetensors"]["sha256"] == files.sha256(folder / "weights.safetensors")
     assert record["seed"] == 1 and record["params"]["arguments"]["encoder"] == "shared"
-    assert {"stages/training/loop.py", "stages/models/fields/msa.py"} <= set(record["code"]["files"])
+    assert {"stages/training/loop.py", "stages/fields/models/msa.py"} <= set(record["code"]["files"])
     assert history["status"] == "completed" and [entry["step"] for entry in history["val"]] == [3, 6]
     model, told = store.load(str(folder / "weights.safetensors"))
     assert told["arm"] == "shared" and told["prepared"]["lead_s"] == 60 * toy_sky.LEAD and told["prepared"]["area"] == {"lat_deg": [44, 49]}

@@ -14,8 +14,8 @@ import toy_sky
 from small_project import ROOT, settle
 from stages import files
 from stages.errors import InputError
-from stages.models import store
-from stages.models.fields import build
+from stages.training import store
+from stages.fields.models import build
 from stages.training import group
 from stages.training.checkpoint import Checkpoints
 from stages.training.loop import Loop, Objective, Settings

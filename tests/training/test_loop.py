@@ -11,12 +11,12 @@ from stages import seeds
 from stages.batches import Prediction, collate, single
 from stages.errors import DataError, DivergedError, InputError
 from stages.files import read_json
-from stages.models.fields import build
+from stages.fields.models import build
 from stages.training import losses
 from stages.training.checkpoint import Checkpoints
-from stages.training.data import Data, order
+from stages.winds.batches import Data, order
 from stages.batches import device
-from stages.training.fit import fit
+from stages.winds.fitting import fit
 from stages.training.loop import Settings
 
 CPU = torch.device("cpu")

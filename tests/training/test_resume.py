@@ -24,7 +24,7 @@ from stages.batches import Batch, Prediction
 from stages.errors import IntegrityError
 from stages.files import read_json, write_json
 from stages.training.checkpoint import Checkpoints, key
-from stages.training.fit import fit
+from stages.winds.fitting import fit
 from stages.training.loop import Loop, Settings
 
 CPU = torch.device("cpu")

@@ -14,15 +14,15 @@ from torch import nn
 
 from stages import params, seeds
 from stages.batches import Prediction
-from stages.contexts.sets import PreparedSets, whole
+from stages.fields.sets import PreparedSets, whole
 from stages.errors import InputError
 from stages.files import read_json, write_json
-from stages.models.fields import build
+from stages.fields.models import build
 from stages.training import loop
 from stages.training.checkpoint import Checkpoints
-from stages.training.fit import fit_sets
+from stages.winds.fitting import fit_sets
 from stages.training.loop import Loop, Settings
-from stages.training.sets import SetData, moved
+from stages.fields.batches import SetData, moved
 
 COUNTS = {"train": 24, "val": 7, "test": 5}
 BUDGET = params.SetBudget(steps=8, validate_every=4, patience=9, batch=4, learning_rate=1e-2)

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from stages import params
-from stages.contexts.given import Contexts
-from stages.preparation.pairs import Pairs
-from stages.training.data import Data
+from stages.winds.contexts.given import Contexts
+from stages.winds.pairs import Pairs
+from stages.winds.batches import Data
 
 NOISE_M_S = 0.5
 LEAD = 3  # slices

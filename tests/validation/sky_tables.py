@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from stages.validation.winds import SCHEMA
+from stages.winds.validation.winds import SCHEMA
 
 START_S = 1_600_000_000.0
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from stages import files
 from stages.errors import DataError
-from stages.validation import frames, gate
+from stages.winds.validation import frames
+from stages.validation import gate
 
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data")) / "mode-s/pyModeS"
 LONG, SHORT = "8D406B909945DE10000405999BE4", "5D406B90A1B2C3"

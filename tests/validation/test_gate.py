@@ -61,8 +61,8 @@ def test_results_keep_the_rules_order_and_skip_absent_tables():
 
 
 def test_rules_have_one_key_each():
-    from stages.validation import frames, states
-    from stages.validation import winds as wind_rules
+    from stages.winds.validation import frames, states
+    from stages.winds.validation import winds as wind_rules
     keys = [rule.key for rule in (*frames.rules(True), *states.RULES, *wind_rules.RULES)]
     assert len(keys) == len(set(keys))
     assert all(rule.remedy for rule in (*frames.rules(True), *states.RULES, *wind_rules.RULES))

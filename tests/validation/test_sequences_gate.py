@@ -8,7 +8,8 @@ from safetensors.numpy import save
 
 from stages import files, records
 from stages.errors import DataError
-from stages.validation import gate, sequences
+from stages.validation import gate
+from stages.sequences import validation as sequences
 
 DRAW = np.random.default_rng(0)
 SPLIT = np.repeat([0, 1, 2], [40, 10, 10]).astype(np.int8)

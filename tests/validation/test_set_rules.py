@@ -8,7 +8,8 @@ from safetensors.numpy import save
 
 from stages import files, records
 from stages.errors import DataError
-from stages.validation import gate, sets
+from stages.validation import gate
+from stages.fields import validation as sets
 
 SPLIT = np.repeat([0, 1, 2], [10, 4, 4]).astype(np.int8)
 

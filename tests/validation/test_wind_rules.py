@@ -8,8 +8,8 @@ import pytest
 from sky_tables import set_rows, states, winds
 
 from stages.validation import gate
-from stages.validation import states as state_rules
-from stages.validation import winds as wind_rules
+from stages.winds.validation import states as state_rules
+from stages.winds.validation import winds as wind_rules
 
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data")) / "mode-s"
 

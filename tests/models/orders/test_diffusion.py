@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from stages import seeds
-from stages.models.orders.diffusion import Diffusion, earlier, keep, more_given, noised
+from stages.sequences.models.diffusion import Diffusion, earlier, keep, more_given, noised
 
 V = 3
 

@@ -7,12 +7,13 @@ from scipy.stats import chisquare
 
 from stages import seeds
 from stages.errors import InputError
-from stages.evaluation.orders.bias import frequencies
-from stages.models.orders import build, permutations
-from stages.models.orders.sampling import gumbel
-from stages.models.orders.sampling.burst import burst
-from stages.models.orders.sampling.exact import DRAFTS, exact
-from stages.models.orders.sampling.sequential import sequential
+from stages.sequences.evaluation.bias import frequencies
+from stages.sequences.models import build
+from stages.sequences import permutations
+from stages.sequences.sampling import gumbel
+from stages.sequences.sampling.burst import burst
+from stages.sequences.sampling.exact import DRAFTS, exact
+from stages.sequences.sampling.sequential import sequential
 
 DRAWS = 100_000
 

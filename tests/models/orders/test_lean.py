@@ -4,10 +4,12 @@ import pytest
 import torch
 
 from stages import seeds
-from stages.models.orders import build, permutations, tiles
-from stages.models.orders.cache import Column
-from stages.models.orders.lean import Lean
-from stages.models.orders.sampling.sequential import sequential
+from stages.sequences.models import build
+from stages.sequences import permutations
+from stages.layers.kernels import tiles
+from stages.sequences.sampling.cache import Column
+from stages.sequences.sampling.lean import Lean
+from stages.sequences.sampling.sequential import sequential
 
 LENGTH, VOCABULARY, ROWS = 9, 5, 4
 ARMS = {"plain": {"dropout": 0.0}, "text": {"style": "text", "positions": "learned", "dropout": 0.0}}

@@ -9,13 +9,14 @@ from scipy.stats import chisquare
 
 from stages import seeds
 from stages.errors import InputError
-from stages.evaluation.orders.bias import frequencies
-from stages.models.orders import build, permutations
-from stages.models.orders.cache import Cache
-from stages.models.orders.lean import Lean
-from stages.models.orders.sampling import gumbel
-from stages.models.orders.sampling.burst import burst
-from stages.models.orders.sampling.sequential import density, sequential
+from stages.sequences.evaluation.bias import frequencies
+from stages.sequences.models import build
+from stages.sequences import permutations
+from stages.sequences.sampling.cache import Cache
+from stages.sequences.sampling.lean import Lean
+from stages.sequences.sampling import gumbel
+from stages.sequences.sampling.burst import burst
+from stages.sequences.sampling.sequential import density, sequential
 
 LENGTH, VOCABULARY, ROWS = 11, 4, 6
 ARMS = {"plain": {"dropout": 0.0}, "text": {"style": "text", "positions": "learned", "dropout": 0.0}}

@@ -6,8 +6,8 @@ from scipy.stats import chisquare
 
 from stages import seeds
 from stages.errors import InputError
-from stages.models.orders import permutations
-from stages.models.orders.permutations import KINDS, ahead, draw, fractal, inverse, left_to_right, random
+from stages.sequences import permutations
+from stages.sequences.permutations import (KINDS, ahead, draw, fractal, inverse, left_to_right, random)
 
 
 def generator(*names):

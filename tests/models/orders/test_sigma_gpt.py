@@ -8,7 +8,8 @@ from torch.nn import functional
 
 from stages import seeds
 from stages.errors import InputError
-from stages.models.orders import build, permutations
+from stages.sequences.models import build
+from stages.sequences import permutations
 
 SIZES = {"17k": ({"width": 32, "keys": 32, "hidden": 32, "heads": 2, "blocks": 2}, 2, 16_898),
          "4m": ({"width": 256, "keys": 32, "hidden": 1024, "heads": 4, "blocks": 6}, 2, 4_340_226)}

@@ -10,11 +10,13 @@ import torch
 from scipy.stats import kstest
 
 from stages import seeds
-from stages.models.layers import fused_kernels
-from stages.models.orders import build, machine_code, permutations, strip_kernels
-from stages.models.orders.sampling import gumbel
-from stages.models.orders.strip import LANES, Strip, compiled, padded
-from stages.models.orders.strip_kernels import settle, spans
+from stages.layers.kernels import attention_code as fused_kernels
+from stages.sequences.models import build
+from stages.layers.kernels import machine_code, strip_code as strip_kernels
+from stages.sequences import permutations
+from stages.sequences.sampling import gumbel
+from stages.sequences.sampling.strip import LANES, Strip, compiled, padded
+from stages.layers.kernels.strip_code import settle, spans
 
 LENGTH, VOCABULARY, ROWS = 37, 5, 4
 SIZES = {"width": 24, "hidden": 20, "heads": 3, "blocks": 3}

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from stages import seeds
-from stages.models.orders import build, permutations, tiles
+from stages.sequences.models import build
+from stages.sequences import permutations
+from stages.layers.kernels import tiles
 
 SHAPES = [  # sequences, tokens, heads, columns of a key, columns of a value
     (1, 1, 1, 16, 16), (2, 2, 2, 32, 16), (3, 31, 3, 16, 48), (1, 32, 4, 16, 16), (2, 33, 2, 32, 32), (1, 128, 2, 16, 64), (2, 129, 1, 64, 16),

@@ -7,11 +7,11 @@ from test_exact_sampling import DRAWS, joint, judged, network, zeros
 
 from stages import seeds
 from stages.errors import InputError
-from stages.models.orders import permutations
-from stages.models.orders.sampling import gumbel
-from stages.models.orders.sampling.exact import exact
-from stages.models.orders.sampling.sequential import density, sequential
-from stages.models.orders.sampling.window import windowed
+from stages.sequences import permutations
+from stages.sequences.sampling import gumbel
+from stages.sequences.sampling.exact import exact
+from stages.sequences.sampling.sequential import density, sequential
+from stages.sequences.sampling.window import windowed
 
 windows = pytest.mark.parametrize("window", [1, 2, 5, 40])
 priors = pytest.mark.parametrize("told", [False, True], ids=["uniform", "prior"])

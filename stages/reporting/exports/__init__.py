@@ -1,8 +1,0 @@
-"""What leaves the project for others to read: metadata in public standards, model cards, and a release that can be cited and re-checked."""
-
-from stages.reporting.exports.bundle import release
-from stages.reporting.exports.croissant import export as write_croissant
-from stages.reporting.exports.model_card import card
-from stages.reporting.exports.recheck import verify
-
-__all__ = ["card", "release", "verify", "write_croissant"]
