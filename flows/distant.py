@@ -1,11 +1,14 @@
-"""Stages on other machines: Prefect tasks on Dask workers, each with a working copy of its own (flows/README.md says how to set them up).
+"""Stages on other machines: Prefect tasks on Dask workers, each with a working copy of its own
+(flows/README.md says how to set them up).
 
-A worker's current directory is a git clone at home's commit with the same DVC remote. Home sends an order: the stage, and of its parents
-the lock entries and the outputs kept in git. There the parents' other outputs come by `dvc pull`, the stage runs by `dvc repro -s`, its
-outputs go by `dvc push`; its own entry and what it keeps in git come back as the task's result. Home writes them, pulls, and asks
-`dvc status` whether all is as if the stage had run here. No folder is shared. DVC's run-cache cannot carry this: `dvc push --run-cache`
-leaves behind what git keeps, and nearly every stage keeps a record there. The entry is written last but for the pull, so a death
-anywhere leaves the stage stale, never half-done. Times are in seconds.
+A worker's current directory is a git clone at home's commit with the same DVC remote. Home sends an
+order: the stage, and of its parents the lock entries and the outputs kept in git. There the
+parents' other outputs come by `dvc pull`, the stage runs by `dvc repro -s`, its outputs go by `dvc
+push`; its own entry and what it keeps in git come back as the task's result. Home writes them,
+pulls, and asks `dvc status` whether all is as if the stage had run here. No folder is shared. DVC's
+run-cache cannot carry this: `dvc push --run-cache` leaves behind what git keeps, and nearly every
+stage keeps a record there. The entry is written last but for the pull, so a death anywhere leaves
+the stage stale, never half-done. Times are in seconds.
 """
 
 import contextlib
@@ -27,17 +30,23 @@ from flows.process import ARITHMETIC, WORK, FlowError, computing, environment, l
 from flows.profiles import PARAMS, WORD, switched, write
 from flows.repro import Graph, dvc, log_of, reproduce
 
-START = ("on each machine, in its own clone: `dask worker tcp://HOST:8786 --nthreads 1`; before that, once: `dask scheduler` "
-         "(flows/README.md)")
+START = (
+    "on each machine, in its own clone: `dask worker tcp://HOST:8786 --nthreads 1`; before that, "
+    "once: `dask scheduler` (flows/README.md)"
+)
 EMPTY = "schema: '2.0'\nstages:\n"
 body: Callable[[], Any]  # what the flow does; kept here because Dask gets a copy of the flow itself
 
 
 def git(*words: str, given: str | None = None, fine: tuple[int, ...] = (0,)) -> str:
     """A git command's standard output. FlowError when its exit code is none of the fine ones."""
-    done = subprocess.run(leashed(["git", *words]), input=given, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        leashed(["git", *words]), input=given, capture_output=True, text=True, check=False
+    )
     if done.returncode not in fine:
-        raise FlowError(f"`git {' '.join(words)}` in {Path.cwd()} failed: {done.stderr.strip()[-2000:]}", 2)
+        raise FlowError(
+            f"`git {' '.join(words)}` in {Path.cwd()} failed: {done.stderr.strip()[-2000:]}", 2
+        )
     return done.stdout
 
 
@@ -55,9 +64,16 @@ def entries(lock: Path) -> dict[str, str]:
 
 
 def insert(lock: Path, name: str, block: str) -> None:
-    """Put an entry in the place of the one with its name, or at the end; the others stay as they are."""
+    """Put an entry in the place of the one with its name, or at the end; the others stay as they
+    are."""
     text = lock.read_text(encoding="utf-8") if lock.exists() else EMPTY
-    text = EMPTY if not re.search(r"(?m)^stages:$", text) else text if text.endswith("\n") else text + "\n"
+    text = (
+        EMPTY
+        if not re.search(r"(?m)^stages:$", text)
+        else text
+        if text.endswith("\n")
+        else text + "\n"
+    )
     old = re.compile(rf"(?m)^  ['\"]?{re.escape(name)}['\"]?:\n(?:    .*\n)*")
     new = f"  {name}:\n{block}"
     write(lock, old.sub(lambda _: new, text, count=1) if old.search(text) else text + new)
@@ -69,15 +85,25 @@ def outputs(stage: str, block: str) -> list[str]:
     declared = YAML(typ="safe").load(file)["stages"].get(name.partition("@")[0]) or {}
     folder = str((declared.get("do") or declared).get("wdir", "."))
     if "${" in folder:
-        raise FlowError(f"{file}: the stage {name} has the wdir {folder!r}; on machines a wdir must be written out", 2)
+        raise FlowError(
+            f"{file}: the stage {name} has the wdir {folder!r}; on machines a wdir must be written "
+            "out",
+            2,
+        )
     outs = YAML(typ="safe").load(block).get("outs", [])
     return [inside(os.path.normpath(file.parent / folder / out["path"])) for out in outs]
 
 
 def inside(path: str) -> str:
-    """The path, when it lies within the project and not in its tools' folders. FlowError when not."""
+    """The path, when it lies within the project and not in its tools' folders. FlowError when
+    not."""
     parts = PurePosixPath(path).parts
-    if not parts or PurePosixPath(path).is_absolute() or ".." in parts or parts[0] in {".git", ".dvc"}:
+    if (
+        not parts
+        or PurePosixPath(path).is_absolute()
+        or ".." in parts
+        or parts[0] in {".git", ".dvc"}
+    ):
         raise FlowError(f"{path}: expected a path inside the project")
     return path
 
@@ -85,16 +111,24 @@ def inside(path: str) -> str:
 def ignored(paths: Iterable[str]) -> set[str]:
     """Those that git ignores: DVC keeps them. The others are git's."""
     paths = list(paths)
-    return set(git("check-ignore", "-z", "--stdin", given="\0".join(paths), fine=(0, 1)).split("\0")) & set(paths) if paths else set()
+    return (
+        set(git("check-ignore", "-z", "--stdin", given="\0".join(paths), fine=(0, 1)).split("\0"))
+        & set(paths)
+        if paths
+        else set()
+    )
 
 
 def kept(paths: Iterable[str]) -> dict[str, dict[str, bytes]]:
-    """The outputs that git keeps, each with its files ("." for the output itself) and their bytes."""
+    """The outputs that git keeps, each with its files ("." for the output itself) and their
+    bytes."""
     paths = list(paths)
     found = {}
     for path in sorted(set(paths) - ignored(paths)):
         root = Path(path)
-        files = [root] if root.is_file() else sorted(file for file in root.rglob("*") if file.is_file())
+        files = (
+            [root] if root.is_file() else sorted(file for file in root.rglob("*") if file.is_file())
+        )
         found[path] = {file.relative_to(root).as_posix(): file.read_bytes() for file in files}
     return found
 
@@ -112,7 +146,11 @@ def bring(outs: dict[str, dict[str, bytes]]) -> None:
             root.unlink()
         for name, data in files.items():
             replace(root / inside(name), data)
-        for file in [file for file in root.rglob("*") if file.is_file() and file.relative_to(root).as_posix() not in files]:
+        for file in [
+            file
+            for file in root.rglob("*")
+            if file.is_file() and file.relative_to(root).as_posix() not in files
+        ]:
             file.unlink()
 
 
@@ -125,27 +163,52 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def unclean() -> list[str]:
-    """Tracked files that differ from HEAD and are neither made by DVC nor only params.yaml's word."""
+    """Tracked files that differ from HEAD and are neither made by DVC nor only params.yaml's
+    word."""
     made: list[str] = []
-    locks = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "dvc.lock", "**/dvc.lock").split("\0")
+    locks = git(
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "--",
+        "dvc.lock",
+        "**/dvc.lock",
+    ).split("\0")
     for lock in {Path(name) for name in locks if name}:
         if (file := lock.with_name("dvc.yaml")).exists():
-            made += [path for name, block in entries(lock).items() for path in outputs(f"{file.as_posix()}:{name}", block)]
+            made += [
+                path
+                for name, block in entries(lock).items()
+                for path in outputs(f"{file.as_posix()}:{name}", block)
+            ]
     tops = set(made)
     found = []
     for path in filter(None, git("diff", "--name-only", "-z", "HEAD").split("\0")):
         ours = PurePosixPath(path)
-        if ours.name in {"dvc.lock", ".gitignore"} or tops & {str(above) for above in (ours, *ours.parents)}:
+        if ours.name in {"dvc.lock", ".gitignore"} or tops & {
+            str(above) for above in (ours, *ours.parents)
+        }:
             continue
-        if path == str(PARAMS) and WORD.sub("run: *", PARAMS.read_text(encoding="utf-8")) == WORD.sub("run: *", git("show", f"HEAD:{path}")):
+        if path == str(PARAMS) and WORD.sub(
+            "run: *", PARAMS.read_text(encoding="utf-8")
+        ) == WORD.sub("run: *", git("show", f"HEAD:{path}")):
             continue
         found.append(path)
     return found
 
 
 def inspect() -> dict[str, Any]:
-    """What home must know of the copy in which this process works; `problem` when it cannot be told."""
-    found: dict[str, Any] = {"host": socket.gethostname(), "folder": str(Path.cwd()), "commit": None, "changed": [], "problem": None}
+    """What home must know of the copy in which this process works; `problem` when it cannot be
+    told."""
+    found: dict[str, Any] = {
+        "host": socket.gethostname(),
+        "folder": str(Path.cwd()),
+        "commit": None,
+        "changed": [],
+        "problem": None,
+    }
     try:
         found |= {"commit": git("rev-parse", "HEAD").strip(), "changed": unclean()}
     except (FlowError, OSError, KeyError) as error:
@@ -159,14 +222,21 @@ def amiss(there: dict[str, Any], commit: str) -> str:
     if there["problem"]:
         return f"{where}: {there['problem']}"
     if there["commit"] != commit:
-        return f"{where} is at commit {there['commit'][:12]}, expected {commit[:12]}; there: `git fetch && git checkout {commit}`"
+        return (
+            f"{where} is at commit {there['commit'][:12]}, expected {commit[:12]}; there: `git "
+            f"fetch && git checkout {commit}`"
+        )
     if there["changed"]:
-        return f"{where} has changed files: {', '.join(there['changed'][:5])}; there: `git stash` or `git checkout -- FILE`"
+        return (
+            f"{where} has changed files: {', '.join(there['changed'][:5])}; there: `git stash` or "
+            "`git checkout -- FILE`"
+        )
     return ""
 
 
 def fulfil(order: dict[str, Any]) -> dict[str, Any]:
-    """On a worker: run one stage in this copy; its entry, what it keeps in git, its log and seconds. FlowError when it fails."""
+    """On a worker: run one stage in this copy; its entry, what it keeps in git, its log and
+    seconds. FlowError when it fails."""
     stage, file, name = order["stage"], *place(order["stage"])
     with switched(order["profile"]):
         if problem := amiss(inspect(), order["commit"]):
@@ -187,8 +257,14 @@ def fulfil(order: dict[str, Any]) -> dict[str, Any]:
         outs = outputs(stage, block)
         if ours := sorted(ignored(outs)):
             dvc("push", stage)
-        return {"block": block, "kept": kept(outs), "ignored": ours, "seconds": took,
-                "log": f"on {socket.gethostname()} in {Path.cwd()}\n{log_of(stage).read_text(encoding='utf-8', errors='replace')}"}
+        return {
+            "block": block,
+            "kept": kept(outs),
+            "ignored": ours,
+            "seconds": took,
+            "log": f"on {socket.gethostname()} in {Path.cwd()}\n"
+            f"{log_of(stage).read_text(encoding='utf-8', errors='replace')}",
+        }
 
 
 def ignore(paths: Iterable[str]) -> None:
@@ -197,14 +273,22 @@ def ignore(paths: Iterable[str]) -> None:
     for path in sorted(set(paths) - ignored(paths)):
         list_ = Path(path).parent / ".gitignore"
         before = list_.read_text(encoding="utf-8") if list_.exists() else ""
-        write(list_, before + ("\n" if before and not before.endswith("\n") else "") + f"/{Path(path).name}\n")
+        write(
+            list_,
+            before
+            + ("\n" if before and not before.endswith("\n") else "")
+            + f"/{Path(path).name}\n",
+        )
 
 
 def receive(stage: str, parcel: dict[str, Any]) -> None:
-    """At home: what a worker sent takes its place. FlowError unless the stage is then up to date here."""
+    """At home: what a worker sent takes its place. FlowError unless the stage is then up to date
+    here."""
     file, name = place(stage)
     if strays := {*parcel["kept"], *parcel["ignored"]} - set(outputs(stage, parcel["block"])):
-        raise FlowError(f"the worker sent what is no output of the stage: {', '.join(sorted(strays))}")
+        raise FlowError(
+            f"the worker sent what is no output of the stage: {', '.join(sorted(strays))}"
+        )
     write(log_of(stage), parcel["log"])
     ignore(parcel["ignored"])
     bring(parcel["kept"])
@@ -212,15 +296,29 @@ def receive(stage: str, parcel: dict[str, Any]) -> None:
     if parcel["ignored"]:
         dvc("pull", "--force", stage)
     if (left := dvc("status", "--json", stage).strip()) not in ("", "{}"):
-        raise FlowError(f"the worker's result does not fit here: {left[:2000]}; a file that the stage reads is another one there (not in git, "
-                        "or left over from former runs in a folder that it reads)")
+        raise FlowError(
+            f"the worker's result does not fit here: {left[:2000]}; a file that the stage reads is "
+            "another one there (not in git, or left over from former runs in a folder that it "
+            "reads)"
+        )
 
 
 class Machines:
-    """The stages as Prefect tasks on a Dask cluster's workers; for `flows.repro.run`. `whole` is the graph of all stages."""
+    """The stages as Prefect tasks on a Dask cluster's workers; for `flows.repro.run`. `whole` is
+    the graph of all stages."""
 
-    def __init__(self, address: str, commit: str, profile: str, whole: Graph, jobs: int, retries: int, seconds: dict[str, float]):
+    def __init__(
+        self,
+        address: str,
+        commit: str,
+        profile: str,
+        whole: Graph,
+        jobs: int,
+        retries: int,
+        seconds: dict[str, float],
+    ):
         from prefect_dask import DaskTaskRunner
+
         self.commit, self.profile, self.whole, self.seconds = commit, profile, whole, seconds
         self.home, self.pushed = threading.Lock(), set()
         self.task = fulfilling().with_options(retries=retries)
@@ -241,13 +339,28 @@ class Machines:
                 blocks[parent] = entries(file.with_name("dvc.lock"))[name]
         outs = {parent: outputs(parent, block) for parent, block in blocks.items()}
         cached = ignored(path for paths in outs.values() for path in paths)
-        pull = sorted(parent for parent in self.whole[stage] if parent not in outs or cached & set(outs[parent]))
-        # A folder that a stage reads includes the .gitignore which DVC writes there; its lines' order is home's.
+        pull = sorted(
+            parent
+            for parent in self.whole[stage]
+            if parent not in outs or cached & set(outs[parent])
+        )
+        # A folder that a stage reads includes the .gitignore which DVC writes there; its lines'
+        # order is home's.
         lists = {Path(path).parent / ".gitignore" for paths in outs.values() for path in paths}
-        return {"stage": stage, "commit": self.commit, "profile": self.profile,
-                "arithmetic": os.environ.get(ARITHMETIC, ""), "entries": blocks, "pull": pull,
-                "kept": kept(path for paths in outs.values() for path in paths),
-                "ignores": {path.as_posix(): path.read_text(encoding="utf-8") for path in sorted(lists) if path.exists()}}
+        return {
+            "stage": stage,
+            "commit": self.commit,
+            "profile": self.profile,
+            "arithmetic": os.environ.get(ARITHMETIC, ""),
+            "entries": blocks,
+            "pull": pull,
+            "kept": kept(path for paths in outs.values() for path in paths),
+            "ignores": {
+                path.as_posix(): path.read_text(encoding="utf-8")
+                for path in sorted(lists)
+                if path.exists()
+            },
+        }
 
     def submit(self, stage: str) -> Any:
         """Send the order; the future."""
@@ -260,7 +373,9 @@ class Machines:
             parcel = future.result()
             with self.home:
                 receive(stage, parcel)
-        except Exception as error:  # whatever Dask, Prefect or the worker's own machine raised ends here with the stage's name
+        except Exception as error:
+            # whatever Dask, Prefect or the worker's own machine raised ends here with the stage's
+            # name
             return f"{'' if isinstance(error, FlowError) else type(error).__name__ + ': '}{error}"
         self.seconds[stage] = parcel["seconds"]
         return ""
@@ -268,45 +383,68 @@ class Machines:
 
 @functools.cache
 def fulfilling() -> Any:
-    """`fulfil` as a Prefect task. Its function is copied to the workers, so it finds everything by import, there."""
+    """`fulfil` as a Prefect task. Its function is copied to the workers, so it finds everything
+    by import, there."""
     from prefect import task
     from prefect.cache_policies import NO_CACHE
 
     def single(stage: str, order: dict[str, Any]) -> dict[str, Any]:
         from flows.distant import fulfil
+
         return fulfil(order)
-    return task(single, name="stage", task_run_name="{stage}", cache_policy=NO_CACHE, persist_result=False)
+
+    return task(
+        single, name="stage", task_run_name="{stage}", cache_policy=NO_CACHE, persist_result=False
+    )
 
 
 @functools.cache
 def flowing() -> Any:
-    """The flow. Dask gets a copy of it with every task, which must not drag along what only home has."""
+    """The flow. Dask gets a copy of it with every task, which must not drag along what only home
+    has."""
     from prefect import flow
 
     def everything() -> Any:
         from flows import distant
+
         return distant.body()
+
     return flow(everything, name="repro", persist_result=False)
 
 
 def muster(address: str, commit: str) -> list[dict[str, Any]]:
-    """The cluster's workers, each fit to work. FlowError 2 with every reason and remedy when one is not."""
+    """The cluster's workers, each fit to work. FlowError 2 with every reason and remedy when one
+    is not."""
     from distributed import Client
+
     try:
         with Client(address, timeout="15s", set_as_default=False) as client:
             threads = client.nthreads()
             found = client.run(inspect)
     except (OSError, TimeoutError, ValueError) as error:
-        raise FlowError(f"no Dask scheduler answers at {address} ({type(error).__name__}); {START}", 2) from None
+        raise FlowError(
+            f"no Dask scheduler answers at {address} ({type(error).__name__}); {START}", 2
+        ) from None
     except ImportError as error:
-        raise FlowError(f"a worker at {address} cannot import this project ({error}); there: `pip install -e '.[dask]'`", 2) from None
+        raise FlowError(
+            f"a worker at {address} cannot import this project ({error}); there: `pip install -e "
+            "'.[dask]'`",
+            2,
+        ) from None
     if not found:
         raise FlowError(f"the Dask scheduler at {address} has no worker; {START}", 2)
     problems = [problem for there in found.values() if (problem := amiss(there, commit))]
-    problems += [f"the worker {worker} has {count} threads; start it with `--nthreads 1`" for worker, count in threads.items() if count != 1]
+    problems += [
+        f"the worker {worker} has {count} threads; start it with `--nthreads 1`"
+        for worker, count in threads.items()
+        if count != 1
+    ]
     copies = [(there["host"], there["folder"]) for there in found.values()]
-    problems += [f"{copies.count(copy)} workers share the copy {copy[1]} on {copy[0]}; give each a clone" for copy in sorted(set(copies))
-                 if copies.count(copy) > 1]
+    problems += [
+        f"{copies.count(copy)} workers share the copy {copy[1]} on {copy[0]}; give each a clone"
+        for copy in sorted(set(copies))
+        if copies.count(copy) > 1
+    ]
     if problems:
         raise FlowError("\n".join(problems), 2)
     return [there | {"address": worker} for worker, there in found.items()]
@@ -314,18 +452,25 @@ def muster(address: str, commit: str) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def server(workers: list[dict[str, Any]]) -> Iterator[None]:
-    """A Prefect server that the workers reach: the one of PREFECT_API_URL, else a temporary one when all workers are on this machine."""
+    """A Prefect server that the workers reach: the one of PREFECT_API_URL, else a temporary one
+    when all workers are on this machine."""
     os.environ.update(environment())
     from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
-    updates: dict[Any, Any] = {PREFECT_HOME: WORK / "prefect"}  # the workers get these settings: a path of home means nothing there
+
+    updates: dict[Any, Any] = {
+        PREFECT_HOME: WORK / "prefect"
+    }  # the workers get these settings: a path of home means nothing there
     if PREFECT_API_URL.value():
         with temporary_settings(updates):
             yield
         return
     if any(there["host"] != socket.gethostname() for there in workers):
-        raise FlowError("the workers are on other machines and PREFECT_API_URL is not set; `prefect server start --host ADDRESS`, then "
-                        "PREFECT_API_URL=http://ADDRESS:4200/api (flows/README.md)", 2)
+        raise FlowError(
+            "the workers are on other machines and PREFECT_API_URL is not set; `prefect server "
+            "start --host ADDRESS`, then PREFECT_API_URL=http://ADDRESS:4200/api (flows/README.md)",
+            2,
+        )
     own = SubprocessASGIServer()
     own.start()
     try:
@@ -336,18 +481,29 @@ def server(workers: list[dict[str, Any]]) -> Iterator[None]:
 
 
 def home() -> str:
-    """The commit on which workers shall work. FlowError 2 when this copy's code is not committed or DVC has no remote."""
+    """The commit on which workers shall work. FlowError 2 when this copy's code is not committed
+    or DVC has no remote."""
     commit = git("rev-parse", "HEAD").strip()
     if not dvc("config", "core.remote").strip():
-        raise FlowError("results come home by DVC's default remote and there is none; `dvc remote add --default NAME URL`, then commit", 2)
+        raise FlowError(
+            "results come home by DVC's default remote and there is none; `dvc remote add "
+            "--default NAME URL`, then commit",
+            2,
+        )
     if changed := unclean():
-        raise FlowError(f"workers see only what is committed; commit first (changed: {', '.join(changed[:5])})", 2)
+        raise FlowError(
+            f"workers see only what is committed; commit first (changed: {', '.join(changed[:5])})",
+            2,
+        )
     return commit
 
 
 @contextlib.contextmanager
-def machines(address: str, profile: str, graph: Graph, whole: Graph) -> Iterator[tuple[Callable, int]]:
-    """Who works for `flows.repro.run`, and how many they are. What the graph's stages wait for is pushed first."""
+def machines(
+    address: str, profile: str, graph: Graph, whole: Graph
+) -> Iterator[tuple[Callable, int]]:
+    """Who works for `flows.repro.run`, and how many they are. What the graph's stages wait for
+    is pushed first."""
     commit = home()
     workers = muster(address, commit)
     ready = sorted({parent for stage in graph for parent in whole[stage]} - set(graph))

@@ -1,6 +1,8 @@
-"""What the flows ask of git: a commit of exactly the given paths, which leaves alone what the user has staged or changed elsewhere.
+"""What the flows ask of git: a commit of exactly the given paths, which leaves alone what the user
+has staged or changed elsewhere.
 
-A commit is not started on a leash: git ends in a moment, while a git that is killed in between leaves its index locked for good.
+A commit is not started on a leash: git ends in a moment, while a git that is killed in between
+leaves its index locked for good.
 """
 
 import os
@@ -10,16 +12,28 @@ from pathlib import Path
 from flows.process import FlowError
 
 ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
-IDENTITY = {"user.name": "Tradewind", "user.email": "retraining@localhost"}  # where none is configured
+IDENTITY = {
+    "user.name": "Tradewind",
+    "user.email": "retraining@localhost",
+}  # where none is configured
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess:
     """A git command in the current directory, with its output as text."""
     try:
-        return subprocess.run(["git", *arguments], env=os.environ | ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              check=False, start_new_session=True)
+        return subprocess.run(
+            ["git", *arguments],
+            env=os.environ | ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,
+        )
     except FileNotFoundError:
-        raise FlowError("git is not installed (or set retraining.commit in params.yaml to false)", 2) from None
+        raise FlowError(
+            "git is not installed (or set retraining.commit in params.yaml to false)", 2
+        ) from None
 
 
 class Repository:
@@ -36,21 +50,38 @@ class Repository:
         """FlowError 2 unless a commit can be made on a branch."""
         remedy = "or set retraining.commit in params.yaml to false"
         if git("rev-parse", "--is-inside-work-tree").stdout.strip() != "true":
-            raise FlowError(f"no git repository here to commit the results to\n  remedy: `git init`, {remedy}", 2)
+            raise FlowError(
+                f"no git repository here to commit the results to\n  remedy: `git init`, {remedy}",
+                2,
+            )
         if git("symbolic-ref", "--quiet", "HEAD").returncode:
-            raise FlowError(f"git is on no branch (detached HEAD): a commit would be lost\n  remedy: `git switch BRANCH`, {remedy}", 2)
+            raise FlowError(
+                "git is on no branch (detached HEAD): a commit would be lost\n"
+                f"  remedy: `git switch BRANCH`, {remedy}",
+                2,
+            )
 
     def commit(self, paths: list[str], message: str) -> bool:
-        """Commit what has changed under the paths, and nothing else; False when nothing has. FlowError with what git says."""
-        changed = self.do("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *paths).split("\0")[:-1]
+        """Commit what has changed under the paths, and nothing else; False when nothing has.
+        FlowError with what git says."""
+        changed = self.do(
+            "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *paths
+        ).split("\0")[:-1]
         if not changed:
             return False
         top = Path(self.do("rev-parse", "--show-toplevel").rstrip("\n"))
         names = [os.path.relpath(top / line[3:]) for line in changed]
-        who = [word for key, value in IDENTITY.items() if git("config", key).returncode for word in ("-c", f"{key}={value}")]
+        who = [
+            word
+            for key, value in IDENTITY.items()
+            if git("config", key).returncode
+            for word in ("-c", f"{key}={value}")
+        ]
         if unstaged := [name for name, line in zip(names, changed, strict=True) if line[1] != " "]:
             self.do("--literal-pathspecs", "add", "-A", "--", *unstaged)
-        self.do(*who, "--literal-pathspecs", "commit", "--quiet", "--only", "-m", message, "--", *names)
+        self.do(
+            *who, "--literal-pathspecs", "commit", "--quiet", "--only", "-m", message, "--", *names
+        )
         return True
 
     def do(self, *arguments: str) -> str:

@@ -1,15 +1,21 @@
-"""`python -m flows.merge`: after `git merge` (or in a rebase or cherry-pick), put dvc.lock and what stages made right again, without a guess.
+"""`python -m flows.merge`: after `git merge` (or in a rebase or cherry-pick), put dvc.lock and what
+stages made right again, without a guess.
 
-A lock's entry says that one run read these bytes and wrote those; two runs cannot be mixed line by line, as git would. So each dvc.lock is
-made anew from both sides: an entry that is equal on both, or that one side alone has changed, is taken whole; one that both have changed is
-dropped, and the next `dvc repro` makes it. A result that git keeps (record, metrics, table, figure) becomes the version whose MD5 the lock
-names, else it stays to be remade. Sources (code, params.yaml, dvc.yaml) are merged by you, first.
+A lock's entry says that one run read these bytes and wrote those; two runs cannot be mixed line by
+line, as git would. So each dvc.lock is made anew from both sides: an entry that is equal on both,
+or that one side alone has changed, is taken whole; one that both have changed is dropped, and the
+next `dvc repro` makes it. A result that git keeps (record, metrics, table, figure) becomes the
+version whose MD5 the lock names, else it stays to be remade. Sources (code, params.yaml, dvc.yaml)
+are merged by you, first.
 
   git merge BRANCH; python -m flows.merge; dvc repro; git add -A; git commit
 
-As git's own driver of these files (then nothing is ever mixed by lines; a merge that needs a run stops and says so):
-  git config merge.dvclock.driver 'python -m flows.merge --driver %O %A %B %P' && echo 'dvc.lock merge=dvclock' >> .git/info/attributes
-Exit code: 0 all is taken, 1 something is to be remade or mended by hand, 2 there is no merge or a side is no lock.
+As git's own driver of these files (then nothing is ever mixed by lines; a merge that needs a run
+stops and says so):
+  git config merge.dvclock.driver 'python -m flows.merge --driver %O %A %B %P' && echo 'dvc.lock
+  merge=dvclock' >> .git/info/attributes
+Exit code: 0 all is taken, 1 something is to be remade or mended by hand, 2 there is no merge or a
+side is no lock.
 """
 
 import argparse
@@ -36,7 +42,8 @@ ABSENT = object()  # no entry, as told apart from an empty one
 
 @dataclass
 class Outcome:
-    """What was done: entries taken and dropped by lock, results put right, to be remade, and left to a person."""
+    """What was done: entries taken and dropped by lock, results put right, to be remade, and
+    left to a person."""
 
     taken: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, list[str]] = field(default_factory=dict)
@@ -46,12 +53,23 @@ class Outcome:
 
     def render(self) -> str:
         """For a person."""
-        lines = [f"{lock}: {count} entries taken, {len(self.dropped[lock])} dropped" + "".join(f"\n  to be made anew: {name}" for name in self.dropped[lock])
-                 for lock, count in self.taken.items()]
+        lines = [
+            f"{lock}: {count} entries taken, {len(self.dropped[lock])} dropped"
+            + "".join(f"\n  to be made anew: {name}" for name in self.dropped[lock])
+            for lock, count in self.taken.items()
+        ]
         lines += [f"results put right by the lock's MD5: {len(self.chosen)}"] if self.chosen else []
-        lines += [f"to be remade: {path}" for path in self.remade] + [f"to be merged by hand: {path}" for path in self.by_hand]
-        after = "`dvc repro`, then `git add -A` and `git commit`" if self.remade or any(self.dropped.values()) else "`dvc status`, then `git commit`"
-        return "\n".join([*lines, f"next: {'merge the above by hand, then ' if self.by_hand else ''}{after}"])
+        lines += [f"to be remade: {path}" for path in self.remade] + [
+            f"to be merged by hand: {path}" for path in self.by_hand
+        ]
+        after = (
+            "`dvc repro`, then `git add -A` and `git commit`"
+            if self.remade or any(self.dropped.values())
+            else "`dvc status`, then `git commit`"
+        )
+        return "\n".join(
+            [*lines, f"next: {'merge the above by hand, then ' if self.by_hand else ''}{after}"]
+        )
 
     @property
     def exit_code(self) -> int:
@@ -60,7 +78,8 @@ class Outcome:
 
 
 def merged(base: dict, ours: dict, theirs: dict) -> tuple[dict, list[str]]:
-    """The entries of both sides' locks, and the names of those that both have changed, each otherwise."""
+    """The entries of both sides' locks, and the names of those that both have changed, each
+    otherwise."""
     kept, dropped = {}, []
     for name in dict.fromkeys((*ours, *theirs)):
         before, mine, other = (side.get(name, ABSENT) for side in (base, ours, theirs))
@@ -83,9 +102,17 @@ def parse(text: bytes | None, where: str) -> dict:
     try:
         content = YAML().load(text.decode("utf-8"))
     except (YAMLError, ValueError) as error:
-        raise FlowError(f"a side's {where} is no lock: {' '.join(str(error).split())[:300]}", 2) from None
-    stages = content.get("stages") or {} if isinstance(content, dict) and content.get("schema") == "2.0" else None
-    if not isinstance(stages, dict) or not all(isinstance(entry, dict) and "cmd" in entry for entry in stages.values()):
+        raise FlowError(
+            f"a side's {where} is no lock: {' '.join(str(error).split())[:300]}", 2
+        ) from None
+    stages = (
+        content.get("stages") or {}
+        if isinstance(content, dict) and content.get("schema") == "2.0"
+        else None
+    )
+    if not isinstance(stages, dict) or not all(
+        isinstance(entry, dict) and "cmd" in entry for entry in stages.values()
+    ):
         raise FlowError(f"a side's {where} is no lock of schema 2.0", 2)
     return stages
 
@@ -101,7 +128,10 @@ class Sides:
     """The three sides of the merge that is going on, or of the one that HEAD is."""
 
     def __init__(self):
-        if git("rev-parse", "--is-inside-work-tree").stdout.strip() != "true" or git("rev-parse", "--show-cdup").stdout.strip():
+        if (
+            git("rev-parse", "--is-inside-work-tree").stdout.strip() != "true"
+            or git("rev-parse", "--show-cdup").stdout.strip()
+        ):
             raise FlowError("run it in the root of the repository", 2)
         head = next((name for name in HEADS if known(name)), None)
         if head:
@@ -109,27 +139,59 @@ class Sides:
         elif known("HEAD^2"):
             self.ours, self.theirs = "HEAD^1", "HEAD^2"
         else:
-            raise FlowError("no merge, rebase or cherry-pick is going on, and HEAD is no merge: there is nothing to put right", 2)
-        self.base = f"{head}^" if head in HEADS[1:] else git("merge-base", self.ours, self.theirs).stdout.strip()
-        self.files = {side: set(names("ls-tree", "-r", "-z", "--name-only", side)) for side in (self.ours, self.theirs)}
+            raise FlowError(
+                "no merge, rebase or cherry-pick is going on, and HEAD is no merge: there is "
+                "nothing to put right",
+                2,
+            )
+        self.base = (
+            f"{head}^"
+            if head in HEADS[1:]
+            else git("merge-base", self.ours, self.theirs).stdout.strip()
+        )
+        self.files = {
+            side: set(names("ls-tree", "-r", "-z", "--name-only", side))
+            for side in (self.ours, self.theirs)
+        }
         self.unmerged = sorted({line.partition("\t")[2] for line in names("ls-files", "-u", "-z")})
 
     def content(self, side: str, path: str) -> bytes | None:
         """A file of a side, None where it has none."""
-        done = subprocess.run(["git", "cat-file", "blob", f"{side}:{path}"], capture_output=True, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            ["git", "cat-file", "blob", f"{side}:{path}"],
+            capture_output=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
         return done.stdout if side and done.returncode == 0 else None
 
     def inside(self, side: str, out: str) -> list[str]:
         """The files of a side that an output is: itself, or what lies in it."""
-        return sorted(path for path in self.files[side] if path == out or path.startswith(out + "/"))
+        return sorted(
+            path for path in self.files[side] if path == out or path.startswith(out + "/")
+        )
 
     def md5(self, side: str, out: str) -> str | None:
         """The MD5 by which a lock would name a side's output."""
-        found = {path: md5(self.content(side, path) or b"") for path in self.inside(side, out) if posixpath.basename(path) != IGNORED}
+        found = {
+            path: md5(self.content(side, path) or b"")
+            for path in self.inside(side, out)
+            if posixpath.basename(path) != IGNORED
+        }
         if out in found or not found:
             return found.get(out)
-        entries = [{"md5": digest, "relpath": path.removeprefix(out + "/")} for path, digest in found.items()]
-        return md5(json.dumps(sorted(entries, key=lambda entry: entry["relpath"]), sort_keys=True).encode()) + ".dir"
+        entries = [
+            {"md5": digest, "relpath": path.removeprefix(out + "/")}
+            for path, digest in found.items()
+        ]
+        return (
+            md5(
+                json.dumps(
+                    sorted(entries, key=lambda entry: entry["relpath"]), sort_keys=True
+                ).encode()
+            )
+            + ".dir"
+        )
 
 
 def known(revision: str) -> bool:
@@ -151,16 +213,26 @@ def outputs(lock: str, name: str, entry: dict) -> dict[str, str | None]:
     """The outputs of an entry, path from the root -> MD5."""
     file = Path(lock).with_name(DECLARED)
     try:
-        content = YAML(typ="safe", pure=True).load(file.read_text(encoding="utf-8")) if file.exists() else {}
+        content = (
+            YAML(typ="safe", pure=True).load(file.read_text(encoding="utf-8"))
+            if file.exists()
+            else {}
+        )
     except (YAMLError, ValueError):
         raise FlowError(f"{file} is no YAML: merge it by hand first", 2) from None
     definition = ((content or {}).get("stages") or {}).get(name.split("@")[0]) or {}
-    folder = posixpath.join(posixpath.dirname(lock), (definition.get("do") or definition).get("wdir", "."))
-    return {posixpath.normpath(posixpath.join(folder, out["path"])): out.get("md5") for out in entry.get("outs") or ()}
+    folder = posixpath.join(
+        posixpath.dirname(lock), (definition.get("do") or definition).get("wdir", ".")
+    )
+    return {
+        posixpath.normpath(posixpath.join(folder, out["path"])): out.get("md5")
+        for out in entry.get("outs") or ()
+    }
 
 
 def put(sides: Sides, side: str, out: str, done: set[str]) -> None:
-    """Make an output what it is on one side, in the working tree and, being settled, in the index."""
+    """Make an output what it is on one side, in the working tree and, being settled, in the
+    index."""
     here = sides.inside(side, out)
     other = {*sides.inside(sides.ours, out), *sides.inside(sides.theirs, out)} - set(here)
     gone = [path for path in other if Path(path).exists() or path in sides.unmerged]
@@ -178,9 +250,14 @@ def told(done: subprocess.CompletedProcess) -> None:
 
 
 def resolve(asked: tuple[str, ...] = ()) -> Outcome:
-    """Put right the locks (all, or those asked for) and the results of their stages. FlowError as described above."""
+    """Put right the locks (all, or those asked for) and the results of their stages. FlowError
+    as described above."""
     sides, outcome, settled = Sides(), Outcome(), set()
-    locks = sorted(path for path in sides.files[sides.ours] | sides.files[sides.theirs] if posixpath.basename(path) == LOCK)
+    locks = sorted(
+        path
+        for path in sides.files[sides.ours] | sides.files[sides.theirs]
+        if posixpath.basename(path) == LOCK
+    )
     for path in asked:
         if path not in locks:
             raise FlowError(f"{path} is no dvc.lock of either side (known: {', '.join(locks)})", 2)
@@ -189,7 +266,10 @@ def resolve(asked: tuple[str, ...] = ()) -> Outcome:
         raise FlowError(f"merge these by hand first: {', '.join(broken)}", 2)
     plans = {}
     for lock in asked or locks:  # all is read before anything is written
-        before, ours, theirs = (parse(sides.content(side, lock), lock) for side in (sides.base, sides.ours, sides.theirs))
+        before, ours, theirs = (
+            parse(sides.content(side, lock), lock)
+            for side in (sides.base, sides.ours, sides.theirs)
+        )
         plans[lock] = ours, theirs, *merged(before, ours, theirs)
         for name, entry in (*ours.items(), *theirs.items()):
             outputs(lock, name, entry)
@@ -201,21 +281,33 @@ def resolve(asked: tuple[str, ...] = ()) -> Outcome:
             for out, digest in outputs(lock, name, entry).items():
                 settle(sides, out, digest, outcome, settled)
         for name in dropped:
-            for out in sorted({*outputs(lock, name, ours.get(name, {})), *outputs(lock, name, theirs.get(name, {}))}):
+            for out in sorted(
+                {
+                    *outputs(lock, name, ours.get(name, {})),
+                    *outputs(lock, name, theirs.get(name, {})),
+                }
+            ):
                 remake(sides, out, outcome, settled)
     for path in sides.unmerged:
         if posixpath.basename(path) == IGNORED:  # DVC's lists of what it keeps: all lines of both
-            lines = [line for side in (sides.ours, sides.theirs) for line in (sides.content(side, path) or b"").decode("utf-8").splitlines()]
+            lines = [
+                line
+                for side in (sides.ours, sides.theirs)
+                for line in (sides.content(side, path) or b"").decode("utf-8").splitlines()
+            ]
             write(Path(path), "".join(f"{line}\n" for line in dict.fromkeys(lines)))
             settled.add(path)
     present = sorted(path for path in settled if Path(path).exists())
     told(git("add", "-f", "--", *present) if present else git("status"))
-    outcome.by_hand = [path for path in sides.unmerged if path not in settled and path not in outcome.remade]
+    outcome.by_hand = [
+        path for path in sides.unmerged if path not in settled and path not in outcome.remade
+    ]
     return outcome
 
 
 def settle(sides: Sides, out: str, digest: str | None, outcome: Outcome, settled: set[str]) -> None:
-    """A git-kept output of an entry that was taken: the side whose MD5 the entry names; else it is to be remade."""
+    """A git-kept output of an entry that was taken: the side whose MD5 the entry names; else it
+    is to be remade."""
     present = [side for side in (sides.ours, sides.theirs) if sides.inside(side, out)]
     if not present:
         return  # DVC keeps it
@@ -223,13 +315,18 @@ def settle(sides: Sides, out: str, digest: str | None, outcome: Outcome, settled
     side = next((side for side in present if found[side] == digest), None)
     if side is None:
         remake(sides, out, outcome, settled)
-    elif len(set(found.values())) > 1 or len(present) == 1 or set(sides.inside(side, out)) & set(sides.unmerged):
+    elif (
+        len(set(found.values())) > 1
+        or len(present) == 1
+        or set(sides.inside(side, out)) & set(sides.unmerged)
+    ):
         put(sides, side, out, settled)
         outcome.chosen.append(out)
 
 
 def remake(sides: Sides, out: str, outcome: Outcome, settled: set[str]) -> None:
-    """A git-kept output that no entry speaks for: our version for now, without marks of conflict; git goes on calling it unmerged."""
+    """A git-kept output that no entry speaks for: our version for now, without marks of
+    conflict; git goes on calling it unmerged."""
     side = next((side for side in (sides.ours, sides.theirs) if sides.inside(side, out)), None)
     if side is None:
         return
@@ -241,19 +338,40 @@ def remake(sides: Sides, out: str, outcome: Outcome, settled: set[str]) -> None:
 
 
 def driver(base: str, ours: str, theirs: str, path: str) -> int:
-    """git's merge driver of a dvc.lock: the result goes to `ours`; 1 where entries were dropped, so that the merge stops for a run."""
-    stages, dropped = merged(*(parse(Path(file).read_bytes(), path) for file in (base, ours, theirs)))
+    """git's merge driver of a dvc.lock: the result goes to `ours`; 1 where entries were dropped,
+    so that the merge stops for a run."""
+    stages, dropped = merged(
+        *(parse(Path(file).read_bytes(), path) for file in (base, ours, theirs))
+    )
     Path(ours).write_text(dump(stages), encoding="utf-8")
     if dropped:
-        print(f"{path}: changed on both sides, to be made anew: {', '.join(dropped)}; run `python -m flows.merge`", file=sys.stderr)
+        print(
+            f"{path}: changed on both sides, to be made anew: {', '.join(dropped)}; run `python -m "
+            "flows.merge`",
+            file=sys.stderr,
+        )
     return int(bool(dropped))
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse, resolve, tell."""
-    parser = argparse.ArgumentParser(prog="python -m flows.merge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("locks", nargs="*", metavar="DVC.LOCK", help="only these locks; default: all that either side has")
-    parser.add_argument("--driver", nargs=4, metavar=("BASE", "OURS", "THEIRS", "PATH"), help="as git's merge driver: %%O %%A %%B %%P")
+    parser = argparse.ArgumentParser(
+        prog="python -m flows.merge",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "locks",
+        nargs="*",
+        metavar="DVC.LOCK",
+        help="only these locks; default: all that either side has",
+    )
+    parser.add_argument(
+        "--driver",
+        nargs=4,
+        metavar=("BASE", "OURS", "THEIRS", "PATH"),
+        help="as git's merge driver: %%O %%A %%B %%P",
+    )
     asked = parser.parse_args(arguments)
     try:
         if asked.driver:

@@ -1,9 +1,11 @@
-"""Child processes of the flows: their environment, a leash, and one lock for all who would drive the DAG.
+"""Child processes of the flows: their environment, a leash, and one lock for all who would drive
+the DAG.
 
-A killed parent must leave nothing behind that writes, so every child is started through this file: it asks Linux for
-SIGKILL when its parent dies, then becomes the command. Telemetry of every tool is off, Prefect's home is `.work/prefect`
-(nothing goes to the user's home), and the interpreter's own folder leads PATH, so that `python` in a stage is this one.
-Run as a program (`process.py PARENT COMMAND ...`) this file is the leash, and needs nothing but the standard library.
+A killed parent must leave nothing behind that writes, so every child is started through this file:
+it asks Linux for SIGKILL when its parent dies, then becomes the command. Telemetry of every tool is
+off, Prefect's home is `.work/prefect` (nothing goes to the user's home), and the interpreter's own
+folder leads PATH, so that `python` in a stage is this one. Run as a program (`process.py PARENT
+COMMAND ...`) this file is the leash, and needs nothing but the standard library.
 """
 
 import contextlib
@@ -17,13 +19,20 @@ from pathlib import Path
 
 WORK = Path(".work")
 DVC = (sys.executable, "-m", "dvc")
-HELD = "TRADEWIND_FLOW"  # set for children of the lock's holder, so that one flow command may stand inside another
+# set for children of the lock's holder, so that one flow command may stand inside another
+HELD = "TRADEWIND_FLOW"
 ARITHMETIC = "TRADEWIND_ARITHMETIC"  # what the stages compute in; every child inherits it
-QUIET = {"DVC_NO_ANALYTICS": "1", "DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "GX_ANALYTICS_ENABLED": "false"}
+QUIET = {
+    "DVC_NO_ANALYTICS": "1",
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "GX_ANALYTICS_ENABLED": "false",
+}
 
 
 class FlowError(Exception):
-    """A flow cannot go on; `exit_code` is 1 for a failed run, 2 for the user's mistake, 75 when another run holds the place."""
+    """A flow cannot go on; `exit_code` is 1 for a failed run, 2 for the user's mistake, 75 when
+    another run holds the place."""
 
     def __init__(self, message: str, exit_code: int = 1):
         super().__init__(message)
@@ -31,11 +40,25 @@ class FlowError(Exception):
 
 
 def environment() -> dict[str, str]:
-    """This process' environment with telemetry off, Prefect at home in the work folder, and this interpreter first on PATH."""
-    preset = {"PREFECT_LOGGING_LEVEL": "CRITICAL", "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180"}
-    paths = [str(Path(sys.executable).parent), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    return preset | dict(os.environ) | QUIET | {"PREFECT_HOME": str((WORK / "prefect").absolute()),
-                                                "PATH": os.pathsep.join(dict.fromkeys(paths))}
+    """This process' environment with telemetry off, Prefect at home in the work folder, and this
+    interpreter first on PATH."""
+    preset = {
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+    }
+    paths = [
+        str(Path(sys.executable).parent),
+        *os.environ.get("PATH", os.defpath).split(os.pathsep),
+    ]
+    return (
+        preset
+        | dict(os.environ)
+        | QUIET
+        | {
+            "PREFECT_HOME": str((WORK / "prefect").absolute()),
+            "PATH": os.pathsep.join(dict.fromkeys(paths)),
+        }
+    )
 
 
 @contextlib.contextmanager
@@ -52,13 +75,15 @@ def computing(arithmetic: str) -> Iterator[None]:
 
 
 def leashed(command: list[str]) -> list[str]:
-    """The command line that runs `command` as a child which does not outlive this process (nor the thread that starts it)."""
+    """The command line that runs `command` as a child which does not outlive this process (nor
+    the thread that starts it)."""
     return [sys.executable, "-IS", str(Path(__file__).absolute()), str(os.getpid()), *command]
 
 
 @contextlib.contextmanager
 def only_one() -> Iterator[bool]:
-    """Hold the flows' lock; yields False inside a holder's child, where there is nothing to do. FlowError 75 when it is taken."""
+    """Hold the flows' lock; yields False inside a holder's child, where there is nothing to do.
+    FlowError 75 when it is taken."""
     if os.environ.get(HELD):
         yield False
         return
@@ -68,7 +93,9 @@ def only_one() -> Iterator[bool]:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise FlowError("already running: another flow drives this project; wait for it to end", 75) from None
+            raise FlowError(
+                "already running: another flow drives this project; wait for it to end", 75
+            ) from None
         os.environ[HELD] = "1"
         try:
             yield True

@@ -1,8 +1,11 @@
-"""`python -m flows.profiles [PROFILE] -- COMMAND ...`: run a command under a profile and leave params.yaml as it was.
+"""`python -m flows.profiles [PROFILE] -- COMMAND ...`: run a command under a profile and leave
+params.yaml as it was.
 
-params.yaml names its profile by one word, `run: *mini`. For the run's duration that word is another one.
-The original is put aside in `.work/profile/` first, so that a run killed in between is healed when the next one starts; what
-somebody else changed in the file meanwhile stays. A run under the profile that is set anyway does not touch the file.
+params.yaml names its profile by one word, `run: *mini`. For the run's duration that word is another
+one.
+The original is put aside in `.work/profile/` first, so that a run killed in between is healed when
+the next one starts; what somebody else changed in the file meanwhile stays. A run under the profile
+that is set anyway does not touch the file.
 Exit code: the command's; 2 for an unknown profile, 75 when another flow is running.
 """
 
@@ -25,12 +28,15 @@ from flows.process import WORK, FlowError, environment, leashed, only_one
 
 PARAMS = Path("params.yaml")
 SAVED = WORK / "profile" / "params.yaml"
-SWITCH = WORK / "profile" / "switch.json"  # exists exactly while params.yaml may hold another run's word
+SWITCH = (
+    WORK / "profile" / "switch.json"
+)  # exists exactly while params.yaml may hold another run's word
 WORD = re.compile(r"(?m)^(run:[ \t]*\*)(\w+)(?=[ \t]*(?:#.*)?\r?$)")
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file by temp file, fsync and rename; its mode stays. Line ends are written as they are."""
+    """Replace a file by temp file, fsync and rename; its mode stays. Line ends are written as
+    they are."""
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
@@ -60,12 +66,15 @@ def current(text: str) -> str:
     """The profile that the text names."""
     words = WORD.findall(text)
     if len(words) != 1:
-        raise FlowError(f"params.yaml: expected exactly one line `run: *PROFILE`, found {len(words)}", 2)
+        raise FlowError(
+            f"params.yaml: expected exactly one line `run: *PROFILE`, found {len(words)}", 2
+        )
     return words[0][1]
 
 
 def switch(text: str, profile: str) -> str:
-    """The text with the one word replaced. FlowError 2 (with the known names) unless it then names that profile."""
+    """The text with the one word replaced. FlowError 2 (with the known names) unless it then
+    names that profile."""
     try:
         known = list(YAML(typ="safe", pure=True).load(text)["profiles"])
         if profile not in known:
@@ -73,14 +82,17 @@ def switch(text: str, profile: str) -> str:
         new = WORD.sub(rf"\g<1>{profile}", text)
         data = YAML(typ="safe", pure=True).load(new)
     except (YAMLError, ValueError, TypeError, KeyError) as error:
-        raise FlowError(f"params.yaml: its profiles cannot be read: {' '.join(str(error).split())}", 2) from None
+        raise FlowError(
+            f"params.yaml: its profiles cannot be read: {' '.join(str(error).split())}", 2
+        ) from None
     if data["run"] is not data["profiles"][profile]:
         raise FlowError(f"params.yaml: `*{profile}` is not the anchor of profiles.{profile}", 2)
     return new
 
 
 def heal() -> None:
-    """Undo the switch of a run that was killed. Only the one word is turned back, so later edits of the file stay."""
+    """Undo the switch of a run that was killed. Only the one word is turned back, so later edits
+    of the file stay."""
     if not SWITCH.exists():
         return
     words = json.loads(SWITCH.read_text(encoding="utf-8"))
@@ -94,7 +106,8 @@ def heal() -> None:
 
 @contextlib.contextmanager
 def switched(profile: str | None = None) -> Iterator[str]:
-    """Hold the flows' lock with params.yaml set to `profile` (None: as it is); yields the profile's name."""
+    """Hold the flows' lock with params.yaml set to `profile` (None: as it is); yields the
+    profile's name."""
     with only_one() as outermost:
         if outermost:
             heal()
@@ -126,7 +139,7 @@ def main(arguments: list[str]) -> int:
         print(f"usage: python -m flows.profiles [PROFILE] -- COMMAND ...\n\n{__doc__}")
         return 0
     named = arguments.index("--") if "--" in arguments else 2
-    command = arguments[named + 1:]
+    command = arguments[named + 1 :]
     if named > 1 or not command:
         print("usage: python -m flows.profiles [PROFILE] -- COMMAND ...", file=sys.stderr)
         return 2

@@ -1,9 +1,10 @@
 """How far the DAG is: stages done, running, left and failed, the time so far and the time to come.
 
-The time to come is no mean: what is left is played through in the order in which the flow would start it (`flows.repro.schedule`'s own
-rule: parents, jobs, limits, longest way first) with each stage's last seconds. A stage that never ran counts as the mean of those with the
-same name before `@`, failing that as the mean of all known ones; with none known nothing is foretold. Times are in seconds.
-On a terminal it is one line that stays in place; elsewhere nothing is shown.
+The time to come is no mean: what is left is played through in the order in which the flow would
+start it (`flows.repro.schedule`'s own rule: parents, jobs, limits, longest way first) with each
+stage's last seconds. A stage that never ran counts as the mean of those with the same name
+before `@`, failing that as the mean of all known ones; with none known nothing is foretold. Times
+are in seconds. On a terminal it is one line that stays in place; elsewhere nothing is shown.
 """
 
 import heapq
@@ -19,7 +20,8 @@ NAMES = 3  # how many running stages the line names
 
 
 def guessed(graph: Graph, seconds: dict[str, float]) -> dict[str, float]:
-    """Seconds for every stage of the graph: its own, else its kin's mean, else the mean of all; empty when none is known."""
+    """Seconds for every stage of the graph: its own, else its kin's mean, else the mean of all;
+    empty when none is known."""
     if not seconds:
         return {}
     kin: dict[str, list[float]] = {}
@@ -28,22 +30,36 @@ def guessed(graph: Graph, seconds: dict[str, float]) -> dict[str, float]:
     everything = list(seconds.values())
     found = {}
     for stage in graph:
-        known = [seconds[stage]] if stage in seconds else kin.get(stage.partition("@")[0], everything)
+        known = (
+            [seconds[stage]] if stage in seconds else kin.get(stage.partition("@")[0], everything)
+        )
         found[stage] = sum(known) / len(known)
     return found
 
 
-def to_come(graph: Graph, *, done: set[str], running: dict[str, float], seconds: dict[str, float], jobs: int,
-            limits: dict[str, int] | None = None) -> float | None:
+def to_come(
+    graph: Graph,
+    *,
+    done: set[str],
+    running: dict[str, float],
+    seconds: dict[str, float],
+    jobs: int,
+    limits: dict[str, int] | None = None,
+) -> float | None:
     """Seconds until the last stage ends, None when no stage's seconds are known.
 
-    `running` maps each running stage to the seconds since it began; one that takes longer than foreseen is about to end.
+    `running` maps each running stage to the seconds since it began; one that takes longer than
+    foreseen is about to end.
     """
     if not (expected := guessed(graph, seconds)):
         return None
     first = ways(graph, expected)
     order = sorted(graph, key=lambda stage: (-first[stage], stage))
-    waiting = {stage: parents - done for stage, parents in graph.items() if stage not in done and stage not in running}
+    waiting = {
+        stage: parents - done
+        for stage, parents in graph.items()
+        if stage not in done and stage not in running
+    }
     ends = [(max(0.0, expected[stage] - began), stage) for stage, began in running.items()]
     heapq.heapify(ends)
     at_work, now = set(running), 0.0
@@ -69,32 +85,66 @@ def span(seconds: float) -> str:
 
 
 class Progress:
-    """The line at the terminal's foot, as a context; `report` is what `flows.repro.schedule` calls. `seconds` may grow meanwhile."""
+    """The line at the terminal's foot, as a context; `report` is what `flows.repro.schedule`
+    calls. `seconds` may grow meanwhile."""
 
-    def __init__(self, graph: Graph, seconds: dict[str, float], *, jobs: int, limits: dict[str, int] | None = None,
-                 clock: Callable[[], float] = time.monotonic, shown: bool | None = None):
+    def __init__(
+        self,
+        graph: Graph,
+        seconds: dict[str, float],
+        *,
+        jobs: int,
+        limits: dict[str, int] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        shown: bool | None = None,
+    ):
         from tqdm import tqdm
-        self.graph, self.seconds, self.jobs, self.limits, self.clock = graph, seconds, jobs, limits, clock
+
+        self.graph, self.seconds, self.jobs, self.limits, self.clock = (
+            graph,
+            seconds,
+            jobs,
+            limits,
+            clock,
+        )
         self.done: set[str] = set()
         self.failed: set[str] = set()
         self.began: dict[str, float] = {}
         self.lock, self.over = threading.Lock(), threading.Event()
         quiet = None if shown is None else not shown  # None: tqdm looks whether there is a terminal
-        self.bar = tqdm(total=len(graph), unit="stage", disable=quiet, file=sys.stderr, dynamic_ncols=True, miniters=0, mininterval=0,
-                        bar_format="{n_fmt}/{total_fmt} stages |{bar:12}| {elapsed}{postfix}")
+        self.bar = tqdm(
+            total=len(graph),
+            unit="stage",
+            disable=quiet,
+            file=sys.stderr,
+            dynamic_ncols=True,
+            miniters=0,
+            mininterval=0,
+            bar_format="{n_fmt}/{total_fmt} stages |{bar:12}| {elapsed}{postfix}",
+        )
 
     def words(self) -> str:
         """What the line says beside the count and the time so far."""
         now = self.clock()
         left = len(self.graph) - len(self.done) - len(self.failed) - len(self.began)
         names = sorted(self.began)
-        running = ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
+        running = ", ".join(names[:NAMES]) + (
+            f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+        )
         parts = [f"running {running or 'none'}", f"{left} left"]
         if self.failed:
             return "; ".join([*parts, f"{len(self.failed)} failed, no other begins"])
-        come = to_come(self.graph, done=self.done, running={stage: now - began for stage, began in self.began.items()},
-                       seconds=self.seconds, jobs=self.jobs, limits=self.limits)
-        return "; ".join([*parts, "end not known yet" if come is None else f"about {span(come)} to come"])
+        come = to_come(
+            self.graph,
+            done=self.done,
+            running={stage: now - began for stage, began in self.began.items()},
+            seconds=self.seconds,
+            jobs=self.jobs,
+            limits=self.limits,
+        )
+        return "; ".join(
+            [*parts, "end not known yet" if come is None else f"about {span(come)} to come"]
+        )
 
     def report(self, running: set[str], ended: str | None, ok: bool = True) -> None:
         """Stages are running; one has ended, well or not."""
@@ -118,7 +168,12 @@ class Progress:
             threading.Thread(target=self.tick, name="progress", daemon=True).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.over.set()
         with self.lock:
             self.bar.close()

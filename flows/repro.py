@@ -1,11 +1,12 @@
 """`python -m flows.repro --jobs 2 [--profile P]`: everything `dvc repro` would make, in parallel.
 
-DVC is the only DAG: its own commands say which stages there are, which are stale and what they wait for. A stage starts
-as soon as its parents are done, as `dvc --wait-for-lock repro -s STAGE` in a Prefect task; among the ready ones, that with
-the longest way to the end (by the last run's seconds) goes first. A plain serial `dvc --wait-for-lock repro` ends the run
-and is its proof. The first failure stops the starting of others and makes the exit code 1. Each stage's output stands in
-`.work/flow/`. `--runner dask --cluster tcp://HOST:8786` runs the stages on other machines (flows/distant.py).
-PREFECT_LOGGING_LEVEL=INFO shows Prefect's own log.
+DVC is the only DAG: its own commands say which stages there are, which are stale and what they wait
+for. A stage starts as soon as its parents are done, as `dvc --wait-for-lock repro -s STAGE` in a
+Prefect task; among the ready ones, that with the longest way to the end (by the last run's seconds)
+goes first. A plain serial `dvc --wait-for-lock repro` ends the run and is its proof. The first
+failure stops the starting of others and makes the exit code 1. Each stage's output stands in
+`.work/flow/`. `--runner dask --cluster tcp://HOST:8786` runs the stages on other machines
+(flows/distant.py). PREFECT_LOGGING_LEVEL=INFO shows Prefect's own log.
 """
 
 import argparse
@@ -39,7 +40,13 @@ _stopping = threading.Event()
 
 def dvc(*arguments: str) -> str:
     """A DVC command's standard output. FlowError with its standard error when it fails."""
-    done = subprocess.run(leashed([*DVC, "--wait-for-lock", *arguments]), env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        leashed([*DVC, "--wait-for-lock", *arguments]),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise FlowError(f"`dvc {' '.join(arguments)}` failed:\n{done.stderr.strip()[-4000:]}")
     return done.stdout
@@ -66,13 +73,22 @@ def above(graph: Graph, start: Iterable[str]) -> set[str]:
 
 
 def plan(graph: Graph, stale: Iterable[str], targets: Iterable[str] = ()) -> Graph:
-    """What to run: of the stages that `dvc repro TARGET...` covers, the stale ones and all below them. FlowError 2 for an unknown target.
+    """What to run: of the stages that `dvc repro TARGET...` covers, the stale ones and all below
+    them. FlowError 2 for an unknown target.
 
-    It covers the targets and everything they wait for; without targets, those are the stages of the top dvc.yaml (named without a file).
+    It covers the targets and everything they wait for; without targets, those are the stages of the
+    top dvc.yaml (named without a file).
     """
     if unknown := sorted(set(targets) - set(graph)):
-        raise FlowError(f"no stage is named {', '.join(unknown)}; `dvc dag --dot` lists the names under this profile", 2)
-    covered = above(graph, targets or (stage for stage in graph if ":" not in stage and not stage.endswith(".dvc")))
+        raise FlowError(
+            f"no stage is named {', '.join(unknown)}; `dvc dag --dot` lists the names under this "
+            "profile",
+            2,
+        )
+    covered = above(
+        graph,
+        targets or (stage for stage in graph if ":" not in stage and not stage.endswith(".dvc")),
+    )
     children: Graph = {stage: set() for stage in graph}
     for stage, parents in graph.items():
         for parent in parents:
@@ -82,7 +98,8 @@ def plan(graph: Graph, stale: Iterable[str], targets: Iterable[str] = ()) -> Gra
 
 
 def ways(graph: Graph, seconds: dict[str, float]) -> dict[str, float]:
-    """For each stage the seconds of the longest way from its start to the end of the DAG; an unknown stage counts 1 s."""
+    """For each stage the seconds of the longest way from its start to the end of the DAG; an
+    unknown stage counts 1 s."""
     children: Graph = {stage: set() for stage in graph}
     for stage, parents in graph.items():
         for parent in parents:
@@ -92,7 +109,9 @@ def ways(graph: Graph, seconds: dict[str, float]) -> dict[str, float]:
     ready = [stage for stage, count in waiting.items() if not count]
     while ready:
         stage = ready.pop()
-        found[stage] = seconds.get(stage, 1.0) + max((found[child] for child in children[stage]), default=0.0)
+        found[stage] = seconds.get(stage, 1.0) + max(
+            (found[child] for child in children[stage]), default=0.0
+        )
         for parent in graph[stage]:
             waiting[parent] -= 1
             if not waiting[parent]:
@@ -100,25 +119,45 @@ def ways(graph: Graph, seconds: dict[str, float]) -> dict[str, float]:
     return found
 
 
-def choose(order: Iterable[str], waiting: Graph, running: set[str], jobs: int, limits: dict[str, int] | None) -> str | None:
-    """The first stage in the order that may start now: it waits for nobody, and neither `jobs` nor a limit of its kind is reached."""
+def choose(
+    order: Iterable[str],
+    waiting: Graph,
+    running: set[str],
+    jobs: int,
+    limits: dict[str, int] | None,
+) -> str | None:
+    """The first stage in the order that may start now: it waits for nobody, and neither `jobs`
+    nor a limit of its kind is reached."""
     if len(running) >= jobs:
         return None
     for stage in order:
-        if stage in waiting and not waiting[stage] and not any(
-                fnmatch.fnmatchcase(stage, pattern) and sum(fnmatch.fnmatchcase(name, pattern) for name in running) >= most
-                for pattern, most in (limits or {}).items()):
+        if (
+            stage in waiting
+            and not waiting[stage]
+            and not any(
+                fnmatch.fnmatchcase(stage, pattern)
+                and sum(fnmatch.fnmatchcase(name, pattern) for name in running) >= most
+                for pattern, most in (limits or {}).items()
+            )
+        ):
             return stage
     return None
 
 
-def schedule(graph: Graph, start: Callable[[str, Callable[[bool], None]], None], *, jobs: int, limits: dict[str, int] | None = None,
-             first: dict[str, float] | None = None,
-             report: Callable[[set[str], str | None, bool], None] = lambda running, ended, ok: None) -> list[str]:
+def schedule(
+    graph: Graph,
+    start: Callable[[str, Callable[[bool], None]], None],
+    *,
+    jobs: int,
+    limits: dict[str, int] | None = None,
+    first: dict[str, float] | None = None,
+    report: Callable[[set[str], str | None, bool], None] = lambda running, ended, ok: None,
+) -> list[str]:
     """Start each stage once its parents are done; the names of those that failed.
 
-    `start(stage, done)` begins a stage and calls `done(ok)`, from any thread, at its end. At most `jobs` at once, and at
-    most `limits[pattern]` of those whose names match the pattern. Larger `first` goes first. After a failure nothing new starts.
+    `start(stage, done)` begins a stage and calls `done(ok)`, from any thread, at its end. At most
+    `jobs` at once, and at most `limits[pattern]` of those whose names match the pattern. Larger
+    `first` goes first. After a failure nothing new starts.
     """
     waiting = {stage: set(parents) for stage, parents in graph.items()}
     order = sorted(graph, key=lambda stage: (-(first or {}).get(stage, 0.0), stage))
@@ -148,14 +187,20 @@ def log_of(stage: str) -> Path:
 
 
 def reproduce(*arguments: str, log: Path) -> None:
-    """`dvc --wait-for-lock repro ARGUMENTS` with its output in the log. FlowError with the log's end when it fails."""
+    """`dvc --wait-for-lock repro ARGUMENTS` with its output in the log. FlowError with the log's
+    end when it fails."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as stream:
         with _children_lock:
             if _stopping.is_set():
                 raise FlowError("the run is being stopped")
-            child = subprocess.Popen(leashed([*DVC, "--wait-for-lock", "repro", *arguments]), env=environment(),
-                                     stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT)
+            child = subprocess.Popen(
+                leashed([*DVC, "--wait-for-lock", "repro", *arguments]),
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+            )
             _children.add(child)
         try:
             code = child.wait()
@@ -166,19 +211,30 @@ def reproduce(*arguments: str, log: Path) -> None:
                 _children.discard(child)
     if code:
         tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:])
-        raise FlowError(f"`dvc repro {' '.join(arguments)}` ended with {code}; the end of {log}:\n{tail}")
+        raise FlowError(
+            f"`dvc repro {' '.join(arguments)}` ended with {code}; the end of {log}:\n{tail}"
+        )
 
 
 class Threads:
-    """The stages as Prefect tasks in threads of this process. `seconds` takes how long each took."""
+    """The stages as Prefect tasks in threads of this process. `seconds` takes how long each
+    took."""
 
     def __init__(self, jobs: int, retries: int, seconds: dict[str, float]):
         from prefect import flow, task
         from prefect.cache_policies import NO_CACHE
         from prefect.task_runners import ThreadPoolTaskRunner
-        problems = self.problems = {}  # how each ended, "" when well; a future asks the server, which may learn it later than we
 
-        @task(name="stage", task_run_name="{stage}", retries=retries, cache_policy=NO_CACHE, persist_result=False)
+        # how each ended, "" when well; a future asks the server, which may learn it later than we
+        problems = self.problems = {}
+
+        @task(
+            name="stage",
+            task_run_name="{stage}",
+            retries=retries,
+            cache_policy=NO_CACHE,
+            persist_result=False,
+        )
         def single(stage: str) -> None:
             begin = time.monotonic()
             problems[stage] = "the task did not come to its end"
@@ -191,15 +247,25 @@ class Threads:
             seconds[stage] = round(time.monotonic() - begin, 1)
 
         self.submit = single.submit
-        self.flow = flow(name="repro", task_runner=ThreadPoolTaskRunner(max_workers=jobs), persist_result=False)
+        self.flow = flow(
+            name="repro", task_runner=ThreadPoolTaskRunner(max_workers=jobs), persist_result=False
+        )
 
     def problem(self, stage: str, _future) -> str:
         """Why the stage failed, "" when it did not."""
         return self.problems.get(stage, "the task did not begin")
 
 
-def run(graph: Graph, *, jobs: int, retries: int = 0, limits: dict[str, int] | None = None, hands: Callable = Threads) -> list[str]:
-    """Run the stages as tasks of one Prefect flow; the names of those that failed. Their messages go to standard error.
+def run(
+    graph: Graph,
+    *,
+    jobs: int,
+    retries: int = 0,
+    limits: dict[str, int] | None = None,
+    hands: Callable = Threads,
+) -> list[str]:
+    """Run the stages as tasks of one Prefect flow; the names of those that failed. Their messages
+    go to standard error.
 
     `hands(jobs, retries, seconds)` are who works: `Threads` here, or `flows.distant.Machines`.
     """
@@ -220,6 +286,7 @@ def run(graph: Graph, *, jobs: int, retries: int = 0, limits: dict[str, int] | N
                     tqdm.write(f"error: {stage}: {problem}", file=sys.stderr)
             finally:
                 done(not problem)
+
         workers.submit(stage).add_done_callback(tell)
 
     failed: list[str] = []
@@ -227,7 +294,16 @@ def run(graph: Graph, *, jobs: int, retries: int = 0, limits: dict[str, int] | N
     def everything():
         with Progress(graph, seconds, jobs=jobs, limits=limits) as progress:
             try:
-                failed.extend(schedule(graph, start, jobs=jobs, limits=limits, first=ways(graph, seconds), report=progress.report))
+                failed.extend(
+                    schedule(
+                        graph,
+                        start,
+                        jobs=jobs,
+                        limits=limits,
+                        first=ways(graph, seconds),
+                        report=progress.report,
+                    )
+                )
             except BaseException:  # a signal: the tasks' threads would wait for their stages
                 end_children()
                 raise
@@ -241,21 +317,33 @@ def run(graph: Graph, *, jobs: int, retries: int = 0, limits: dict[str, int] | N
 
 
 @contextlib.contextmanager
-def workers(runner: tuple[str, str] | None, graph: Graph, whole: Graph) -> Iterator[tuple[Callable, int]]:
-    """Who does the stages, and how many they are: threads (None) or the machines of (a Dask scheduler's address, the profile)."""
+def workers(
+    runner: tuple[str, str] | None, graph: Graph, whole: Graph
+) -> Iterator[tuple[Callable, int]]:
+    """Who does the stages, and how many they are: threads (None) or the machines of (a Dask
+    scheduler's address, the profile)."""
     if runner is None:
         yield Threads, os.cpu_count() or 1
         return
     from flows.distant import machines
+
     with machines(*runner, graph, whole) as found:
         yield found
 
 
-def everything_up_to_date(jobs: int | None, retries: int, limits: dict[str, int], targets: tuple[str, ...] = (),
-                          runner: tuple[str, str] | None = None) -> str:
-    """Bring all (or the targets and what they wait for) to date and prove it; says what was done in a sentence. FlowError if any failed."""
+def everything_up_to_date(
+    jobs: int | None,
+    retries: int,
+    limits: dict[str, int],
+    targets: tuple[str, ...] = (),
+    runner: tuple[str, str] | None = None,
+) -> str:
+    """Bring all (or the targets and what they wait for) to date and prove it; says what was done
+    in a sentence. FlowError if any failed."""
     stale = json.loads(dvc("status", "--json") or "{}")
-    if CODE in stale:  # below it lies every cell: which of them an edit touches is known once it has run
+    if (
+        CODE in stale
+    ):  # below it lies every cell: which of them an edit touches is known once it has run
         reproduce("-s", CODE, log=log_of(CODE))
         stale = json.loads(dvc("status", "--json") or "{}")
     whole = parse(dvc("dag", "--dot")) if stale else {}
@@ -270,8 +358,10 @@ def everything_up_to_date(jobs: int | None, retries: int, limits: dict[str, int]
     middle = time.monotonic()
     reproduce(*targets, log=LOGS / "proof.log")
     again = len(re.findall(r"(?m)^Running stage", (LOGS / "proof.log").read_text(encoding="utf-8")))
-    return (f"{len(graph)} stages, {jobs} at a time: {middle - begin:.0f} s; the serial `dvc repro` after them ran {again} stages: "
-            f"{time.monotonic() - middle:.0f} s")
+    return (
+        f"{len(graph)} stages, {jobs} at a time: {middle - begin:.0f} s; the serial `dvc repro` "
+        f"after them ran {again} stages: {time.monotonic() - middle:.0f} s"
+    )
 
 
 def end_children() -> None:
@@ -298,24 +388,63 @@ def limit(text: str) -> tuple[str, int]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse, switch the profile, run; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m flows.repro", description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, choices=range(1, 257), metavar="N", help="stages at once (as many as cores, or as Dask workers)")
-    parser.add_argument("--profile", help="run under this profile; params.yaml is as before afterwards")
-    parser.add_argument("--retries", type=int, default=0, choices=range(10), metavar="N", help="second chances of a failed stage")
-    parser.add_argument("--limit", type=limit, action="append", default=[], metavar="PATTERN=N",
-                        help="never more than N stages whose names match (for a GPU: --limit '*train*=1')")
-    parser.add_argument("--target", action="append", default=[], metavar="STAGE", help="only this stage and what it waits for (repeatable)")
-    parser.add_argument("--runner", default="threads", choices=("threads", "dask"), help="where stages run: here, or on a Dask cluster's workers")
+    parser = argparse.ArgumentParser(
+        prog="python -m flows.repro", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        choices=range(1, 257),
+        metavar="N",
+        help="stages at once (as many as cores, or as Dask workers)",
+    )
+    parser.add_argument(
+        "--profile", help="run under this profile; params.yaml is as before afterwards"
+    )
+    parser.add_argument(
+        "--retries",
+        type=int,
+        default=0,
+        choices=range(10),
+        metavar="N",
+        help="second chances of a failed stage",
+    )
+    parser.add_argument(
+        "--limit",
+        type=limit,
+        action="append",
+        default=[],
+        metavar="PATTERN=N",
+        help="never more than N stages whose names match (for a GPU: --limit '*train*=1')",
+    )
+    parser.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="STAGE",
+        help="only this stage and what it waits for (repeatable)",
+    )
+    parser.add_argument(
+        "--runner",
+        default="threads",
+        choices=("threads", "dask"),
+        help="where stages run: here, or on a Dask cluster's workers",
+    )
     parser.add_argument("--cluster", metavar="tcp://HOST:8786", help="the Dask scheduler's address")
     asked = parser.parse_args(arguments)
     if (asked.runner == "dask") != bool(asked.cluster):
-        parser.error("--runner dask and --cluster tcp://HOST:8786 go together; a cluster is started by `dask scheduler` here and "
-                     "`dask worker tcp://HOST:8786 --nthreads 1` in a clone on each machine (flows/README.md)")
+        parser.error(
+            "--runner dask and --cluster tcp://HOST:8786 go together; a cluster is started by "
+            "`dask scheduler` here and `dask worker tcp://HOST:8786 --nthreads 1` in a clone on "
+            "each machine (flows/README.md)"
+        )
     signal.signal(signal.SIGTERM, stop)
     try:
         with switched(asked.profile) as profile:
             runner = (asked.cluster, profile) if asked.cluster else None
-            print(f"{profile}: {everything_up_to_date(asked.jobs, asked.retries, dict(asked.limit), tuple(asked.target), runner)}")
+            print(
+                f"{profile}: {everything_up_to_date(asked.jobs, asked.retries, dict(asked.limit), tuple(asked.target), runner)}"
+            )
     except FlowError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -326,5 +455,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    from flows.repro import main as known  # under its own name: other modules import this one, and its children are listed once
+    from flows.repro import (
+        # under its own name: other modules import this one, and its children are listed once
+        main as known,
+    )
+
     sys.exit(known())

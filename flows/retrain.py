@@ -1,10 +1,14 @@
-"""`python -m flows.retrain`: look into the drop folder once, and when the raw captures are new, retrain and judge.
+"""`python -m flows.retrain`: look into the drop folder once, and when the raw captures are new,
+retrain and judge.
 
-Taken in -> `dvc add` -> the live profile's DAG as far as the experiment's table -> challenger against champion -> ledger, page -> commit.
-DVC and the stages do the work; this file says in which order, and what is owed after a kill: every step may be repeated, so a run
-that was killed is finished by the next one, with one ledger entry for one state of the raw data and one commit. While nothing is new
-no DVC command is run. A state that failed is not tried again before the data, the parameters or the commit change (`--again`).
-Exit code: 0 done or nothing new, 1 failed, 2 the user's mistake, 75 another flow is running. `flows.retrain.retrain` is the Prefect flow.
+Taken in -> `dvc add` -> the live profile's DAG as far as the experiment's table -> challenger
+against champion -> ledger, page -> commit. DVC and the stages do the work; this file says in which
+order, and what is owed after a kill: every step may be repeated, so a run that was killed is
+finished by the next one, with one ledger entry for one state of the raw data and one commit. While
+nothing is new no DVC command is run. A state that failed is not tried again before the data, the
+parameters or the commit change (`--again`).
+Exit code: 0 done or nothing new, 1 failed, 2 the user's mistake, 75 another flow is running.
+`flows.retrain.retrain` is the Prefect flow.
 """
 
 import argparse
@@ -68,8 +72,15 @@ class Settings:
     @property
     def kept(self) -> list[str]:
         """What a run may change in git."""
-        return [f"data/{self.profile}", "dvc.lock", f"reports/{EXPERIMENT}/dvc.lock", f"reports/{EXPERIMENT}/{self.profile}",
-                str(LEDGER), "reports/index.html", "reports/README.md"]
+        return [
+            f"data/{self.profile}",
+            "dvc.lock",
+            f"reports/{EXPERIMENT}/dvc.lock",
+            f"reports/{EXPERIMENT}/{self.profile}",
+            str(LEDGER),
+            "reports/index.html",
+            "reports/README.md",
+        ]
 
 
 @dataclass(frozen=True)
@@ -88,10 +99,17 @@ def settings() -> Settings:
         section = YAML(typ="safe", pure=True).load(text)["retraining"]
         found = Settings(**{name: section[name] for name in Settings.__dataclass_fields__})
     except (YAMLError, ValueError, TypeError, KeyError) as error:
-        raise FlowError(f"params.yaml: its section `retraining` cannot be read: {' '.join(str(error).split())}", 2) from None
+        raise FlowError(
+            f"params.yaml: its section `retraining` cannot be read: {' '.join(str(error).split())}",
+            2,
+        ) from None
     for name, kind in Settings.__annotations__.items():
         if not isinstance(getattr(found, name), kind):
-            raise FlowError(f"params.yaml: retraining.{name} should be {kind.__name__}, found {getattr(found, name)!r}", 2)
+            raise FlowError(
+                f"params.yaml: retraining.{name} should be {kind.__name__}, found "
+                f"{getattr(found, name)!r}",
+                2,
+            )
     return found
 
 
@@ -101,17 +119,27 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def told(text: str) -> str:
-    """The error that a stage told (from its line `error: ...` on), out of a log; "" where it told none."""
+    """The error that a stage told (from its line `error: ...` on), out of a log; "" where it
+    told none."""
     found = re.search(r"(?ms)^error: (.*?)(?=^ERROR: |\Z)", text)
     return found[1].strip() if found else ""
 
 
 def stage(step: str, *arguments: str) -> None:
-    """`python -m stages.winds.retraining STEP`. FlowError with what it told and its exit code (1 for codes of other meaning)."""
-    done = subprocess.run(leashed([sys.executable, "-m", "stages.winds.retraining", step, *arguments]), env=environment(),
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    """`python -m stages.winds.retraining STEP`. FlowError with what it told and its exit code (1
+    for codes of other meaning)."""
+    done = subprocess.run(
+        leashed([sys.executable, "-m", "stages.winds.retraining", step, *arguments]),
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
-        message = told(done.stderr) or f"it ended with {done.returncode}\n{done.stderr.strip()[-4000:]}"
+        message = (
+            told(done.stderr) or f"it ended with {done.returncode}\n{done.stderr.strip()[-4000:]}"
+        )
         kind = Told if told(done.stderr) else FlowError
         raise kind(f"{step}: {message}", done.returncode if done.returncode in (2, 75) else 1)
 
@@ -125,10 +153,20 @@ def intake(drop: str | None) -> dict[str, Any]:
 
 def summary(taken: dict[str, Any]) -> str:
     """What was taken in, for a person."""
-    parts = [f"took in {len(taken['accepted'])} captures, {taken['captures']} in all ({taken['span_s'] / 3600:.1f} h)"]
+    parts = [
+        (
+            f"took in {len(taken['accepted'])} captures, {taken['captures']} in all "
+            f"({taken['span_s'] / 3600:.1f} h)"
+        )
+    ]
     parts += [f"{len(taken['seen'])} were known"] if taken["seen"] else []
-    parts += [f"{item['name']} is in quarantine: {'; '.join(map(str, item['reasons']))}" for item in taken["quarantined"]]
-    parts += [f"{item['name']} is left in the drop folder: {item['reason']}" for item in taken["left"]]
+    parts += [
+        f"{item['name']} is in quarantine: {'; '.join(map(str, item['reasons']))}"
+        for item in taken["quarantined"]
+    ]
+    parts += [
+        f"{item['name']} is left in the drop folder: {item['reason']}" for item in taken["left"]
+    ]
     return "; ".join(parts)
 
 
@@ -137,37 +175,64 @@ def judged(raw: str) -> dict[str, Any] | None:
     if not raw or not LEDGER.exists():
         return None
     try:
-        entries = [json.loads(line) for line in LEDGER.read_text(encoding="utf-8").splitlines() if line.strip()]
-        return next((entry for entry in reversed(entries) if entry["raw"] == raw and entry["kind"] != "rollback"), None)
+        entries = [
+            json.loads(line)
+            for line in LEDGER.read_text(encoding="utf-8").splitlines()
+            if line.strip()
+        ]
+        return next(
+            (
+                entry
+                for entry in reversed(entries)
+                if entry["raw"] == raw and entry["kind"] != "rollback"
+            ),
+            None,
+        )
     except (ValueError, KeyError, TypeError) as error:
-        raise FlowError(f"{LEDGER} cannot be read: {error}\n"
-                        "  remedy: `tradewind ledger --verify` names the line; git holds the file as it was") from None
+        raise FlowError(
+            f"{LEDGER} cannot be read: {error}\n"
+            "  remedy: `tradewind ledger --verify` names the line; git holds the file as it was"
+        ) from None
 
 
 def attempt(raw: str, repository: Repository) -> dict[str, str]:
     """What an attempt rests on: while this is the same, a failure would be the same."""
-    return {"raw": raw, "head": repository.head(), "params": hashlib.sha256(profiles.read().encode("utf-8")).hexdigest()}
+    return {
+        "raw": raw,
+        "head": repository.head(),
+        "params": hashlib.sha256(profiles.read().encode("utf-8")).hexdigest(),
+    }
 
 
 def reproduce(asked: Settings, jobs: int) -> str:
-    """The DAG of the profile as far as the experiment's table. FlowError with what the failed stages told."""
+    """The DAG of the profile as far as the experiment's table. FlowError with what the failed
+    stages told."""
     try:
         return repro.everything_up_to_date(jobs, 0, {}, (asked.target,))
     except FlowError as error:
         names = str(error).partition("stages failed: ")[2].split(", ")
         logs = {name: repro.log_of(name) for name in names if name and repro.log_of(name).exists()}
-        messages = {name: told(log.read_text(encoding="utf-8", errors="replace")) for name, log in logs.items()}
+        messages = {
+            name: told(log.read_text(encoding="utf-8", errors="replace"))
+            for name, log in logs.items()
+        }
         if not messages:
             raise
         kind = Told if all(messages.values()) else FlowError
-        raise kind("\n".join(f"{name}: {text or f'see {logs[name]}'}" for name, text in messages.items()), error.exit_code) from None
+        raise kind(
+            "\n".join(f"{name}: {text or f'see {logs[name]}'}" for name, text in messages.items()),
+            error.exit_code,
+        ) from None
 
 
 def finish(asked: Settings, repository: Repository, raw: str, say: Say) -> dict[str, Any]:
-    """After the judgement: the store of champions in DVC, the page, the commit; the ledger's entry."""
+    """After the judgement: the store of champions in DVC, the page, the commit; the ledger's
+    entry."""
     entry = judged(raw)
     if entry is None:
-        raise FlowError("the judgement ended without an entry in the ledger for the captures as they are")
+        raise FlowError(
+            "the judgement ended without an entry in the ledger for the captures as they are"
+        )
     store = Path("data", asked.profile, "champions")
     if store.is_dir():
         repro.dvc("add", str(store))
@@ -176,13 +241,16 @@ def finish(asked: Settings, repository: Repository, raw: str, say: Say) -> dict[
     if asked.commit:
         taken = load(INTAKE)
         on = f"on {taken['captures']} captures" if taken.get("raw") == raw else "on new captures"
-        repository.commit(asked.kept, f"Retrain {on}: {entry['kind']} (ledger entry {entry['number']})")
+        repository.commit(
+            asked.kept, f"Retrain {on}: {entry['kind']} (ledger entry {entry['number']})"
+        )
     OWED.unlink(missing_ok=True)
     return entry
 
 
 def push(say: Say, *targets: str) -> None:
-    """`dvc push` to the default remote, where there is one; its failure is told and does no harm."""
+    """`dvc push` to the default remote, where there is one; its failure is told and does no
+    harm."""
     if not re.search(r"(?m)^\s*core\.remote=", repro.dvc("config", "--list")):
         return
     try:
@@ -191,8 +259,11 @@ def push(say: Say, *targets: str) -> None:
         say(f"warning: {hidden(str(error))}")
 
 
-def once(step: Step, say: Say, *, drop: str | None = None, again: bool = False, jobs: int = 1) -> Outcome:
-    """One run; `step(name, function)` wraps each part (a Prefect task, or nothing at all). FlowError when a part fails."""
+def once(
+    step: Step, say: Say, *, drop: str | None = None, again: bool = False, jobs: int = 1
+) -> Outcome:
+    """One run; `step(name, function)` wraps each part (a Prefect task, or nothing at all).
+    FlowError when a part fails."""
     repository = Repository()
     ended = ""
     with switched():
@@ -228,14 +299,19 @@ def once(step: Step, say: Say, *, drop: str | None = None, again: bool = False, 
 
 
 def unfinished(error: FlowError, key: dict[str, str]) -> Outcome:
-    """How a run ends whose part failed: too little data is no failure. What a stage told is remembered; a crash is tried again."""
+    """How a run ends whose part failed: too little data is no failure. What a stage told is
+    remembered; a crash is tried again."""
     if error.exit_code == 75:
         raise error
     short = SHORT in str(error)
     word = "waiting for more captures" if short else "the last attempt on these captures failed"
     if isinstance(error, Told):
         write(FAILED, json.dumps({"key": key, "word": word, "message": str(error)}, indent=1))
-    return Outcome("completed", f"{word}: {error}") if short else Outcome("failed", str(error), error.exit_code)
+    return (
+        Outcome("completed", f"{word}: {error}")
+        if short
+        else Outcome("failed", str(error), error.exit_code)
+    )
 
 
 def flow_of(ends: list[Outcome]):
@@ -255,12 +331,16 @@ def flow_of(ends: list[Outcome]):
                 except FlowError as error:  # a state without a traceback
                     kept.append(error)
                     return Failed(message=str(error))
-            state = task(part, name=name, cache_policy=NO_CACHE, persist_result=False)(return_state=True)
+
+            state = task(part, name=name, cache_policy=NO_CACHE, persist_result=False)(
+                return_state=True
+            )
             if not kept:
                 state.result()  # raises what was not foreseen
             if isinstance(kept[0], FlowError):
                 raise kept[0]
             return kept[0]
+
         return run
 
     @flow(name="retrain", persist_result=False)
@@ -273,19 +353,25 @@ def flow_of(ends: list[Outcome]):
         try:
             end = once(step, say, drop=drop, again=again, jobs=jobs or os.cpu_count() or 1)
         except FlowError as error:
-            end = Outcome("cancelled" if error.exit_code == 75 else "failed", str(error), error.exit_code)
+            end = Outcome(
+                "cancelled" if error.exit_code == 75 else "failed", str(error), error.exit_code
+            )
         except BaseException:  # a signal
             repro.end_children()
             raise
         ends.append(end)
         if end.kind == "completed":
             say(end.message)
-        return {"completed": Completed, "failed": Failed, "cancelled": Cancelled}[end.kind](message=end.message)
+        return {"completed": Completed, "failed": Failed, "cancelled": Cancelled}[end.kind](
+            message=end.message
+        )
+
     return retrain
 
 
 def __getattr__(name: str):
-    """The flow under its name, `flows.retrain.retrain`: Prefect is imported when it is asked for, not with this file."""
+    """The flow under its name, `flows.retrain.retrain`: Prefect is imported when it is asked
+    for, not with this file."""
     if name == "retrain":
         return flow_of([])
     raise AttributeError(name)
@@ -293,17 +379,33 @@ def __getattr__(name: str):
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run once; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m flows.retrain", description=__doc__.splitlines()[0])
-    parser.add_argument("--drop", help="the folder to look into, instead of params.yaml's retraining.drop")
-    parser.add_argument("--again", action="store_true", help="try a state of the captures that failed before")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), choices=range(1, 257), metavar="N", help="stages at once")
+    parser = argparse.ArgumentParser(
+        prog="python -m flows.retrain", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "--drop", help="the folder to look into, instead of params.yaml's retraining.drop"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="try a state of the captures that failed before"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count(),
+        choices=range(1, 257),
+        metavar="N",
+        help="stages at once",
+    )
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, repro.stop)
     ends: list[Outcome] = []
     try:
         with switched():
-            settings()  # the user's mistakes, and whether another flow runs, before Prefect is even started
-        state = flow_of(ends)(drop=asked.drop, again=asked.again, jobs=asked.jobs, return_state=True)
+            # the user's mistakes, and whether another flow runs, before Prefect is even started
+            settings()
+        state = flow_of(ends)(
+            drop=asked.drop, again=asked.again, jobs=asked.jobs, return_state=True
+        )
     except FlowError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

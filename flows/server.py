@@ -1,8 +1,9 @@
 """A Prefect server of the project's own, as a child process that does not outlive this one.
 
-It listens on loopback and asks for a password: the user's own (PREFECT_SERVER_API_AUTH_STRING, "user:password") or one made
-here once and kept in `.work/prefect/auth`, which only its owner can read. Beyond loopback it listens with the user's own alone.
-Its data are in `.work/prefect` (SQLite), or in the PostgreSQL database that a URL names, one database a project. Neither password
+It listens on loopback and asks for a password: the user's own (PREFECT_SERVER_API_AUTH_STRING,
+"user:password") or one made here once and kept in `.work/prefect/auth`, which only its owner can
+read. Beyond loopback it listens with the user's own alone. Its data are in `.work/prefect`
+(SQLite), or in the PostgreSQL database that a URL names, one database a project. Neither password
 nor URL is printed; what the server itself says goes to `.work/prefect/server.log`.
 """
 
@@ -32,8 +33,9 @@ END_S = 20.0
 BUSY_S = 60.0  # for how long a busy server is asked again: SQLite takes one writer at a time
 PASSWORDS = ("PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING")
 DATABASES = ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_DATABASE_CONNECTION_URL")
-DRIVERS = dict.fromkeys(("postgresql", "postgres", "postgresql+psycopg2", "postgresql+asyncpg"), "postgresql+asyncpg") | {
-    "sqlite+aiosqlite": "sqlite+aiosqlite"}
+DRIVERS = dict.fromkeys(
+    ("postgresql", "postgres", "postgresql+psycopg2", "postgresql+asyncpg"), "postgresql+asyncpg"
+) | {"sqlite+aiosqlite": "sqlite+aiosqlite"}
 
 
 def is_loopback(host: str) -> bool:
@@ -45,16 +47,24 @@ def is_loopback(host: str) -> bool:
 
 
 def credentials(host: str) -> tuple[str, str]:
-    """("user:password", where it comes from in words). FlowError 2 where the server would stand open or the user's own is malformed."""
+    """("user:password", where it comes from in words). FlowError 2 where the server would stand
+    open or the user's own is malformed."""
     for name in PASSWORDS:
         if text := os.environ.get(name, ""):
             if not all(text.partition(":")[::2]):
                 raise FlowError(f"{name} is not of the form user:password", 2)
             return text, f"as {name} says"
     if not is_loopback(host):
-        raise FlowError(f"a server at {host} can be reached from other machines, and no password of yours is set\n"
-                        f"  remedy: set {PASSWORDS[0]}=user:password in the environment, or listen at 127.0.0.1", 2)
-    if not AUTH.exists() or AUTH.stat().st_mode & 0o077:  # one that others could have read is no password any more
+        raise FlowError(
+            f"a server at {host} can be reached from other machines, and no password of yours is "
+            "set\n"
+            f"  remedy: set {PASSWORDS[0]}=user:password in the environment, or listen at "
+            "127.0.0.1",
+            2,
+        )
+    if (
+        not AUTH.exists() or AUTH.stat().st_mode & 0o077
+    ):  # one that others could have read is no password any more
         AUTH.parent.mkdir(parents=True, exist_ok=True)
         new = AUTH.with_name(f".auth.{os.getpid()}.tmp")
         new.unlink(missing_ok=True)
@@ -65,19 +75,25 @@ def credentials(host: str) -> tuple[str, str]:
 
 
 def database(url: str | None) -> str | None:
-    """The connection URL with the driver that Prefect needs: the argument, else the environment's, else None. FlowError 2 if it is none."""
+    """The connection URL with the driver that Prefect needs: the argument, else the
+    environment's, else None. FlowError 2 if it is none."""
     url = url or next((os.environ[name] for name in DATABASES if os.environ.get(name)), None)
     if url is None:
         return None
     scheme, found, rest = url.partition("://")
     if not found or not rest or scheme not in DRIVERS:
-        raise FlowError("the database's URL is not understood (it is not shown here: it may hold a password)\n"
-                        f"  expected: postgresql://USER:PASSWORD@HOST:PORT/NAME\n  found: {scheme[:20] if found else 'no'} scheme", 2)
+        raise FlowError(
+            "the database's URL is not understood (it is not shown here: it may hold a password)\n"
+            "  expected: postgresql://USER:PASSWORD@HOST:PORT/NAME\n"
+            f"  found: {scheme[:20] if found else 'no'} scheme",
+            2,
+        )
     return f"{DRIVERS[scheme]}://{rest}"
 
 
 def free_port(host: str, port: int) -> int:
-    """The port (0: any free one). FlowError 2 when it is taken or the host is none of this machine's."""
+    """The port (0: any free one). FlowError 2 when it is taken or the host is none of this
+    machine's."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as trial:
@@ -85,19 +101,25 @@ def free_port(host: str, port: int) -> int:
             trial.bind(address)
             return trial.getsockname()[1]
     except OSError as error:
-        raise FlowError(f"cannot listen at {host}, port {port}: {error.strerror or error}\n"
-                        "  remedy: end what listens there, or choose another with --port (0: any free one)", 2) from None
+        raise FlowError(
+            f"cannot listen at {host}, port {port}: {error.strerror or error}\n"
+            "  remedy: end what listens there, or choose another with --port (0: any free one)",
+            2,
+        ) from None
 
 
 def answer(url: str, auth: str | None = None, body: object = None) -> tuple[int, object]:
     """A request's status and JSON (None: no JSON); 0 when nobody answers. With a body it is a POST.
 
-    503 is the server's word for a database that was busy: nothing was done, and the request is repeated for at most `BUSY_S`.
+    503 is the server's word for a database that was busy: nothing was done, and the request is
+    repeated for at most `BUSY_S`.
     """
     headers = {"Content-Type": "application/json"}
     if auth:
         headers["Authorization"] = "Basic " + base64.b64encode(auth.encode("utf-8")).decode("ascii")
-    asked = urllib.request.Request(url, headers=headers, data=None if body is None else json.dumps(body).encode("utf-8"))
+    asked = urllib.request.Request(
+        url, headers=headers, data=None if body is None else json.dumps(body).encode("utf-8")
+    )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     deadline = time.monotonic() + BUSY_S
     while True:
@@ -123,7 +145,10 @@ def hidden(text: str, *passwords: str | None) -> str:
 def ended(child: subprocess.Popen, *passwords: str | None) -> FlowError:
     """What to say of a server that is gone."""
     tail = "\n".join(LOG.read_text(encoding="utf-8", errors="replace").splitlines()[-20:])
-    return FlowError(f"the Prefect server ended with {child.poll()}; the end of {LOG}:\n{hidden(tail, *passwords)}")
+    return FlowError(
+        f"the Prefect server ended with {child.poll()}; the end of {LOG}:\n"
+        f"{hidden(tail, *passwords)}"
+    )
 
 
 def wait(child: subprocess.Popen, api: str, auth: str, *secret: str | None) -> None:
@@ -137,7 +162,10 @@ def wait(child: subprocess.Popen, api: str, auth: str, *secret: str | None) -> N
         time.sleep(0.2)
     statuses = [answer(f"{api}/flow_runs/count", auth=known, body={})[0] for known in (None, auth)]
     if statuses != [401, 200]:
-        raise FlowError(f"the Prefect server does not ask for its password (statuses without and with it: {statuses}); it is not used")
+        raise FlowError(
+            "the Prefect server does not ask for its password (statuses without and with it: "
+            f"{statuses}); it is not used"
+        )
 
 
 def address(host: str, port: int) -> str:
@@ -147,21 +175,50 @@ def address(host: str, port: int) -> str:
 
 
 @contextlib.contextmanager
-def running(host: str, port: int, auth: str, store: str | None = None) -> Iterator[subprocess.Popen]:
-    """A server for the block's duration, from what `credentials`, `free_port` and `database` said. FlowError when it does not start."""
+def running(
+    host: str, port: int, auth: str, store: str | None = None
+) -> Iterator[subprocess.Popen]:
+    """A server for the block's duration, from what `credentials`, `free_port` and `database`
+    said. FlowError when it does not start."""
     api = address(host, port)
-    child_environment = environment() | dict.fromkeys(PASSWORDS, auth) | {
-        "PREFECT_SERVER_API_HOST": host, "PREFECT_SERVER_API_PORT": str(port), "PREFECT_API_URL": api,
-        "PREFECT_UI_API_URL": os.environ.get("PREFECT_UI_API_URL") or api}
-    child_environment = {key: value for key, value in child_environment.items() if key not in DATABASES}
+    child_environment = (
+        environment()
+        | dict.fromkeys(PASSWORDS, auth)
+        | {
+            "PREFECT_SERVER_API_HOST": host,
+            "PREFECT_SERVER_API_PORT": str(port),
+            "PREFECT_API_URL": api,
+            "PREFECT_UI_API_URL": os.environ.get("PREFECT_UI_API_URL") or api,
+        }
+    )
+    child_environment = {
+        key: value for key, value in child_environment.items() if key not in DATABASES
+    }
     if store:
         child_environment[DATABASES[0]] = store
     HOME.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as log:
-        # A session of its own: Ctrl-C must reach the runner first, which then tells the server how its runs ended.
-        command = [sys.executable, "-m", "prefect", "server", "start", "--host", host, "--port", str(port)]
-        child = subprocess.Popen(leashed(command), env=child_environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                                 start_new_session=True)
+        # A session of its own: Ctrl-C must reach the runner first, which then tells the server how
+        # its runs ended.
+        command = [
+            sys.executable,
+            "-m",
+            "prefect",
+            "server",
+            "start",
+            "--host",
+            host,
+            "--port",
+            str(port),
+        ]
+        child = subprocess.Popen(
+            leashed(command),
+            env=child_environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
         wait(child, api, auth, store)
         yield child

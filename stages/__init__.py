@@ -1,4 +1,5 @@
-"""Tradewind's one importable package: acquisition, validation, preparation, neighbours, models, training, evaluation, reporting."""
+"""Tradewind's one importable package: acquisition, validation, preparation, neighbours, models,
+training, evaluation, reporting."""
 
 import os
 import sys

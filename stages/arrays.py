@@ -1,7 +1,8 @@
-"""Raw .npy files, read strictly: one array of a known type and shape, whole, finite, and nothing after it.
+"""Raw .npy files, read strictly: one array of a known type and shape, whole, finite, and nothing
+after it.
 
-The header is checked against the file's size before memory is taken, and a file that holds Python objects or an archive is refused.
-Units are the raw file's.
+The header is checked against the file's size before memory is taken, and a file that holds Python
+objects or an archive is refused. Units are the raw file's.
 """
 
 import tokenize
@@ -12,11 +13,21 @@ import numpy as np
 
 from stages.errors import DataError
 
-BROKEN = (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile)
+BROKEN = (
+    ValueError,
+    EOFError,
+    OSError,
+    OverflowError,
+    MemoryError,
+    SyntaxError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+)
 
 
 def load(path: Path, shape: tuple[int, ...], dtype: str = "float32") -> np.ndarray:
-    """The finite array of this shape and type (of either byte order) in a .npy file, in memory. DataError for anything else."""
+    """The finite array of this shape and type (of either byte order) in a .npy file, in memory.
+    DataError for anything else."""
     wanted = f"{dtype} {shape}"
     refused = {"where": str(path), "remedy": "acquire the data set again"}
     try:
@@ -25,17 +36,33 @@ def load(path: Path, shape: tuple[int, ...], dtype: str = "float32") -> np.ndarr
         raise DataError("a raw file is missing", expected=wanted, **refused) from None
     except BROKEN as error:
         found = str(error)[:200] or type(error).__name__
-        raise DataError("a raw file is no whole .npy array", expected=wanted, found=found, **refused) from None
+        raise DataError(
+            "a raw file is no whole .npy array", expected=wanted, found=found, **refused
+        ) from None
     if not isinstance(array, np.memmap):
         raise DataError("a raw file is an archive, not a .npy array", expected=wanted, **refused)
     if array.dtype.newbyteorder("=") != np.dtype(dtype) or array.shape != shape:
-        raise DataError("a raw array is not of the type and shape that belong there", expected=wanted, found=f"{array.dtype} {array.shape}",
-                        **refused)
+        raise DataError(
+            "a raw array is not of the type and shape that belong there",
+            expected=wanted,
+            found=f"{array.dtype} {array.shape}",
+            **refused,
+        )
     size, whole = path.stat().st_size, array.offset + array.nbytes
     if size != whole:
-        raise DataError("a raw file goes on after its array", expected=f"{whole} bytes", found=f"{size} bytes", **refused)
+        raise DataError(
+            "a raw file goes on after its array",
+            expected=f"{whole} bytes",
+            found=f"{size} bytes",
+            **refused,
+        )
     array = np.array(array, np.dtype(dtype))
     if not np.isfinite(array).all():
         at = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-        raise DataError("a raw array holds numbers that are not finite", expected="finite numbers", found=f"{array[at]} at {at}", **refused)
+        raise DataError(
+            "a raw array holds numbers that are not finite",
+            expected="finite numbers",
+            found=f"{array[at]} at {at}",
+            **refused,
+        )
     return array

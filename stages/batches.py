@@ -1,7 +1,9 @@
 """The fields contract: what every field model reads and returns (thesis section 3.3.1).
 
-Shapes: B batch, C context points, T target points, X input dimensions, I context values, O target values.
-Inputs and values are standardised with the training rows' mean and standard deviation; masks are True where a point is real.
+Shapes: B batch, C context points, T target points, X input dimensions, I context values, O target
+values.
+Inputs and values are standardised with the training rows' mean and standard deviation; masks are
+True where a point is real.
 """
 
 import os
@@ -26,43 +28,68 @@ class Batch:
 
     def to(self, device: str | torch.device) -> "Batch":
         """The same batch on another device."""
-        return replace(self, **{name: value.to(device) for name, value in vars(self).items() if value is not None})
+        return replace(
+            self,
+            **{name: value.to(device) for name, value in vars(self).items() if value is not None},
+        )
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A Gaussian per target component, in standardised units; `scale` is None for a model that gives no spread."""
+    """A Gaussian per target component, in standardised units; `scale` is None for a model that
+    gives no spread."""
 
     mean: Tensor  # B T O
     scale: Tensor | None = None  # B T O, standard deviation
 
 
-def single(context_x: Tensor, context_y: Tensor, target_x: Tensor, target_y: Tensor | None = None) -> Batch:
-    """One unpadded set as a batch of one: context_x (C, X), context_y (C, I), target_x (T, X), target_y (T, O)."""
+def single(
+    context_x: Tensor, context_y: Tensor, target_x: Tensor, target_y: Tensor | None = None
+) -> Batch:
+    """One unpadded set as a batch of one: context_x (C, X), context_y (C, I), target_x (T, X),
+    target_y (T, O)."""
     ones = lambda x: torch.ones(1, len(x), dtype=torch.bool, device=x.device)  # noqa: E731
-    return Batch(context_x[None], context_y[None], ones(context_x), target_x[None], ones(target_x),
-                 None if target_y is None else target_y[None])
+    return Batch(
+        context_x[None],
+        context_y[None],
+        ones(context_x),
+        target_x[None],
+        ones(target_x),
+        None if target_y is None else target_y[None],
+    )
 
 
 def collate(batches: list[Batch]) -> Batch:
-    """Stack batches of any numbers of points into one, padding with zeros and masking what was padded."""
+    """Stack batches of any numbers of points into one, padding with zeros and masking what was
+    padded."""
+
     def stacked(name: str) -> Tensor | None:
         parts = [getattr(batch, name) for batch in batches]
         if any(part is None for part in parts):
             return None
         longest = max(part.shape[1] for part in parts)
-        padded = [torch.nn.functional.pad(part, (0, 0) * (part.dim() - 2) + (0, longest - part.shape[1])) for part in parts]
+        padded = [
+            torch.nn.functional.pad(part, (0, 0) * (part.dim() - 2) + (0, longest - part.shape[1]))
+            for part in parts
+        ]
         return torch.cat(padded)
+
     return Batch(**{name: stacked(name) for name in Batch.__dataclass_fields__})
 
 
 def device() -> torch.device:
-    """TRADEWIND_DEVICE if set, else CUDA where there is one, else the CPU. InputError for one that is not there."""
+    """TRADEWIND_DEVICE if set, else CUDA where there is one, else the CPU. InputError for one
+    that is not there."""
     wanted = os.environ.get("TRADEWIND_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         found = torch.device(wanted)
         torch.empty(0, device=found)
     except (RuntimeError, AssertionError) as error:
-        raise InputError("no such device here", where="TRADEWIND_DEVICE", found=repr(wanted), expected="cpu, cuda or cuda:N",
-                         remedy=str(error).splitlines()[0]) from None
+        raise InputError(
+            "no such device here",
+            where="TRADEWIND_DEVICE",
+            found=repr(wanted),
+            expected="cpu, cuda or cuda:N",
+            remedy=str(error).splitlines()[0],
+        ) from None
     return found

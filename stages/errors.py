@@ -1,15 +1,20 @@
 """Every error a user can meet, as one small hierarchy.
 
-A message answers five questions: what went wrong, where, what was expected, what was found, and what mends it.
-`exit_code` is what the process ends with: 2 for the user's own mistake (raised before any work starts), 1 for a
-failure of data or of a run, 75 (sysexits' EX_TEMPFAIL) when another run holds the place.
+A message answers five questions: what went wrong, where, what was expected, what was found, and
+what mends it. `exit_code` is what the process ends with: 2 for the user's own mistake (raised
+before any work starts), 1 for a failure of data or of a run, 75 (sysexits' EX_TEMPFAIL) when
+another run holds the place.
 """
 
 import sys
 import traceback
 from collections.abc import Callable
 
-NUMPY_READS = {"numpy.lib._format_impl", "numpy.lib._npyio_impl", "numpy._core.memmap"}  # modules inside which NumPy reads an array's file
+NUMPY_READS = {
+    "numpy.lib._format_impl",
+    "numpy.lib._npyio_impl",
+    "numpy._core.memmap",
+}  # modules inside which NumPy reads an array's file
 
 
 class TradewindError(Exception):
@@ -17,10 +22,23 @@ class TradewindError(Exception):
 
     exit_code = 1
 
-    def __init__(self, what: str, *, where: str = "", expected: str = "", found: str = "", remedy: str = ""):
-        self.what, self.where, self.expected, self.found, self.remedy = what, where, expected, found, remedy
+    def __init__(
+        self, what: str, *, where: str = "", expected: str = "", found: str = "", remedy: str = ""
+    ):
+        self.what, self.where, self.expected, self.found, self.remedy = (
+            what,
+            where,
+            expected,
+            found,
+            remedy,
+        )
         parts = [what]
-        for label, text in (("where", where), ("expected", expected), ("found", found), ("remedy", remedy)):
+        for label, text in (
+            ("where", where),
+            ("expected", expected),
+            ("found", found),
+            ("remedy", remedy),
+        ):
             if text:
                 parts.append(f"  {label}: {text}")
         super().__init__("\n".join(parts))
@@ -75,30 +93,58 @@ class BusyError(TradewindError):
 
 
 def typed(error: Exception) -> Exception:
-    """What a library says of bytes that it cannot read or write, or of memory that it cannot have, as an error of ours; others as they are.
+    """What a library says of bytes that it cannot read or write, or of memory that it cannot have,
+    as an error of ours; others as they are.
 
-    A stage works inside `records.timed`, which asks here: Polars' and safetensors' errors are no OSErrors, not even for a full disk, and NumPy
-    says ValueError or SyntaxError of an array's damaged header.
+    A stage works inside `records.timed`, which asks here: Polars' and safetensors' errors are no
+    OSErrors, not even for a full disk, and NumPy says ValueError or SyntaxError of an array's
+    damaged header.
     """
-    library, text = type(error).__module__.partition(".")[0], str(error).strip().splitlines() or [type(error).__name__]
-    if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and "memory" in str(error) and "alloc" in str(error):
-        return DataError("there is not enough memory for this", found=text[0][:300], expected="contexts, batches and slices that fit",
-                         remedy="lower the batch or the number of points in params.yaml, or take a machine with more memory")
-    inside = {frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)}
-    if library in ("polars", "safetensors", "safetensors_rust", "_safetensors_rust") or inside & NUMPY_READS:
-        return DataError("a file could not be read or written", found=f"{type(error).__name__}: {text[0][:300]}",
-                         remedy="see that the disk has room; `tradewind audit NUMBER --verify hash` names a damaged file, `dvc repro` makes it anew")
+    library, text = (
+        type(error).__module__.partition(".")[0],
+        str(error).strip().splitlines() or [type(error).__name__],
+    )
+    if (
+        isinstance(error, MemoryError)
+        or isinstance(error, RuntimeError)
+        and "memory" in str(error)
+        and "alloc" in str(error)
+    ):
+        return DataError(
+            "there is not enough memory for this",
+            found=text[0][:300],
+            expected="contexts, batches and slices that fit",
+            remedy="lower the batch or the number of points in params.yaml, or take a machine with "
+            "more memory",
+        )
+    inside = {
+        frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)
+    }
+    if (
+        library in ("polars", "safetensors", "safetensors_rust", "_safetensors_rust")
+        or inside & NUMPY_READS
+    ):
+        return DataError(
+            "a file could not be read or written",
+            found=f"{type(error).__name__}: {text[0][:300]}",
+            remedy="see that the disk has room; `tradewind audit NUMBER --verify hash` names a "
+            "damaged file, `dvc repro` makes it anew",
+        )
     return error
 
 
 def reported(work: Callable[[], object]) -> int:
-    """Do the work of a command; its exit code. An error of ours, or a file's, is told on standard error; others are bugs and pass."""
+    """Do the work of a command; its exit code. An error of ours, or a file's, is told on
+    standard error; others are bugs and pass."""
     try:
         work()
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except OSError as error:
-        print(f"error: {DataError('a file could not be read or written', found=str(error))}", file=sys.stderr)
+        print(
+            f"error: {DataError('a file could not be read or written', found=str(error))}",
+            file=sys.stderr,
+        )
         return 1
     return 0

@@ -1,7 +1,10 @@
-"""Writing, hashing and locking files so that a kill at any moment leaves the old state or the new one.
+"""Writing, hashing and locking files so that a kill at any moment leaves the old state or the new
+one.
 
-Every output appears by temp file, fsync, rename, fsync of the folder. `fault(point)` is the hook the kill tests use:
-with FAULT=point:n in the environment the process sends itself SIGKILL at the n-th passage of that point.
+Every output appears by temp file, fsync, rename, fsync of the folder. `fault(point)` is the hook
+the kill tests use:
+with FAULT=point:n in the environment the process sends itself SIGKILL at the n-th passage of that
+point.
 """
 
 import contextlib
@@ -26,7 +29,8 @@ _passages: Counter[str] = Counter()
 
 
 def fault(point: str) -> None:
-    """Die by SIGKILL if the environment says FAULT=point:n and this is the n-th passage of `point`."""
+    """Die by SIGKILL if the environment says FAULT=point:n and this is the n-th passage of
+    `point`."""
     wanted = os.environ.get("FAULT")
     if not wanted:
         return
@@ -46,7 +50,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Remove the temporary files and folders that a killed writer of `path` left beside it (there is one writer: see `guard`)."""
+    """Remove the temporary files and folders that a killed writer of `path` left beside it
+    (there is one writer: see `guard`)."""
     left = re.compile(re.escape(f".{path.name}.") + r"[a-z0-9_]{8}\.tmp")
     for entry in path.parent.iterdir():
         if left.fullmatch(entry.name):
@@ -54,12 +59,19 @@ def _sweep(path: Path) -> None:
 
 
 def _exchange(new: Path, old: Path) -> None:
-    """Swap two names in one step (Linux' renameat2 with RENAME_EXCHANGE), so that no moment is without `old`.
+    """Swap two names in one step (Linux' renameat2 with RENAME_EXCHANGE), so that no moment is
+    without `old`.
 
-    Where the file system or the system cannot, by two renames: a kill between them leaves `old` absent and the stage to be run again.
+    Where the file system or the system cannot, by two renames: a kill between them leaves `old`
+    absent and the stage to be run again.
     """
     try:
-        done = ctypes.CDLL(None, use_errno=True).renameat2(-100, os.fsencode(new), -100, os.fsencode(old), 2) == 0  # AT_FDCWD
+        done = (
+            ctypes.CDLL(None, use_errno=True).renameat2(
+                -100, os.fsencode(new), -100, os.fsencode(old), 2
+            )
+            == 0
+        )  # AT_FDCWD
     except AttributeError:
         done = False
     if not done:
@@ -71,7 +83,8 @@ def _exchange(new: Path, old: Path) -> None:
 
 @contextlib.contextmanager
 def atomic_file(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
-    """Open a temporary file that becomes `path` only when the block ends well. Text is UTF-8 with LF line ends."""
+    """Open a temporary file that becomes `path` only when the block ends well. Text is UTF-8
+    with LF line ends."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
@@ -95,7 +108,8 @@ def atomic_file(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
 @contextlib.contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Fill a temporary folder that becomes `path` only when the block ends well; an earlier `path` is replaced whole."""
+    """Fill a temporary folder that becomes `path` only when the block ends well; an earlier
+    `path` is replaced whole."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
@@ -122,12 +136,19 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 
 
 def json_text(value: Any, where: str = "") -> str:
-    """Strict JSON, sorted keys, two-space indent, one trailing newline. A non-finite number is a DataError."""
+    """Strict JSON, sorted keys, two-space indent, one trailing newline. A non-finite number is a
+    DataError."""
     try:
-        return json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+        return (
+            json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+        )
     except ValueError as error:
-        raise DataError("a number that is not finite cannot be written as a metric", where=where,
-                        found=str(error), remedy="find the stage that produced it; give the case a name instead") from None
+        raise DataError(
+            "a number that is not finite cannot be written as a metric",
+            where=where,
+            found=str(error),
+            remedy="find the stage that produced it; give the case a name instead",
+        ) from None
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -138,17 +159,26 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 class Told(dict):
-    """A JSON object that names its file when a key is asked for that it does not have; made and copied like any dict."""
+    """A JSON object that names its file when a key is asked for that it does not have; made and
+    copied like any dict."""
 
     path = ""
 
     def __missing__(self, key: Any) -> Any:
-        raise KeyMissing("a key is missing in a file", where=self.path, expected=repr(key), found=", ".join(map(repr, list(self)[:8])) or "no key at all",
-                         remedy="`tradewind audit NUMBER --verify hash` says whether the file is what was written; `dvc repro` makes it anew")
+        raise KeyMissing(
+            "a key is missing in a file",
+            where=self.path,
+            expected=repr(key),
+            found=", ".join(map(repr, list(self)[:8])) or "no key at all",
+            remedy="`tradewind audit NUMBER --verify hash` says whether the file is what was "
+            "written; `dvc repro` makes it anew",
+        )
 
 
 def json_of(text: bytes, where: str) -> Any:
-    """Parsed JSON of a file `where`; NaN and Infinity are refused. DataError names the file and the line, or a key that is asked for in vain."""
+    """Parsed JSON of a file `where`; NaN and Infinity are refused. DataError names the file and
+    the line, or a key that is asked for in vain."""
+
     def refuse(constant: str) -> None:
         raise DataError(f"{constant} is not JSON", where=where)
 
@@ -156,6 +186,7 @@ def json_of(text: bytes, where: str) -> Any:
         found = Told(content)
         found.path = where
         return found
+
     try:
         return json.loads(text.decode("utf-8"), parse_constant=refuse, object_hook=told)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -167,7 +198,9 @@ def read_json(path: str | Path) -> Any:
     try:
         return json_of(Path(path).read_bytes(), str(path))
     except FileNotFoundError:
-        raise DataError("a file is missing", where=str(path), remedy="run `dvc repro` (or `dvc pull`)") from None
+        raise DataError(
+            "a file is missing", where=str(path), remedy="run `dvc repro` (or `dvc pull`)"
+        ) from None
 
 
 def sha256(path: str | Path) -> str:
@@ -187,8 +220,9 @@ def die_with(parent: int) -> None:
 def guard(name: str) -> IO[str]:
     """First line of a long stage: one writer at a time, and none that outlives its parent.
 
-    A killed dvc leaves its stage running; the next repro would then start a second writer on the same files. So the
-    stage dies with its parent, and holds a lock for as long as the returned file is open.
+    A killed dvc leaves its stage running; the next repro would then start a second writer on the
+    same files. So the stage dies with its parent, and holds a lock for as long as the returned file
+    is open.
     BusyError when another live process holds the lock.
     """
     die_with(os.getppid())
@@ -198,6 +232,9 @@ def guard(name: str) -> IO[str]:
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise BusyError("another run is still writing this output", where=name,
-                        remedy="wait for it to end, or stop that process") from None
+        raise BusyError(
+            "another run is still writing this output",
+            where=name,
+            remedy="wait for it to end, or stop that process",
+        ) from None
     return stream

@@ -1,8 +1,9 @@
 """The run record: which bytes, parameters, code, seed and environment made which bytes.
 
-Every stage writes one, into git. A record holds nothing that changes from run to run on one machine (no clock, no host
-name), so a re-run gives the same bytes; its `code` is what the stage declares in dvc.yaml, its kind's list (stages/code.yaml)
-among it; durations go to `.work/durations.jsonl`. Audit walks from record to record by path and SHA-256.
+Every stage writes one, into git. A record holds nothing that changes from run to run on one machine
+(no clock, no host name), so a re-run gives the same bytes; its `code` is what the stage declares in
+dvc.yaml, its kind's list (stages/code.yaml) among it; durations go to `.work/durations.jsonl`.
+Audit walks from record to record by path and SHA-256.
 """
 
 import hashlib
@@ -20,7 +21,17 @@ from stages.arithmetic import probe
 from stages.errors import typed
 from stages.files import WORK, sha256
 
-LIBRARIES = ("torch", "numpy", "polars", "pyarrow", "scipy", "numba", "great-expectations", "safetensors", "ppigrf")
+LIBRARIES = (
+    "torch",
+    "numpy",
+    "polars",
+    "pyarrow",
+    "scipy",
+    "numba",
+    "great-expectations",
+    "safetensors",
+    "ppigrf",
+)
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -29,10 +40,13 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def files_in(paths: Iterable[str | Path]) -> list[Path]:
-    """All regular files under the given files and folders, sorted, without caches and DVC's .gitignore."""
+    """All regular files under the given files and folders, sorted, without caches and DVC's
+    .gitignore."""
     found: set[Path] = set()
     for path in map(Path, paths):
-        found.update(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else found.add(path)
+        found.update(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else found.add(
+            path
+        )
     return sorted(p for p in found if p.name != ".gitignore" and "__pycache__" not in p.parts)
 
 
@@ -53,9 +67,11 @@ def key(*parts: Any) -> str:
 
 
 def environment(device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
-    """Library versions, arithmetic, machine kind, device and threads: what an audit needs to know where a difference comes from.
+    """Library versions, arithmetic, machine kind, device and threads: what an audit needs to know
+    where a difference comes from.
 
-    What changes no bit is left out (Python's patch release, torch's build), lest a record should differ where its outputs do not."""
+    What changes no bit is left out (Python's patch release, torch's build), lest a record should
+    differ where its outputs do not."""
     versions: dict[str, str | None] = {}
     for name in LIBRARIES:
         try:
@@ -63,18 +79,42 @@ def environment(device: str = "cpu", threads: int | None = None) -> dict[str, An
         except metadata.PackageNotFoundError:
             versions[name] = None
     constraints = Path("constraints.txt")
-    return {"python": ".".join(platform.python_version_tuple()[:2]), "arithmetic": probe.line(), "machine": platform.machine(), "system": platform.system(),
-            "libraries": versions, "constraints": sha256(constraints) if constraints.exists() else None,
-            "device": device, "threads": threads}
+    return {
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "arithmetic": probe.line(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "libraries": versions,
+        "constraints": sha256(constraints) if constraints.exists() else None,
+        "device": device,
+        "threads": threads,
+    }
 
 
-def make(stage: str, cell: str, *, inputs: Iterable[str | Path], outputs: dict[str, Path], params: dict[str, Any],
-         code: Iterable[str | Path], seed: int | None = None, device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
-    """A record. `outputs` maps each final path (as it will be named) to the file that holds its bytes now."""
-    return {"stage": stage, "cell": cell, "seed": seed, "params": params,
-            "inputs": {p.as_posix(): describe(p) for p in files_in(inputs)},
-            "outputs": {name: describe(path) for name, path in sorted(outputs.items())},
-            "code": code_digest(code), "environment": environment(device, threads)}
+def make(
+    stage: str,
+    cell: str,
+    *,
+    inputs: Iterable[str | Path],
+    outputs: dict[str, Path],
+    params: dict[str, Any],
+    code: Iterable[str | Path],
+    seed: int | None = None,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """A record. `outputs` maps each final path (as it will be named) to the file that holds its
+    bytes now."""
+    return {
+        "stage": stage,
+        "cell": cell,
+        "seed": seed,
+        "params": params,
+        "inputs": {p.as_posix(): describe(p) for p in files_in(inputs)},
+        "outputs": {name: describe(path) for name, path in sorted(outputs.items())},
+        "code": code_digest(code),
+        "environment": environment(device, threads),
+    }
 
 
 def outputs_of(temporary: Path, final: str | Path) -> dict[str, Path]:
@@ -84,8 +124,9 @@ def outputs_of(temporary: Path, final: str | Path) -> dict[str, Path]:
 
 @contextmanager
 def timed(stage: str, cell: str):
-    """Append the wall-clock duration of a stage to `.work/durations.jsonl` (never to a hashed output). What a library says of damaged
-    bytes, a full disk or too little memory is told as an error of ours (errors.typed)."""
+    """Append the wall-clock duration of a stage to `.work/durations.jsonl` (never to a hashed
+    output). What a library says of damaged bytes, a full disk or too little memory is told as an
+    error of ours (errors.typed)."""
     start = time.monotonic()
     try:
         yield
@@ -94,14 +135,28 @@ def timed(stage: str, cell: str):
             raise
         raise ours from None
     WORK.mkdir(exist_ok=True)
-    line = json.dumps({"stage": stage, "cell": cell, "seconds": round(time.monotonic() - start, 3), "pid": os.getpid()})
+    line = json.dumps(
+        {
+            "stage": stage,
+            "cell": cell,
+            "seconds": round(time.monotonic() - start, 3),
+            "pid": os.getpid(),
+        }
+    )
     with (WORK / "durations.jsonl").open("a", encoding="utf-8") as stream:
         stream.write(line + "\n")
 
 
-def location(stage: str, profile: str, dataset: str | None = None, *, experiment: str | None = None, cell: str | None = None) -> Path:
-    """Where a record lives, in git, beside (never inside) what it describes: else a new comment upstream would change
-    the bytes of an output and re-run everything downstream of it."""
+def location(
+    stage: str,
+    profile: str,
+    dataset: str | None = None,
+    *,
+    experiment: str | None = None,
+    cell: str | None = None,
+) -> Path:
+    """Where a record lives, in git, beside (never inside) what it describes: else a new comment
+    upstream would change the bytes of an output and re-run everything downstream of it."""
     home = Path("data") if experiment is None else Path("reports") / experiment
     name = ".".join(part for part in (dataset, cell, stage) if part)
     return home / profile / "records" / f"{name}.json"

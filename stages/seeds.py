@@ -1,6 +1,8 @@
-"""Randomness from names: one integer seed and a path of words give an independent, reproducible stream.
+"""Randomness from names: one integer seed and a path of words give an independent, reproducible
+stream.
 
-`stream(0, "simulate", "traffic")` is the same on every machine and does not move when another stream draws more.
+`stream(0, "simulate", "traffic")` is the same on every machine and does not move when another
+stream draws more.
 Only `everything` touches global generators.
 """
 
@@ -22,14 +24,18 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
 
 
 def torch_stream(seed: int, *names: str | int, device: str = "cpu"):
-    """A torch.Generator for the stream called `names`; torch is imported only when this is called."""
+    """A torch.Generator for the stream called `names`; torch is imported only when this is
+    called."""
     import torch
+
     return torch.Generator(device=device).manual_seed(derive(seed, *names))
 
 
 def everything(seed: int) -> None:
-    """Seed Python's, NumPy's and torch's global generators (weight initialisation draws from torch's)."""
+    """Seed Python's, NumPy's and torch's global generators (weight initialisation draws from
+    torch's)."""
     import torch
+
     random.seed(derive(seed, "python"))
     np.random.seed(derive(seed, "numpy") % 2**32)
     torch.manual_seed(derive(seed, "torch"))

@@ -1,13 +1,16 @@
-"""How much training moves a number by itself: the spread of each kind of model, measured, and the tolerance that follows from it.
+"""How much training moves a number by itself: the spread of each kind of model, measured, and the
+tolerance that follows from it.
 
-The same cell trained twice, with other rounding alone, ends at other weights; trained with another seed, likewise.
-data/spreads/PROFILE/EXPERIMENT.json keeps how far the numbers moved so, by kind of model (msa, gen, ...) and metric, over all cells
-of the kind: `relative` to the number, `absolute`, and `scaled` by the number's size plus half its interval. Each is the standard
-deviation of one run: the root mean square of the differences of two, over sqrt(2). What was never trained moves by rounding alone.
-Few trainings of a kind tell little of its spread, so it is moderated by the kinds' median (Smyth 2004): their variances are averaged, that of
-the kind with a weight of its trainings, the median with PRIOR. The tolerance is Student's of PRIOR degrees of freedom, however many were
-trained, for the cells of a kind differ, too.
-Used where a verdict rests on one seed (claims) and where a number was made on another arithmetic (`tradewind compare`).
+The same cell trained twice, with other rounding alone, ends at other weights; trained with another
+seed, likewise. data/spreads/PROFILE/EXPERIMENT.json keeps how far the numbers moved so, by kind of
+model (msa, gen, ...) and metric, over all cells of the kind: `relative` to the number, `absolute`,
+and `scaled` by the number's size plus half its interval. Each is the standard deviation of one run:
+the root mean square of the differences of two, over sqrt(2). What was never trained moves by
+rounding alone. Few trainings of a kind tell little of its spread, so it is moderated by the kinds'
+median (Smyth 2004): their variances are averaged, that of the kind with a weight of its trainings,
+the median with PRIOR. The tolerance is Student's of PRIOR degrees of freedom, however many were
+trained, for the cells of a kind differ, too. Used where a verdict rests on one seed (claims) and
+where a number was made on another arithmetic (`tradewind compare`).
 """
 
 import math
@@ -25,10 +28,16 @@ from stages.files import read_json
 
 HOME = Path("data/spreads")
 PRIOR = 4  # trainings that the kinds' median is worth
-SURE = 0.995  # of each side: so much of what one more training does by itself lies within the tolerance
-ROUNDING = 1e-5  # relative; float32 resolves 6e-8, which a particle filter's draws and differences of near numbers magnify
+# of each side: so much of what one more training does by itself lies within the tolerance
+SURE = 0.995
+# relative; float32 resolves 6e-8, which a particle filter's draws and differences of near numbers
+# magnify
+ROUNDING = 1e-5
 TRAINED = re.compile(r"-s\d+$")
-MAIN, ENDS = ("value", "mean"), ("low", "high", "std", "sd")  # of one number; other fields are numbers of their own
+MAIN, ENDS = (
+    ("value", "mean"),
+    ("low", "high", "std", "sd"),
+)  # of one number; other fields are numbers of their own
 NUMERIC = re.compile(r"[+-]?\d+(\.\d+)?%?")
 ALL = "*"  # a kind's metrics together, or all kinds
 FIELDS = ("relative", "absolute", "scaled")  # of a spread
@@ -37,7 +46,8 @@ Table = dict[str, dict[str, dict[str, float]]]  # kind -> metric -> a spread's f
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a table: its address, its value, its size and half its interval (0 where it has none)."""
+    """One number of a table: its address, its value, its size and half its interval (0 where it
+    has none)."""
 
     path: tuple[str, ...]  # cells | arms, cell, ..., field
     value: float
@@ -46,7 +56,8 @@ class Number:
 
     @property
     def kind(self) -> str:
-        """The kind of model: the first word of a trained cell's name; "" of what nothing was trained for, ALL of what rests on several."""
+        """The kind of model: the first word of a trained cell's name; "" of what nothing was
+        trained for, ALL of what rests on several."""
         if self.path[0] not in ("cells", "arms"):
             return ALL
         cell = self.path[1].rpartition("/")[2]
@@ -54,7 +65,8 @@ class Number:
 
     @property
     def metric(self) -> str:
-        """What it is of (`metric_of`); of a field that is neither the number nor its bound, with the field."""
+        """What it is of (`metric_of`); of a field that is neither the number nor its bound, with
+        the field."""
         *place, field = self.path
         name = metric_of(tuple(place[2:]))
         if not name:
@@ -68,25 +80,37 @@ class Number:
 
 
 def metric_of(place: tuple[str, ...]) -> str:
-    """The last word of a place within a cell that is no number: 'valid' of samplers/own/prompt/metrics/valid, 'overlap' of probes/overlap/25."""
+    """The last word of a place within a cell that is no number: 'valid' of
+    samplers/own/prompt/metrics/valid, 'overlap' of probes/overlap/25."""
     return next((part for part in reversed(place) if not NUMERIC.fullmatch(part)), "")
 
 
 def kind_of(cell: str) -> str:
-    """The kind of model of a cell's name: its first word where it was trained with a seed, else ""."""
+    """The kind of model of a cell's name: its first word where it was trained with a seed,
+    else ""."""
     return cell.partition("-")[0] if TRAINED.search(cell) else ""
 
 
 def numbers(content: Any, path: tuple[str, ...] = ()) -> Iterator[Number]:
-    """Every number in nested mappings and lists; bounds and deviations have the size and the interval of the number that they belong to."""
+    """Every number in nested mappings and lists; bounds and deviations have the size and the
+    interval of the number that they belong to."""
     if isinstance(content, list):
         content = {str(place): one for place, one in enumerate(content)}
     main = next((name for name in MAIN if is_number(content.get(name))), None)
-    half = (content["high"] - content["low"]) / 2 if main and all(is_number(content.get(end)) for end in ("low", "high")) else 0.0
+    half = (
+        (content["high"] - content["low"]) / 2
+        if main and all(is_number(content.get(end)) for end in ("low", "high"))
+        else 0.0
+    )
     for name, one in content.items():
         if is_number(one):
             mine = main is not None and name in (*MAIN, *ENDS)
-            yield Number((*path, name), float(one), abs(content[main] if mine else one), abs(half) if mine else 0.0)
+            yield Number(
+                (*path, name),
+                float(one),
+                abs(content[main] if mine else one),
+                abs(half) if mine else 0.0,
+            )
         elif isinstance(one, (dict, list)):
             yield from numbers(one, (*path, name))
 
@@ -98,8 +122,8 @@ def is_number(one: Any) -> bool:
 
 @dataclass(frozen=True)
 class Spread:
-    """The standard deviation of one run's number, and the degrees of freedom that it was measured with: trainings, since the numbers of one
-    move together."""
+    """The standard deviation of one run's number, and the degrees of freedom that it was measured
+    with: trainings, since the numbers of one move together."""
 
     relative: float
     absolute: float
@@ -111,21 +135,35 @@ def joint(one: Number, other: Number) -> tuple[float, float, float]:
     """The difference of a number in two runs: relative to its size, absolute, scaled."""
     gap, size = abs(one.value - other.value), (one.size + other.size) / 2
     scale = size + (one.half + other.half) / 2
-    return (gap / size if size else 0.0, gap, gap / scale if scale else 0.0) if gap else (0.0, 0.0, 0.0)
+    return (
+        (gap / size if size else 0.0, gap, gap / scale if scale else 0.0)
+        if gap
+        else (0.0, 0.0, 0.0)
+    )
 
 
 def measure(first: dict[str, Any], second: dict[str, Any]) -> Table:
-    """Spreads by kind and metric, from the metrics.json of two runs that differ in rounding alone."""
+    """Spreads by kind and metric, from the metrics.json of two runs that differ in rounding
+    alone."""
     ours = {number.path: number for number in numbers(first.get("cells", {}), ("cells",))}
     rows: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
     cells: dict[tuple[str, str], set[str]] = defaultdict(set)
     for other in numbers(second.get("cells", {}), ("cells",)):
         one = ours.get(other.path)
-        for key in ((one.kind, one.metric), (one.kind, ALL), (ALL, ALL)) if one and one.kind else ():
+        for key in (
+            ((one.kind, one.metric), (one.kind, ALL), (ALL, ALL)) if one and one.kind else ()
+        ):
             rows[key].append(tuple(gap * gap / 2 for gap in joint(one, other)))
             cells[key].add(one.path[1])
-    return table({key: (tuple(math.fsum(column) / len(found) for column in zip(*found, strict=True)), len(cells[key]))
-                  for key, found in rows.items()})
+    return table(
+        {
+            key: (
+                tuple(math.fsum(column) / len(found) for column in zip(*found, strict=True)),
+                len(cells[key]),
+            )
+            for key, found in rows.items()
+        }
+    )
 
 
 def of_seeds(content: dict[str, Any]) -> Table:
@@ -141,20 +179,31 @@ def of_seeds(content: dict[str, Any]) -> Table:
             key = members[0].kind, metric
             rows[key] += [variances(members)] * (len(members) - 1)  # pooled: by degrees of freedom
             freedom[key][path[0]] = len(members) - 1
-    return table({key: (tuple(math.fsum(column) / len(found) for column in zip(*found, strict=True)), sum(freedom[key].values()))
-                  for key, found in rows.items()})
+    return table(
+        {
+            key: (
+                tuple(math.fsum(column) / len(found) for column in zip(*found, strict=True)),
+                sum(freedom[key].values()),
+            )
+            for key, found in rows.items()
+        }
+    )
 
 
 def variances(members: list[Number]) -> tuple[float, ...]:
     """Of one number over seeds: relative to its size, absolute, scaled."""
     mean = math.fsum(one.value for one in members) / len(members)
     variance = math.fsum((one.value - mean) ** 2 for one in members) / (len(members) - 1)
-    size, scale = (math.fsum(getattr(one, name) for one in members) / len(members) for name in ("size", "scale"))
+    size, scale = (
+        math.fsum(getattr(one, name) for one in members) / len(members)
+        for name in ("size", "scale")
+    )
     return (variance / size**2 if size else 0.0), variance, (variance / scale**2 if scale else 0.0)
 
 
 def table(found: dict[tuple[str, str], tuple[tuple[float, ...], int]]) -> Table:
-    """Mean variances and degrees of freedom by (kind, metric), as spreads.json has them; five digits are more than they are worth."""
+    """Mean variances and degrees of freedom by (kind, metric), as spreads.json has them; five
+    digits are more than they are worth."""
     kinds: Table = defaultdict(dict)
     for (kind, metric), (means, freedom) in sorted(found.items()):
         roots = (float(f"{math.sqrt(mean):.5g}") for mean in means)
@@ -172,8 +221,12 @@ def pooled(one: Table, other: Table) -> Table:
                 more = tuple(row["freedom"] * row[by] ** 2 for by in FIELDS)
                 sums = tuple(map(math.fsum, zip(squares, more, strict=True)))
                 found[kind, metric] = sums, freedom + int(row["freedom"])
-    return table({key: (tuple(total / freedom for total in sums), freedom)
-                  for key, (sums, freedom) in found.items()})
+    return table(
+        {
+            key: (tuple(total / freedom for total in sums), freedom)
+            for key, (sums, freedom) in found.items()
+        }
+    )
 
 
 def place(experiment: str, profile: str) -> Path:
@@ -195,18 +248,22 @@ class Spreads:
 
     @classmethod
     def read(cls, home: Path) -> "Spreads":
-        """Those of the experiment and profile of `home`, reports/EXPERIMENT/PROFILE of a project."""
+        """Those of the experiment and profile of `home`, reports/EXPERIMENT/PROFILE of a
+        project."""
         file = home.parent.parent.parent / place(home.parent.name, home.name)
         return cls(read_json(file) if file.exists() else {})
 
     def of(self, kind: str, metric: str, by: str = "relative") -> Spread | None:
-        """How much a kind's metric moves by itself, by rounding or by seed, whichever is more; None where nothing was measured."""
-        known = [moderated(table, kind, metric) for table in (self.rounding, self.seeds) if kind in table]
+        """How much a kind's metric moves by itself, by rounding or by seed, whichever is more;
+        None where nothing was measured."""
+        known = [
+            moderated(table, kind, metric) for table in (self.rounding, self.seeds) if kind in table
+        ]
         return max(known, key=lambda spread: getattr(spread, by), default=None)
 
     def tolerance(self, number: Number) -> float | None:
-        """How far from the number that of a run on another arithmetic may be; None where nothing was measured of its kind. Seeds stand in
-        for rounding where that was not measured."""
+        """How far from the number that of a run on another arithmetic may be; None where nothing
+        was measured of its kind. Seeds stand in for rounding where that was not measured."""
         if not number.kind:
             return ROUNDING * number.scale
         table = next((one for one in (self.rounding, self.seeds) if number.kind in one), None)
@@ -221,12 +278,21 @@ NOWHERE = Spreads({})  # of results about which nothing was measured
 
 
 def moderated(table: Table, kind: str, metric: str) -> Spread:
-    """A kind's spread of a metric, or, of one that was not measured, of its metrics together; moderated by that of the other kinds."""
+    """A kind's spread of a metric, or, of one that was not measured, of its metrics together;
+    moderated by that of the other kinds."""
     name = metric if metric in table[kind] else ALL
-    own, others = table[kind][name], [rows[name] for one, rows in table.items() if one != ALL and name in rows]
+    own, others = (
+        table[kind][name],
+        [rows[name] for one, rows in table.items() if one != ALL and name in rows],
+    )
     freedom = int(own["freedom"])
     if kind == ALL or len(others) < 2:  # itself
         return Spread(own["relative"], own["absolute"], own["scaled"], freedom)
-    fields = [math.sqrt((freedom * own[by] ** 2 + PRIOR * median(one[by] ** 2 for one in others)) / (freedom + PRIOR))
-              for by in FIELDS]
+    fields = [
+        math.sqrt(
+            (freedom * own[by] ** 2 + PRIOR * median(one[by] ** 2 for one in others))
+            / (freedom + PRIOR)
+        )
+        for by in FIELDS
+    ]
     return Spread(*fields, freedom + PRIOR)

@@ -1,4 +1,5 @@
-"""What all tests share: numpy with the kernels that the stages compute with; no test judged by the clock."""
+"""What all tests share: numpy with the kernels that the stages compute with; no test judged by
+the clock."""
 
 import hypothesis
 

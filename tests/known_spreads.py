@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from stages import files
-from stages import spreads
+from stages import files, spreads
 
 WINDS = ("gka_tnn", "knn_tnn", "gka_mlp_tnn", "msa", "tfs", "gen", "cnp")
 

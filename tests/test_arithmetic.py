@@ -22,8 +22,9 @@ REGENERATE = "python -m stages.arithmetic.probe > stages/arithmetic/reference.js
 SETTINGS = f"{{name: os.environ.get(name) for name in {sorted(ALWAYS | CHOSEN)}}}"
 # an Intel processor with AVX2 and without AVX-512
 EMULATOR = ["qemu-x86_64", "-cpu", "Skylake-Client"]
-able = pytest.mark.skipif(not arithmetic.able(),
-     reason="needs an x86-64 processor with AVX2 and FMA")
+able = pytest.mark.skipif(
+    not arithmetic.able(), reason="needs an x86-64 processor with AVX2 and FMA"
+)
 DECOMPOSED = """
 import numpy
 found = numpy.linalg.svd(numpy.random.default_rng(0).normal(size=(300, 200)))
@@ -34,14 +35,23 @@ print(b"".join(part.tobytes() for part in found).hex())
 def bare(**more: str) -> dict[str, str]:
     """The environment without any setting of ours, with `more`."""
     ours = {VARIABLE, *ALWAYS, *CHOSEN}
-    return {name: value for name, value in os.environ.items() if name not in ours} | {
-                                                            "PYTHONPATH": str(ROOT)} | more
+    return (
+        {name: value for name, value in os.environ.items() if name not in ours}
+        | {"PYTHONPATH": str(ROOT)}
+        | more
+    )
 
 
 def python(code: str, *words: str, **more: str) -> subprocess.CompletedProcess:
     """A fresh interpreter with the code; `words` stand before it, `more` in its environment."""
-    return subprocess.run([*words, sys.executable, "-c", code], env=bare(**more),
-                          cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [*words, sys.executable, "-c", code],
+        env=bare(**more),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def answer(code: str, **more: str):
@@ -86,8 +96,10 @@ def test_the_native_arithmetic_unsets_what_a_parent_in_the_common_one_has_set():
 @pytest.mark.parametrize("word", ["", COMMON])
 def test_whatever_was_set_before_the_common_arithmetic_sets_its_own(word):
     others = dict.fromkeys(ALWAYS | CHOSEN, "other")
-    assert answer(f"import stages\nprint(json.dumps({SETTINGS}))",
-                  **{VARIABLE: word}, **others) == ALWAYS | CHOSEN
+    assert (
+        answer(f"import stages\nprint(json.dumps({SETTINGS}))", **{VARIABLE: word}, **others)
+        == ALWAYS | CHOSEN
+    )
 
 
 def test_an_unknown_arithmetic_ends_with_2_and_the_two_that_there_are():
@@ -97,10 +109,17 @@ def test_an_unknown_arithmetic_ends_with_2_and_the_two_that_there_are():
     assert all(word in done.stderr for word in (VARIABLE, "fast", COMMON, NATIVE))
 
 
-@pytest.mark.parametrize("machine, flags, expected", [
-    ("x86_64", {"avx2", "fma", "sse2"}, True), ("AMD64", NEEDED, True),
-    ("x86_64", {"avx2"}, False), ("x86_64", {"fma", "avx512f"}, False),
-    ("x86_64", set(), False), ("aarch64", NEEDED, False)])
+@pytest.mark.parametrize(
+    "machine, flags, expected",
+    [
+        ("x86_64", {"avx2", "fma", "sse2"}, True),
+        ("AMD64", NEEDED, True),
+        ("x86_64", {"avx2"}, False),
+        ("x86_64", {"fma", "avx512f"}, False),
+        ("x86_64", set(), False),
+        ("aarch64", NEEDED, False),
+    ],
+)
 def test_a_processor_is_able_by_its_kind_and_instructions(machine, flags, expected):
     assert arithmetic.able(machine, frozenset(flags)) is expected
 
@@ -128,8 +147,10 @@ print(json.dumps([name for name in built if features[name]]))"""
         assert answer(f"import stages\n{code}", **more) == ["X86_V3"]
 
 
-@pytest.mark.skipif(arithmetic.platform.machine() != "x86_64" or (os.cpu_count() or 1) < 2,
-                    reason="kernels of x86-64, two cores")
+@pytest.mark.skipif(
+    arithmetic.platform.machine() != "x86_64" or (os.cpu_count() or 1) < 2,
+    reason="kernels of x86-64, two cores",
+)
 def test_stages_compute_the_same_bits_whatever_kernels_and_threads_the_machine_would_give():
     expected = computed("Haswell", "1")
     assert computed("Sandybridge", "1") != expected, "the digits do depend on the kernels"
@@ -138,11 +159,17 @@ def test_stages_compute_the_same_bits_whatever_kernels_and_threads_the_machine_w
 
 
 @able
-@pytest.mark.parametrize("first", [
-    "import stages.arithmetic.kernels", "import stages, torch", "import torch, stages",
-    "import stages\nfrom torch import nn",
-    "import stages, importlib.util\nimportlib.util.find_spec('torch')\nimport torch",
-    "from stages import errors\nimport stages.arithmetic\nimport torch.nn.functional"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import stages.arithmetic.kernels",
+        "import stages, torch",
+        "import torch, stages",
+        "import stages\nfrom torch import nn",
+        "import stages, importlib.util\nimportlib.util.find_spec('torch')\nimport torch",
+        "from stages import errors\nimport stages.arithmetic\nimport torch.nn.functional",
+    ],
+)
 def test_torch_is_mended_whichever_way_it_is_loaded(first):
     code = f"""{first}
 from stages.arithmetic import kernels, _Loaded
@@ -176,8 +203,14 @@ print(json.dumps(lines))"""
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_every_probed_operation_answers_as_the_reference(threads):
     """The golden file is stages/arithmetic/reference.json; REGENERATE makes it."""
-    done = subprocess.run([sys.executable, "-m", "stages.arithmetic.probe"], cwd=ROOT, check=True,
-                          env=bare(OMP_NUM_THREADS=threads), capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "stages.arithmetic.probe"],
+        cwd=ROOT,
+        check=True,
+        env=bare(OMP_NUM_THREADS=threads),
+        capture_output=True,
+        text=True,
+    )
     assert json.loads(done.stdout) == probe.reference(), REGENERATE
     assert done.stdout == probe.REFERENCE.read_text(encoding="utf-8"), REGENERATE
 
@@ -193,8 +226,10 @@ def test_the_probe_tells_the_native_arithmetic_from_the_common_one():
 
 @able
 @pytest.mark.slow_fault
-@pytest.mark.skipif(shutil.which(EMULATOR[0]) is None,
-                    reason="qemu-x86_64 (QEMU's user mode) is not installed: no other processor")
+@pytest.mark.skipif(
+    shutil.which(EMULATOR[0]) is None,
+    reason="qemu-x86_64 (QEMU's user mode) is not installed: no other processor",
+)
 def test_an_emulated_processor_of_another_maker_has_the_same_line():
     """About half a minute: some hundred times slower than the processor at hand."""
     code = "import stages, torch\nfrom stages.arithmetic import probe\nprint(probe.line())"

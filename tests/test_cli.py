@@ -10,19 +10,36 @@ from types import SimpleNamespace
 
 import pytest
 
-from stages import cli, errors
-from stages.winds.nowcast import benchmark, nowcast
-from stages import audit
+from stages import audit, cli, errors
 from stages.audit import comparison, comparison_text
+from stages.winds.nowcast import benchmark, nowcast
 
 ROOT = Path(__file__).parents[1]
-OPTIONS = {"nowcast": ("--context", "--at", "--points", "--model"), "audit": ("EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--verify", "record", "hash", "eval", "train"),
-           "compare": ("COMMIT", "--results", "--every", "--measure"),
-           "impact": ("FILE",), "benchmark": ("FOLDER",), "capture": ("FOLDER", "--hours", "--seed"),
-           "doctor": ("--json", "--arithmetic"),
-           "why": ("A..B", "EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--attribute"), "rows": ("--dataset", "--day", "--aircraft", "--flight", "--file"),
-           "verify": ("BUNDLE", "--all", "--commit"), "release": ("FOLDER", "--with-data"), "card": ("EXPERIMENT/PROFILE/DATASET/CELL",),
-           "croissant": ("FOLDER", "PROFILE/DATASET"), "champion": (), "rollback": ("NUMBER",), "ledger": ("--last", "--verify")}
+OPTIONS = {
+    "nowcast": ("--context", "--at", "--points", "--model"),
+    "audit": (
+        "EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
+        "--verify",
+        "record",
+        "hash",
+        "eval",
+        "train",
+    ),
+    "compare": ("COMMIT", "--results", "--every", "--measure"),
+    "impact": ("FILE",),
+    "benchmark": ("FOLDER",),
+    "capture": ("FOLDER", "--hours", "--seed"),
+    "doctor": ("--json", "--arithmetic"),
+    "why": ("A..B", "EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--attribute"),
+    "rows": ("--dataset", "--day", "--aircraft", "--flight", "--file"),
+    "verify": ("BUNDLE", "--all", "--commit"),
+    "release": ("FOLDER", "--with-data"),
+    "card": ("EXPERIMENT/PROFILE/DATASET/CELL",),
+    "croissant": ("FOLDER", "PROFILE/DATASET"),
+    "champion": (),
+    "rollback": ("NUMBER",),
+    "ledger": ("--last", "--verify"),
+}
 POINT = "46.5,7.2,34000,2026-01-17T05:00:00Z"
 
 
@@ -48,7 +65,11 @@ def test_the_help_of_a_verb_names_its_options(monkeypatch, capsys, verb):
 @pytest.mark.parametrize("verb", OPTIONS)
 def test_the_help_of_a_verb_ends_with_an_example_that_can_be_typed(monkeypatch, capsys, verb):
     run(monkeypatch, verb, "--help")
-    examples = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith("  tradewind ")]
+    examples = [
+        line.strip()
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("  tradewind ")
+    ]
     assert len(examples) == 1
     assert cli.parser().parse_args(shlex.split(examples[0])[1:]).verb == verb
 
@@ -56,29 +77,58 @@ def test_the_help_of_a_verb_ends_with_an_example_that_can_be_typed(monkeypatch, 
 def test_the_help_of_the_program_names_every_verb_and_no_verb_goes_untested(monkeypatch, capsys):
     assert run(monkeypatch, "--help") == 0
     out = capsys.readouterr().out
-    assert all(f"\n{verb} " in out for verb in OPTIONS)  # in the description, with a line of what it is for
+    assert all(
+        f"\n{verb} " in out for verb in OPTIONS
+    )  # in the description, with a line of what it is for
     verbs = next(action for action in cli.parser()._actions if action.dest == "verb")
     assert set(verbs.choices) == set(OPTIONS)
 
 
 def test_help_does_not_wait_for_the_libraries_of_the_work():
     code = "import sys; from stages import cli; cli.parser(); print(sorted({'torch', 'polars', 'matplotlib', 'great_expectations'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 def test_the_installed_command_is_this_one():
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"] == {"tradewind": "stages.cli:main"}
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"] == {
+        "tradewind": "stages.cli:main"
+    }
 
 
 # --- mistakes
 
 
-@pytest.mark.parametrize("arguments", [
-    (), ("forecast",), ("nowcast",), ("nowcast", "--at", POINT), ("nowcast", "--context", "x.csv"),
-    ("nowcast", "--context", "x.csv", "--at", POINT, "--points", "p.csv"), ("audit",), ("audit", "a/b/c/d/e", "--verify", "everything"), ("impact",),
-    ("compare", "a", "b"), ("compare", "--results"),
-    ("benchmark",), ("impact", "a", "b"), ("why", "HEAD"), ("rows",), ("release",), ("card",), ("croissant",)])
-def test_a_command_line_that_cannot_be_understood_is_refused_with_status_2(monkeypatch, capsys, arguments):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("forecast",),
+        ("nowcast",),
+        ("nowcast", "--at", POINT),
+        ("nowcast", "--context", "x.csv"),
+        ("nowcast", "--context", "x.csv", "--at", POINT, "--points", "p.csv"),
+        ("audit",),
+        ("audit", "a/b/c/d/e", "--verify", "everything"),
+        ("impact",),
+        ("compare", "a", "b"),
+        ("compare", "--results"),
+        ("benchmark",),
+        ("impact", "a", "b"),
+        ("why", "HEAD"),
+        ("rows",),
+        ("release",),
+        ("card",),
+        ("croissant",),
+    ],
+)
+def test_a_command_line_that_cannot_be_understood_is_refused_with_status_2(
+    monkeypatch, capsys, arguments
+):
     assert run(monkeypatch, *arguments) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("usage: tradewind")
@@ -97,13 +147,20 @@ def kinds(base=errors.TradewindError):
 STATUS = {"InputError": 2, "ParamsError": 2, "JudgeError": 70, "BusyError": 75}
 
 
-@pytest.mark.parametrize("kind", sorted({k for k in kinds() if k.__module__ == "stages.errors"}, key=lambda kind: kind.__name__))
+@pytest.mark.parametrize(
+    "kind",
+    sorted({k for k in kinds() if k.__module__ == "stages.errors"}, key=lambda kind: kind.__name__),
+)
 def test_an_error_is_told_on_stderr_with_all_its_parts_and_its_status(monkeypatch, capsys, kind):
     def fail(*_, **__):
         raise kind("it broke", where="there", expected="this", found="that", remedy="so")
+
     monkeypatch.setattr(audit, "impact", fail)
     assert run(monkeypatch, "impact", "x") == STATUS.get(kind.__name__, 1)
-    assert capsys.readouterr() == ("", "error: it broke\n  where: there\n  expected: this\n  found: that\n  remedy: so\n")
+    assert capsys.readouterr() == (
+        "",
+        "error: it broke\n  where: there\n  expected: this\n  found: that\n  remedy: so\n",
+    )
 
 
 def test_an_error_of_our_own_making_is_not_hidden(monkeypatch):
@@ -112,8 +169,16 @@ def test_an_error_of_our_own_making_is_not_hidden(monkeypatch):
         run(monkeypatch, "impact", "x")
 
 
-@pytest.mark.parametrize("arguments", [("nowcast", "--context", "x.csv", "--at", POINT), ("audit", "wind_nowcast/mini/simulated/knn/nse"), ("impact", "x.csv"),
-                                       ("compare",), ("compare", "HEAD", "--measure")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nowcast", "--context", "x.csv", "--at", POINT),
+        ("audit", "wind_nowcast/mini/simulated/knn/nse"),
+        ("impact", "x.csv"),
+        ("compare",),
+        ("compare", "HEAD", "--measure"),
+    ],
+)
 def test_a_folder_that_is_no_project_is_the_users_mistake(monkeypatch, capsys, tmp_path, arguments):
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, *arguments) == 2
@@ -128,25 +193,62 @@ def test_a_folder_that_is_no_project_is_the_users_mistake(monkeypatch, capsys, t
 def test_nowcast_passes_on_what_was_asked_and_prints_the_answer(monkeypatch, capsys):
     asked = []
     monkeypatch.setattr(cli.params, "load", lambda: "the params")
-    monkeypatch.setattr(nowcast, "nowcast", lambda context, **given: asked.append((context, given)) or ["a row"])
+    monkeypatch.setattr(
+        nowcast, "nowcast", lambda context, **given: asked.append((context, given)) or ["a row"]
+    )
     monkeypatch.setattr(nowcast, "render", lambda rows: f"rendered {rows}")
-    assert run(monkeypatch, "nowcast", "--context", "c.csv", "--at", POINT, "--at", "1,2,3,4", "--model", "runs/x") == 0
+    assert (
+        run(
+            monkeypatch,
+            "nowcast",
+            "--context",
+            "c.csv",
+            "--at",
+            POINT,
+            "--at",
+            "1,2,3,4",
+            "--model",
+            "runs/x",
+        )
+        == 0
+    )
     assert run(monkeypatch, "nowcast", "--context", "c.parquet", "--points", "p.csv") == 0
-    assert asked == [("c.csv", {"at": [POINT, "1,2,3,4"], "points": None, "model": "runs/x", "settings": "the params"}),
-                     ("c.parquet", {"at": None, "points": "p.csv", "model": None, "settings": "the params"})]
+    assert asked == [
+        (
+            "c.csv",
+            {"at": [POINT, "1,2,3,4"], "points": None, "model": "runs/x", "settings": "the params"},
+        ),
+        ("c.parquet", {"at": None, "points": "p.csv", "model": None, "settings": "the params"}),
+    ]
     assert capsys.readouterr() == ("rendered ['a row']\nrendered ['a row']\n", "")
 
 
 def test_a_point_south_west_of_everything_is_an_argument_and_no_option():
-    assert cli.parser().parse_args(["nowcast", "--context", "c", "--at=-33.9,-70.5,34000,0"]).at == ["-33.9,-70.5,34000,0"]
+    assert cli.parser().parse_args(
+        ["nowcast", "--context", "c", "--at=-33.9,-70.5,34000,0"]
+    ).at == ["-33.9,-70.5,34000,0"]
 
 
 @pytest.mark.parametrize("status", [0, 1, 3])
-@pytest.mark.parametrize("given, depth", [((), "record"), (("--verify", "hash"), "hash"), (("--verify", "eval"), "eval"), (("--verify", "train"), "train")])
-def test_audit_passes_on_number_depth_and_project_and_ends_with_the_verdicts_status(monkeypatch, capsys, tmp_path, status, given, depth):
+@pytest.mark.parametrize(
+    "given, depth",
+    [
+        ((), "record"),
+        (("--verify", "hash"), "hash"),
+        (("--verify", "eval"), "eval"),
+        (("--verify", "train"), "train"),
+    ],
+)
+def test_audit_passes_on_number_depth_and_project_and_ends_with_the_verdicts_status(
+    monkeypatch, capsys, tmp_path, status, given, depth
+):
     monkeypatch.chdir(tmp_path)
     asked = []
-    monkeypatch.setattr(audit, "audit", lambda *arguments: asked.append(arguments) or SimpleNamespace(exit_code=status))
+    monkeypatch.setattr(
+        audit,
+        "audit",
+        lambda *arguments: asked.append(arguments) or SimpleNamespace(exit_code=status),
+    )
     monkeypatch.setattr(audit, "render", lambda finding: f"verdict {finding.exit_code}")
     assert run(monkeypatch, "audit", "e/p/d/c/m", *given) == status
     assert asked == [("e/p/d/c/m", depth, tmp_path)]
@@ -154,7 +256,11 @@ def test_audit_passes_on_number_depth_and_project_and_ends_with_the_verdicts_sta
 
 
 def test_the_depths_offered_are_those_the_audit_knows():
-    action = next(a for a in cli.parser()._actions if a.dest == "verb").choices["audit"]._option_string_actions["--verify"]
+    action = (
+        next(a for a in cli.parser()._actions if a.dest == "verb")
+        .choices["audit"]
+        ._option_string_actions["--verify"]
+    )
     assert tuple(action.choices) == tuple(audit.DEPTHS)
 
 
@@ -196,12 +302,21 @@ def test_benchmark_freezes_the_mini_profiles_simulated_set_in_the_folder_named(m
 @pytest.mark.parametrize("lines", [3, 50_000])
 def test_a_reader_that_leaves_early_is_no_error(lines):
     """`tradewind impact FILE | head -1`: no traceback, no complaint at the interpreter's end, few lines or many."""
-    code = (f"import sys; from stages import cli; import stages.audit as a; a.impact = lambda *_: ['x'] * {lines};"
-            "sys.stdin.read(); sys.exit(cli.main())")
+    code = (
+        f"import sys; from stages import cli; import stages.audit as a; a.impact = lambda *_: ['x'] * {lines};"
+        "sys.stdin.read(); sys.exit(cli.main())"
+    )
     reader, writer = os.pipe()
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    process = subprocess.Popen([sys.executable, "-c", code, "impact", "file"], cwd=ROOT, stdin=subprocess.PIPE, stdout=writer,
-                               stderr=subprocess.PIPE, text=True, env=env)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "impact", "file"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+    )
     os.close(writer)
     os.close(reader)
     assert (process.communicate("")[1], process.returncode) == ("", 0)

@@ -20,9 +20,14 @@ able = pytest.mark.skipif(not is_able(), reason="needs an x86-64 processor with 
 
 def doctored(*words: str, code: int = 0, **more: str) -> str:
     """What `tradewind doctor WORDS` prints in a process of its own."""
-    done = subprocess.run([sys.executable, "-m", "stages.cli", "doctor", *words], cwd=ROOT,
-                          env={**os.environ, VARIABLE: COMMON, **more}, capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "stages.cli", "doctor", *words],
+        cwd=ROOT,
+        env={**os.environ, VARIABLE: COMMON, **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (code, "")
     return done.stdout
 
@@ -35,8 +40,13 @@ def answers(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     known = probe.reference()
     for library in ("numpy", "torch"):
-        monkeypatch.setattr(probe, f"{library}_operations", lambda library=library: {
-            name: hashed for name, hashed in known.items() if name.startswith(library)})
+        monkeypatch.setattr(
+            probe,
+            f"{library}_operations",
+            lambda library=library: {
+                name: hashed for name, hashed in known.items() if name.startswith(library)
+            },
+        )
     monkeypatch.setattr(probe, "reference", lambda kept=dict(known): kept)
     return known
 
@@ -56,7 +66,8 @@ def test_an_operation_that_differs_is_named_and_numbers_are_then_judged(answers)
     assert "tolerance" in found.found and "tradewind compare" in found.found
     lines = arithmetic.render(arithmetic.report()).splitlines()
     assert [line for line in lines[:-1] if "other than" in line] == [
-        line for line in lines if line.startswith("numpy exp ")]
+        line for line in lines if line.startswith("numpy exp ")
+    ]
     assert "1 other than the reference" in lines[-1] and "tolerance" in lines[-1]
 
 
@@ -73,8 +84,10 @@ def test_the_native_arithmetic_is_warned_of_by_the_variable_that_asks_for_it(ans
     found = arithmetic.arithmetic(PLACE)
     assert found.state == WARN and VARIABLE in found.found and "tradewind compare" in found.found
     assert found.remedy == f"unset {VARIABLE}"
-    text = arithmetic.render(arithmetic.report() | {"operations": [
-        {"operation": "torch exp", "hash": "0", "as_reference": False}]})
+    text = arithmetic.render(
+        arithmetic.report()
+        | {"operations": [{"operation": "torch exp", "hash": "0", "as_reference": False}]}
+    )
     assert VARIABLE in text and "exp  0\n" in text, "under native another hash is no mark"
 
 
@@ -88,8 +101,10 @@ def test_a_processor_that_cannot_is_warned_of(answers, monkeypatch):
 
 def test_the_finding_is_one_of_the_doctors_and_loads_no_torch():
     assert doctor.CHECKS["arithmetic"] is arithmetic.arithmetic
-    code = ("import sys; from stages import doctor; doctor.CHECKS['arithmetic'](None); "
-            "sys.exit('torch' in sys.modules)")
+    code = (
+        "import sys; from stages import doctor; doctor.CHECKS['arithmetic'](None); "
+        "sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
@@ -117,9 +132,15 @@ def test_the_command_hands_on_what_was_asked(monkeypatch, capsys):
     assert cli.main() == 0 and json.loads(capsys.readouterr().out) == {"line": "x"}
 
 
-@pytest.mark.parametrize("name, value, named", [
-    (VARIABLE, NATIVE, True), ("MKL_CBWR", "AVX2", True), ("NUMBA_CPU_NAME", "znver4", True),
-    *((name, value, False) for name, value in CHOSEN.items())])
+@pytest.mark.parametrize(
+    "name, value, named",
+    [
+        (VARIABLE, NATIVE, True),
+        ("MKL_CBWR", "AVX2", True),
+        ("NUMBA_CPU_NAME", "znver4", True),
+        *((name, value, False) for name, value in CHOSEN.items()),
+    ],
+)
 def test_settings_are_named_only_where_they_are_not_ours(name, value, named):
     found = environment.variables(Place(ROOT, {name: value}))
     assert found.state == OK and (name in found.found) is named

@@ -19,25 +19,40 @@ from stages.errors import BusyError, DataError
 
 ROOT = Path(__file__).parents[1]
 WRITE_FILE = "from stages import files\nwith files.atomic_file('out/a.txt', 'w') as s:\n    s.write('new' * 1000)\n    files.fault('written')\n"
-WRITE_FOLDER = ("from stages import files\nwith files.atomic_folder('out/d') as d:\n    (d / 'x').write_text('new')\n    files.fault('written')\n"
-                "    (d / 'sub').mkdir()\n    (d / 'sub' / 'y').write_text('new')\n")
+WRITE_FOLDER = (
+    "from stages import files\nwith files.atomic_folder('out/d') as d:\n    (d / 'x').write_text('new')\n    files.fault('written')\n"
+    "    (d / 'sub').mkdir()\n    (d / 'sub' / 'y').write_text('new')\n"
+)
 OLD_FOLDER, NEW_FOLDER = {"x": "old", "z": "old"}, {"x": "new", "sub/y": "new"}
 
 
 def python(code: str, cwd: Path, fault: str = "", **more) -> subprocess.CompletedProcess:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "FAULT": fault}
-    return subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment, capture_output=True, text=True, check=False, **more)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        **more,
+    )
 
 
 def tree(folder: Path) -> dict[str, str]:
-    return {p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()}
+    return {
+        p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()
+    }
 
 
 # --- kills
 
 
 @pytest.mark.parametrize("before", ["", "old"])
-@pytest.mark.parametrize("point, after", [("written", "before"), ("before_rename", "before"), ("after_rename", "new"), ("", "new")])
+@pytest.mark.parametrize(
+    "point, after",
+    [("written", "before"), ("before_rename", "before"), ("after_rename", "new"), ("", "new")],
+)
 @pytest.mark.fault("F1", "F5")
 def test_a_killed_file_write_leaves_the_old_file_or_the_new(tmp_path, before, point, after):
     file = tmp_path / "out/a.txt"
@@ -46,13 +61,20 @@ def test_a_killed_file_write_leaves_the_old_file_or_the_new(tmp_path, before, po
         file.write_text(before)
     done = python(WRITE_FILE, tmp_path, f"{point}:1" if point else "")
     assert done.returncode == (-signal.SIGKILL if point else 0), done.stderr
-    assert (file.read_text() if file.exists() else "") == (before if after == "before" else "new" * 1000)
-    assert python(WRITE_FILE, tmp_path).returncode == 0  # the next run ends well and leaves nothing behind
+    assert (file.read_text() if file.exists() else "") == (
+        before if after == "before" else "new" * 1000
+    )
+    assert (
+        python(WRITE_FILE, tmp_path).returncode == 0
+    )  # the next run ends well and leaves nothing behind
     assert tree(tmp_path / "out") == {"a.txt": "new" * 1000}
 
 
 @pytest.mark.parametrize("before", [{}, OLD_FOLDER])
-@pytest.mark.parametrize("point, after", [("written", "before"), ("before_rename", "before"), ("after_rename", "new"), ("", "new")])
+@pytest.mark.parametrize(
+    "point, after",
+    [("written", "before"), ("before_rename", "before"), ("after_rename", "new"), ("", "new")],
+)
 @pytest.mark.fault("F1", "F5")
 def test_a_killed_folder_write_leaves_the_old_folder_or_the_new(tmp_path, before, point, after):
     folder = tmp_path / "out/d"
@@ -68,10 +90,12 @@ def test_a_killed_folder_write_leaves_the_old_folder_or_the_new(tmp_path, before
 
 def test_a_folder_is_never_absent_while_it_is_replaced(tmp_path):
     """A watcher that opens the folder's file as fast as it can never misses it, over 100 replacements."""
-    code = ("from stages import files\nfor i in range(100):\n    with files.atomic_folder('d') as d:\n        (d / 'x').write_text('a' if i % 2 else 'b')\n")
+    code = "from stages import files\nfor i in range(100):\n    with files.atomic_folder('d') as d:\n        (d / 'x').write_text('a' if i % 2 else 'b')\n"
     with files.atomic_folder(tmp_path / "d") as folder:
         (folder / "x").write_text("a")
-    writer = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    writer = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
     looks = 0
     while writer.poll() is None:
         os.stat(tmp_path / "d")  # FileNotFoundError would fail the test
@@ -111,12 +135,16 @@ def test_an_exception_leaves_the_old_state_and_no_litter(tmp_path, write):
 @pytest.mark.fault("F6")
 def test_a_full_disk_leaves_the_old_file_and_no_litter(tmp_path):
     (tmp_path / "a").write_text("old")
-    code = ("import resource\nfrom stages import files\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-            "with files.atomic_file('a') as s:\n    s.write(b'x' * 5000)\n")
+    code = (
+        "import resource\nfrom stages import files\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "with files.atomic_file('a') as s:\n    s.write(b'x' * 5000)\n"
+    )
     done = python(code, tmp_path)
     assert done.returncode == 1 and "File too large" in done.stderr
     assert tree(tmp_path) == {"a": "old"}
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY  # only the child was limited
+    assert (
+        resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+    )  # only the child was limited
 
 
 def test_fault_fires_at_the_nth_passage_and_not_before(tmp_path):
@@ -132,13 +160,26 @@ def test_fault_fires_at_the_nth_passage_and_not_before(tmp_path):
 @pytest.mark.fault("F2", "F7")
 def test_the_second_writer_ends_with_75_and_says_who_holds_the_place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code = ("import sys\nfrom stages import files, errors\ntry:\n    held = files.guard('a/b')\nexcept errors.TradewindError as e:\n    print(e)\n    sys.exit(e.exit_code)\n"
-            "print('held', flush=True)\nsys.stdin.read()\n")
+    code = (
+        "import sys\nfrom stages import files, errors\ntry:\n    held = files.guard('a/b')\nexcept errors.TradewindError as e:\n    print(e)\n    sys.exit(e.exit_code)\n"
+        "print('held', flush=True)\nsys.stdin.read()\n"
+    )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    first = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    first = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert first.stdout.readline() == "held\n"
     second = python(code, tmp_path, stdin=subprocess.DEVNULL)
-    assert second.returncode == 75 == BusyError.exit_code and "a/b" in second.stdout and "held" not in second.stdout
+    assert (
+        second.returncode == 75 == BusyError.exit_code
+        and "a/b" in second.stdout
+        and "held" not in second.stdout
+    )
     first.communicate("")  # it ends: the place is free, whatever lock file it left
     assert python(code, tmp_path, stdin=subprocess.DEVNULL).returncode == 0
 
@@ -147,7 +188,13 @@ def test_the_second_writer_ends_with_75_and_says_who_holds_the_place(tmp_path, m
 def test_a_stage_dies_within_two_seconds_of_its_killed_parent_and_frees_the_place(tmp_path):
     stage = "from stages import files\nimport os, time\nheld = files.guard('x')\nprint(os.getpid(), flush=True)\ntime.sleep(60)\nopen('late', 'w')\n"
     parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {stage!r}])\n"
-    process = subprocess.Popen([sys.executable, "-c", parent], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", parent],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     child = int(process.stdout.readline())
     process.kill()
     killed = time.monotonic()
@@ -179,7 +226,16 @@ def test_a_number_that_is_not_finite_is_never_written(tmp_path, number):
     assert tree(tmp_path) == {"m.json": '{\n  "a": 1\n}\n'}
 
 
-@pytest.mark.parametrize("text, told", [('{"a": NaN}', "NaN"), ('{"a": -Infinity}', "Infinity"), ("{", "not JSON"), ("", "not JSON"), ('{"a": 1,}', "not JSON")])
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ('{"a": NaN}', "NaN"),
+        ('{"a": -Infinity}', "Infinity"),
+        ("{", "not JSON"),
+        ("", "not JSON"),
+        ('{"a": 1,}', "not JSON"),
+    ],
+)
 @pytest.mark.fault("F18")
 def test_json_that_is_not_strict_is_refused_with_the_file(tmp_path, text, told):
     (tmp_path / "m.json").write_text(text)
@@ -196,8 +252,15 @@ def test_json_in_another_encoding_and_no_json_are_refused(tmp_path):
         files.read_json(tmp_path / "absent.json")
 
 
-VALUES = st.recursive(st.none() | st.booleans() | st.integers(-2**53, 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-                      lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=8)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
 
 
 @given(value=VALUES)
@@ -213,11 +276,17 @@ def test_json_comes_back_exactly_and_does_not_depend_on_key_order(value, tmp_pat
 
 def test_sha256_of_known_bytes(tmp_path):
     (tmp_path / "abc").write_bytes(b"abc")  # FIPS 180-2, appendix B.1
-    assert files.sha256(tmp_path / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert (
+        files.sha256(tmp_path / "abc")
+        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )
 
 
 def test_text_is_utf_8_with_line_feeds_whatever_the_locale(tmp_path):
-    done = python("from stages import files\nwith files.atomic_file('t', 'w') as s:\n    s.write('\\u00b0\\n')\n", tmp_path)
+    done = python(
+        "from stages import files\nwith files.atomic_file('t', 'w') as s:\n    s.write('\\u00b0\\n')\n",
+        tmp_path,
+    )
     assert done.returncode == 0 and (tmp_path / "t").read_bytes() == b"\xc2\xb0\n"
     assert oct((tmp_path / "t").stat().st_mode)[-3:] == "644"
 
@@ -233,5 +302,6 @@ def test_what_was_read_names_its_file_for_a_missing_key_and_is_copied_like_any_d
     @dataclasses.dataclass
     class Holder:
         inner: dict
+
     for copied in (copy.deepcopy(found), dataclasses.asdict(Holder(found))["inner"]):
         assert copied == found

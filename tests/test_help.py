@@ -15,32 +15,64 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LEASH = "flows.process"  # started by flows, with a process number first; nobody types it
-COMMANDS = sorted({".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
-                   for top in ("stages", "flows") for file in (ROOT / top).rglob("*.py")
-                   if re.search(r'(?m)^if __name__ == "__main__":$', file.read_text(encoding="utf-8"))} - {LEASH})
+COMMANDS = sorted(
+    {
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
+        for top in ("stages", "flows")
+        for file in (ROOT / top).rglob("*.py")
+        if re.search(r'(?m)^if __name__ == "__main__":$', file.read_text(encoding="utf-8"))
+    }
+    - {LEASH}
+)
 HEAVY = {"torch", "great_expectations", "matplotlib", "prefect", "dask", "distributed", "optuna"}
 # These train or time with torch and hand its modules on; whoever asks them for help waits for it.
-WITH_TORCH = {"stages.training", "stages.sequences.train", "stages.sweeps", "tests.benchmarks.bench_msa",
-              "tests.benchmarks.bench_sequences", "tests.benchmarks.bench_neighbours"}
+WITH_TORCH = {
+    "stages.training",
+    "stages.sequences.train",
+    "stages.sweeps",
+    "tests.benchmarks.bench_msa",
+    "tests.benchmarks.bench_sequences",
+    "tests.benchmarks.bench_neighbours",
+}
 every = pytest.mark.parametrize("command", COMMANDS)
 
 
 def answer(command: str, *words: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, *words[:-1], "-m", command, words[-1]], cwd=ROOT, capture_output=True, text=True, check=False,
-                          env={**os.environ, "COLUMNS": "120"})
+    return subprocess.run(
+        [sys.executable, *words[:-1], "-m", command, words[-1]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "120"},
+    )
 
 
 @pytest.fixture(scope="module")
 def answers():
     """Command -> what it says to --help (its imports on standard error) and to an option that does not exist."""
     with ThreadPoolExecutor(4) as pool:
-        helped = {command: pool.submit(answer, command, "-X", "importtime", "--help") for command in COMMANDS}
-        refused = {command: pool.submit(answer, command, "--no-such-option") for command in COMMANDS}
-        return {command: (helped[command].result(), refused[command].result()) for command in COMMANDS}
+        helped = {
+            command: pool.submit(answer, command, "-X", "importtime", "--help")
+            for command in COMMANDS
+        }
+        refused = {
+            command: pool.submit(answer, command, "--no-such-option") for command in COMMANDS
+        }
+        return {
+            command: (helped[command].result(), refused[command].result()) for command in COMMANDS
+        }
 
 
 def test_the_commands_are_found_in_the_tree():
-    assert {"stages.acquisition", "stages.evaluation", "stages.validation", "stages.cli", "flows.repro", "flows.profiles"} <= set(COMMANDS)
+    assert {
+        "stages.acquisition",
+        "stages.evaluation",
+        "stages.validation",
+        "stages.cli",
+        "flows.repro",
+        "flows.profiles",
+    } <= set(COMMANDS)
 
 
 @every
@@ -48,7 +80,13 @@ def test_help_tells_how_to_call_the_command_and_what_it_does(answers, command):
     done = answers[command][0]
     said = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
     assert (done.returncode, said) == (0, [])
-    shown = "tradewind" if command == "stages.cli" else "score.py" if command == "stages.winds.nowcast.scorer" else command
+    shown = (
+        "tradewind"
+        if command == "stages.cli"
+        else "score.py"
+        if command == "stages.winds.nowcast.scorer"
+        else command
+    )
     assert shown in done.stdout, "the way to call it"
     words = re.sub(r"(?ms)^usage:.*?\n\n", "", done.stdout, count=1)
     assert re.search(r"[A-Z`][^\n]{25,}", words), "a sentence that says what it does"

@@ -14,16 +14,24 @@ from torch.autograd import gradcheck
 from stages import arithmetic
 from stages.arithmetic import kernels
 
-pytestmark = pytest.mark.skipif(arithmetic.name() != arithmetic.COMMON,
-                                reason="torch computes with its own kernels: native, or no AVX2")
+pytestmark = pytest.mark.skipif(
+    arithmetic.name() != arithmetic.COMMON,
+    reason="torch computes with its own kernels: native, or no AVX2",
+)
 UNARY = [(name, kind) for name, (_, kinds) in kernels.SINGLE.items() for kind in kinds]
 unary = pytest.mark.parametrize("name, kind", UNARY, ids=str)
 each = pytest.mark.parametrize("name", kernels.SINGLE)
 LAYOUTS = {
-    "plain": lambda x: x, "empty": lambda x: x[:0], "one number": lambda x: x[1, 2],
-    "strided": lambda x: x[1::3, ::2], "transposed": lambda x: x.T, "columns": lambda x: x[:, 3],
-    "expanded": lambda x: x[:1].expand(9, -1), "off by one": lambda x: x.reshape(-1)[1:],
-    "permuted": lambda x: x.reshape(4, 15, 20).permute(2, 0, 1)}
+    "plain": lambda x: x,
+    "empty": lambda x: x[:0],
+    "one number": lambda x: x[1, 2],
+    "strided": lambda x: x[1::3, ::2],
+    "transposed": lambda x: x.T,
+    "columns": lambda x: x[:, 3],
+    "expanded": lambda x: x[:1].expand(9, -1),
+    "off by one": lambda x: x.reshape(-1)[1:],
+    "permuted": lambda x: x.reshape(4, 15, 20).permute(2, 0, 1),
+}
 
 
 def drawn(*shape: int, kind: torch.dtype = torch.float64, high: float = 0.99) -> torch.Tensor:
@@ -75,14 +83,21 @@ def test_it_is_right_by_another_reckoning(name, kind):
 
 @unary
 def test_where_there_is_no_answer_it_is_silently_no_number(name, kind):
-    odd = torch.tensor([-1.5, -1.0, -0.0, 0.0, 1.0, 2.0, math.inf, -math.inf, math.nan, 5e-324,
-                        1e-40], dtype=kind)
+    odd = torch.tensor(
+        [-1.5, -1.0, -0.0, 0.0, 1.0, 2.0, math.inf, -math.inf, math.nan, 5e-324, 1e-40], dtype=kind
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         got = getattr(torch, name)(odd)
     assert same(got, expected_of(name, odd)) and got[8].isnan()
-    lost = {"sqrt": (0, 1, 7), "log": (0, 1, 7), "asin": (0, 5, 6, 7), "acos": (0, 5, 6, 7),
-            "tan": (6, 7), "atan": ()}[name]
+    lost = {
+        "sqrt": (0, 1, 7),
+        "log": (0, 1, 7),
+        "asin": (0, 5, 6, 7),
+        "acos": (0, 5, 6, 7),
+        "tan": (6, 7),
+        "atan": (),
+    }[name]
     assert got.isnan().nonzero().flatten().tolist() == [*lost, 8]
     if name not in ("log", "acos"):
         assert got[2:4].signbit().tolist() == [True, False], "zero keeps its sign"
@@ -142,8 +157,10 @@ def test_threads_and_places_change_no_bit(kind):
         for off in (1, 3):
             torch.set_num_threads(off)
             moved = torch.empty(len(x) + off, dtype=kind)[off:].copy_(x)
-            assert all(torch.equal(getattr(torch, name)(moved), one)
-                       for name, one in zip(names, wanted, strict=True))
+            assert all(
+                torch.equal(getattr(torch, name)(moved), one)
+                for name, one in zip(names, wanted, strict=True)
+            )
     finally:
         torch.set_num_threads(threads)
 
@@ -155,16 +172,25 @@ def test_the_ways_that_do_not_lead_here_are_those_that_are_named(monkeypatch):
     def noted(function, x, to):
         passed.append(function)
         return filled(function, x, to)
+
     monkeypatch.setattr(kernels, "_filled", noted)
     x = drawn(9)
-    for way in (torch.sqrt, torch.Tensor.sqrt, lambda y: torch._foreach_sqrt([y]),
-                lambda y: y.clone().sqrt_()):
+    for way in (
+        torch.sqrt,
+        torch.Tensor.sqrt,
+        lambda y: torch._foreach_sqrt([y]),
+        lambda y: y.clone().sqrt_(),
+    ):
         passed.clear()
         way(x)
         assert passed == [np.sqrt]
     passed.clear()
-    for way in (lambda y: y ** 0.5, lambda y: y.pow(0.5), lambda y: y ** -0.5,
-                lambda y: torch.sqrt(y, out=torch.empty_like(y))):
+    for way in (
+        lambda y: y**0.5,
+        lambda y: y.pow(0.5),
+        lambda y: y**-0.5,
+        lambda y: torch.sqrt(y, out=torch.empty_like(y)),
+    ):
         way(x)
     assert passed == []
     assert all(word in kernels.__doc__ for word in ("** 0.5", ".pow(0.5)", "out="))

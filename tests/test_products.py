@@ -13,8 +13,10 @@ from torch.nn import functional
 from stages import arithmetic
 from stages.arithmetic import kernels
 
-pytestmark = pytest.mark.skipif(arithmetic.name() != arithmetic.COMMON,
-                                reason="torch computes with its own kernels: native, or no AVX2")
+pytestmark = pytest.mark.skipif(
+    arithmetic.name() != arithmetic.COMMON,
+    reason="torch computes with its own kernels: native, or no AVX2",
+)
 SMALL, LARGE = (5, 7, 11), (40, 60, 50)  # m, k, n of m x k times k x n: below LEAST and above
 kinds = pytest.mark.parametrize("kind", [torch.float32, torch.float64], ids=str)
 sizes = pytest.mark.parametrize("size", [SMALL, LARGE, (1, 300, 300), (300, 300, 1)], ids=str)
@@ -84,6 +86,7 @@ def test_the_sizes_lie_below_and_above_the_least(monkeypatch):
     def noted(a, b):
         passed.append(tuple(a.shape))
         return multiplied(a, b)
+
     monkeypatch.setattr(kernels, "_multiplied", noted)
     for m, k, n in (SMALL, LARGE):
         drawn(m, k) @ drawn(k, n)
@@ -101,15 +104,19 @@ def test_empty_products_are_torchs(kind):
     assert (empty(0, 300) @ empty(300, 300)).shape == (0, 300)
 
 
-@pytest.mark.parametrize("function, shapes, says", [
-    (torch.mm, [(90, 80), (90, 80)], "shapes cannot be multiplied"),
-    (torch.mm, [(900,), (900, 900)], "must be a matrix"),
-    (torch.mm, [(3, 90, 90), (3, 90, 90)], "must be a matrix"),
-    (torch.bmm, [(90, 90), (90, 90)], "3D tensor"),
-    (torch.bmm, [(3, 90, 90), (2, 90, 90)], "Expected size for first two dimensions"),
-    (torch.addmm, [(90,), (90, 80), (90, 80)], "shapes cannot be multiplied"),
-    (torch.addmm, [(90,), (900,), (900, 90)], "must be a matrix"),
-    (torch.addmm, [(7,), (90, 90), (90, 90)], "size")])
+@pytest.mark.parametrize(
+    "function, shapes, says",
+    [
+        (torch.mm, [(90, 80), (90, 80)], "shapes cannot be multiplied"),
+        (torch.mm, [(900,), (900, 900)], "must be a matrix"),
+        (torch.mm, [(3, 90, 90), (3, 90, 90)], "must be a matrix"),
+        (torch.bmm, [(90, 90), (90, 90)], "3D tensor"),
+        (torch.bmm, [(3, 90, 90), (2, 90, 90)], "Expected size for first two dimensions"),
+        (torch.addmm, [(90,), (90, 80), (90, 80)], "shapes cannot be multiplied"),
+        (torch.addmm, [(90,), (900,), (900, 90)], "must be a matrix"),
+        (torch.addmm, [(7,), (90, 90), (90, 90)], "size"),
+    ],
+)
 def test_what_cannot_be_multiplied_is_refused_by_torch_itself(function, shapes, says):
     with pytest.raises(RuntimeError, match=says):
         function(*(torch.ones(shape) for shape in shapes))
@@ -130,22 +137,26 @@ def test_products_of_other_types_stay_torchs_own(kind):
 @pytest.mark.parametrize("least", [1, kernels.LEAST])
 def test_gradients_are_right(monkeypatch, least):
     monkeypatch.setattr(kernels, "LEAST", least)  # with 1 every product goes through NumPy
-    a, b, c, w, p, q = (drawn(*shape).requires_grad_() for shape in (
-        (3, 4), (4, 5), (5,), (5, 4), (2, 3, 4), (2, 4, 5)))
+    a, b, c, w, p, q = (
+        drawn(*shape).requires_grad_()
+        for shape in ((3, 4), (4, 5), (5,), (5, 4), (2, 3, 4), (2, 4, 5))
+    )
     assert gradcheck(torch.mm, (a, b)) and torch.autograd.gradgradcheck(torch.mm, (a, b))
     assert gradcheck(lambda x, y: (x.T.contiguous().T @ y).sin(), (a, b))
     assert gradcheck(torch.bmm, (p, q)) and gradcheck(functional.linear, (a, w, c))
     for by in ((1, 1), (0.5, 2), (0, 3), (-1, 0)):
-        assert gradcheck(lambda x, y, z, by=by: torch.addmm(x, y, z, beta=by[0], alpha=by[1]),
-                         (c, a, b))
+        assert gradcheck(
+            lambda x, y, z, by=by: torch.addmm(x, y, z, beta=by[0], alpha=by[1]), (c, a, b)
+        )
     with torch.no_grad():
         assert not (a @ b).requires_grad and not torch.addmm(c, a, b).requires_grad
     assert torch.addmm(c, a, b).requires_grad
 
 
 def test_a_large_layers_gradients_are_exact():
-    x, weight, bias = (whole(*shape, kind=torch.float32).requires_grad_()
-                       for shape in ((80, 90), (70, 90), (70,)))
+    x, weight, bias = (
+        whole(*shape, kind=torch.float32).requires_grad_() for shape in ((80, 90), (70, 90), (70,))
+    )
     up = whole(80, 70, kind=torch.float32)
     functional.linear(x, weight, bias).backward(up)
     assert torch.equal(x.grad, exact(up, weight)) and torch.equal(weight.grad, exact(up.T, x))
@@ -159,8 +170,10 @@ def test_a_product_does_not_depend_on_where_its_operands_lie(kind, size):
     pair = drawn(m, k, kind=kind), drawn(k, n, kind=kind)
     wanted = pair[0] @ pair[1]
     for off in range(1, 17):
-        a, b = (torch.empty(one.numel() + off, dtype=kind)[off:].view(one.shape).copy_(one)
-                for one in pair)
+        a, b = (
+            torch.empty(one.numel() + off, dtype=kind)[off:].view(one.shape).copy_(one)
+            for one in pair
+        )
         assert torch.equal(a @ b, wanted)
 
 
@@ -171,6 +184,7 @@ def test_threads_change_no_bit_of_a_product_from_the_least_on(kind):
 
     def products() -> list[torch.Tensor]:
         return [a @ b, torch.addmm(b[0], a, b), torch.bmm(three, b.expand(8, -1, -1))]
+
     try:
         torch.set_num_threads(1)
         wanted = products()

@@ -12,12 +12,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from stages import cli
-from stages.errors import DataError, InputError
-from stages.winds.nowcast import nowcast
-from stages.tables import published
 from stages.audit.history import blobs, git
-from stages.winds.tables import label
+from stages.errors import DataError, InputError
 from stages.page.readme import readme as fill
+from stages.tables import published
+from stages.winds.nowcast import nowcast
+from stages.winds.tables import label
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"(?ms)^```(\w*)\n(.*?)^```")
@@ -69,7 +69,9 @@ def lines_not_understood(text: str, root: Path) -> list[str]:
 def numbers_not_published(text: str, root: Path) -> list[str]:
     """Arguments of `tradewind audit` that no metrics.json holds."""
     wrong = []
-    for metric in [cli.parser().parse_args(words[1:]).metric for words in ours(text) if words[1] == "audit"]:
+    for metric in [
+        cli.parser().parse_args(words[1:]).metric for words in ours(text) if words[1] == "audit"
+    ]:
         experiment, profile, dataset, cell, *path = metric.split("/")
         table = root / "reports" / experiment / profile / "metrics.json"
         cells = json.loads(table.read_text(encoding="utf-8"))["cells"] if table.exists() else {}
@@ -94,14 +96,22 @@ def targets_not_made(text: str, root: Path) -> list[str]:
             words = words[1:]
         for word in words[1:] if words and words[0] == "make" else []:
             name, is_set, value = word.partition("=")
-            known = name in variables and (name != "PROFILE" or value in profiles) if is_set else name in targets or name.startswith("-")
+            known = (
+                name in variables and (name != "PROFILE" or value in profiles)
+                if is_set
+                else name in targets or name.startswith("-")
+            )
             wrong += [] if known else [f"make {word}"]
     return wrong
 
 
 def links_that_lead_nowhere(text: str, root: Path) -> list[str]:
     """Files and pictures named by links that are not in the project."""
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith(("https://", "mailto:", "#"))]
+    links = [
+        link.partition("#")[0]
+        for link in re.findall(r"\]\(([^)\s]+)\)", text)
+        if not link.startswith(("https://", "mailto:", "#"))
+    ]
     return [link for link in links if not (root / link).exists()]
 
 
@@ -127,23 +137,43 @@ def tables(block: str) -> list[tuple[str, list[str], list[list[str]]]]:
     return found
 
 
-def row_problems(titles: list[str], row: list[str], arm: dict, base: dict | None, best: dict | None = None) -> list[str]:
+def row_problems(
+    titles: list[str], row: list[str], arm: dict, base: dict | None, best: dict | None = None
+) -> list[str]:
     """Where a row says another number than its arm's metrics: RMSE with spread and interval, its share of the hour average's, and of it
     the optimum's share."""
     rmse, wrong = arm["metrics"]["rmse_component_kn"], []
     for title, cell in zip(titles[1:], row[1:], strict=True):
         if title == "RMSE per component [kn]":
             said = NUMBER.fullmatch(cell)
-            for part, value in zip(("mean", "std", "low", "high"), said.groups() if said else ("?",) * 4, strict=True):
+            for part, value in zip(
+                ("mean", "std", "low", "high"), said.groups() if said else ("?",) * 4, strict=True
+            ):
                 expected = f"{rmse[part]:.2f}" if part in rmse else None
                 if value != expected and not (value is None and part in ("low", "high")):
                     wrong.append(f"{row[0]}: {part} {value}, metrics.json {expected}")
         elif title == "against the hour average":
-            expected = f"{100 * (rmse['mean'] / base['metrics']['rmse_component_kn']['mean'] - 1):+.0f} %" if base else "–"
-            wrong += [] if cell == expected else [f"{row[0]}: {cell} against the hour average, metrics.json {expected}"]
+            expected = (
+                f"{100 * (rmse['mean'] / base['metrics']['rmse_component_kn']['mean'] - 1):+.0f} %"
+                if base
+                else "–"
+            )
+            wrong += (
+                []
+                if cell == expected
+                else [f"{row[0]}: {cell} against the hour average, metrics.json {expected}"]
+            )
         elif title == "of the optimum [%]":
-            expected = f"{100 * best['metrics']['rmse_component_kn']['mean'] / rmse['mean']:.1f}" if best else "–"
-            wrong += [] if cell == expected else [f"{row[0]}: {cell} of the optimum, metrics.json {expected}"]
+            expected = (
+                f"{100 * best['metrics']['rmse_component_kn']['mean'] / rmse['mean']:.1f}"
+                if best
+                else "–"
+            )
+            wrong += (
+                []
+                if cell == expected
+                else [f"{row[0]}: {cell} of the optimum, metrics.json {expected}"]
+            )
         elif not title.startswith("printed") and re.search(r"\d", cell):
             wrong.append(f"{row[0]}: nothing is known of the column {title!r}")
     return wrong
@@ -153,15 +183,38 @@ def caption_problems(caption: str, dataset: str, arms: dict) -> list[str]:
     """Where the line above a table says other points or another noise floor than metrics.json."""
     metrics = [arm["metrics"] for name, arm in arms.items() if name.startswith(dataset + "/")]
     points = {f"{m['rmse_component_kn']['n']:,}" for m in metrics}
-    floors = {f"{m['noise_floor_component_kn']['mean']:.2f}" for m in metrics if "noise_floor_component_kn" in m}
-    said = set(re.findall(r"([\d,]+) held-out points", caption)), set(re.findall(r"noise (?:floor )?(\d+\.\d\d) kn", caption))
-    return [f"{dataset}: {found} above the table, metrics.json {expected}" for found, expected in zip(said, (points, floors), strict=True) if found != expected]
+    floors = {
+        f"{m['noise_floor_component_kn']['mean']:.2f}"
+        for m in metrics
+        if "noise_floor_component_kn" in m
+    }
+    said = (
+        set(re.findall(r"([\d,]+) held-out points", caption)),
+        set(re.findall(r"noise (?:floor )?(\d+\.\d\d) kn", caption)),
+    )
+    return [
+        f"{dataset}: {found} above the table, metrics.json {expected}"
+        for found, expected in zip(said, (points, floors), strict=True)
+        if found != expected
+    ]
 
 
 def beaten(arms: dict) -> set[str]:
     """GEN with an operator of table C.10 that errs more than with another one on the same data: README tells the best alone."""
-    errors = {name: arm["metrics"]["rmse_component_kn"]["mean"] for name, arm in arms.items() if "/gen-message_" in name}
-    return {name for name, error in errors.items() if any(error > other for one, other in errors.items() if one.split("/")[0] == name.split("/")[0])}
+    errors = {
+        name: arm["metrics"]["rmse_component_kn"]["mean"]
+        for name, arm in arms.items()
+        if "/gen-message_" in name
+    }
+    return {
+        name
+        for name, error in errors.items()
+        if any(
+            error > other
+            for one, other in errors.items()
+            if one.split("/")[0] == name.split("/")[0]
+        )
+    }
 
 
 def numbers_not_measured(text: str, root: Path) -> list[str]:
@@ -188,12 +241,27 @@ def numbers_not_measured(text: str, root: Path) -> list[str]:
             for row in rows:
                 name = f"{dataset}/{row[0]}"
                 seen[experiment].append(name)
-                wrong += row_problems(titles, row, arms[name], base, best) if name in arms else [f"{name} was not measured"]
-        wrong += [f"{profile}: {name} is not told" for experiment, arms in known.items() for name in sorted(set(arms) - set(seen[experiment]) - beaten(arms))]
+                wrong += (
+                    row_problems(titles, row, arms[name], base, best)
+                    if name in arms
+                    else [f"{name} was not measured"]
+                )
+        wrong += [
+            f"{profile}: {name} is not told"
+            for experiment, arms in known.items()
+            for name in sorted(set(arms) - set(seen[experiment]) - beaten(arms))
+        ]
     return wrong
 
 
-CHECKS = (lines_not_understood, numbers_not_published, targets_not_made, links_that_lead_nowhere, left_blank, numbers_not_measured)
+CHECKS = (
+    lines_not_understood,
+    numbers_not_published,
+    targets_not_made,
+    links_that_lead_nowhere,
+    left_blank,
+    numbers_not_measured,
+)
 
 
 # --- the project's README
@@ -202,7 +270,9 @@ CHECKS = (lines_not_understood, numbers_not_published, targets_not_made, links_t
 @pytest.fixture(scope="module")
 def readme() -> str:
     path = ROOT / "README.md"
-    assert path.exists(), "README.md is missing: it tells what this is, the two commands and the numbers to expect"
+    assert path.exists(), (
+        "README.md is missing: it tells what this is, the two commands and the numbers to expect"
+    )
     return path.read_text(encoding="utf-8")
 
 
@@ -217,7 +287,10 @@ def committed(tmp_path_factory) -> Path:
     for entry in ROOT.iterdir():
         if entry.name != "reports":
             (root / entry.name).symlink_to(entry)
-    names = {path: about.split()[2] for about, _, path in (line.partition("\t") for line in listed.splitlines())}
+    names = {
+        path: about.split()[2]
+        for about, _, path in (line.partition("\t") for line in listed.splitlines())
+    }
     contents = blobs(ROOT, set(names.values()))
     for path, name in names.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -240,11 +313,15 @@ def test_the_readme_shows_the_two_commands_and_every_verb_and_the_nowcast_first(
 
 def test_printed_values_in_the_readme_are_those_of_the_transcriptions(readme, monkeypatch):
     monkeypatch.chdir(ROOT)
-    for caption, titles, rows in [table for _, block in BLOCK.findall(readme) for table in tables(block)]:
+    for caption, titles, rows in [
+        table for _, block in BLOCK.findall(readme) for table in tables(block)
+    ]:
         experiment = "wind_baselines" if "wind_baselines" in caption else "wind_nowcast"
         printed = {label(arm): values for arm, values in published.companions(experiment).items()}
         at = next(i for i, title in enumerate(titles) if title.startswith("printed"))
-        assert {row[0]: row[at] for row in rows} == {row[0]: published.shown(printed.get(row[0], [])) for row in rows}
+        assert {row[0]: row[at] for row in rows} == {
+            row[0]: published.shown(printed.get(row[0], [])) for row in rows
+        }
 
 
 # --- the checks find what is planted
@@ -276,42 +353,81 @@ def project(tmp_path):
     """A folder with the real Makefile and params.yaml, and metrics of two arms."""
     for name in ("Makefile", "params.yaml"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    arm = lambda floor, **rmse: {"seeds": 1, "metrics": {"rmse_component_kn": {**rmse, "n": 3210}, **floor}}  # noqa: E731
-    arms = {"sim/hour_average": arm({}, mean=20.0, low=18.0, high=22.0), "sim/knn": arm({"noise_floor_component_kn": {"mean": 2.5}}, mean=9.9901, std=0.4999, low=9.0, high=11.0)}
+    arm = lambda floor, **rmse: {
+        "seeds": 1,
+        "metrics": {"rmse_component_kn": {**rmse, "n": 3210}, **floor},
+    }  # noqa: E731
+    arms = {
+        "sim/hour_average": arm({}, mean=20.0, low=18.0, high=22.0),
+        "sim/knn": arm(
+            {"noise_floor_component_kn": {"mean": 2.5}}, mean=9.9901, std=0.4999, low=9.0, high=11.0
+        ),
+    }
     home = tmp_path / "reports/wind_nowcast/mini"
     home.mkdir(parents=True)
-    (home / "metrics.json").write_text(json.dumps({"arms": arms, "cells": {"sim/knn": {"metrics": {"nse": {"value": 0.5}}}}}))
+    (home / "metrics.json").write_text(
+        json.dumps({"arms": arms, "cells": {"sim/knn": {"metrics": {"nse": {"value": 0.5}}}}})
+    )
     return tmp_path
 
 
 def test_a_readme_that_is_right_passes_every_check(project):
-    assert {check.__name__: check(GOOD, project) for check in CHECKS} == {check.__name__: [] for check in CHECKS}
-    assert [words[0] for words in commands(GOOD)] == ["tradewind", "head", ".venv/bin/tradewind", "make"]
+    assert {check.__name__: check(GOOD, project) for check in CHECKS} == {
+        check.__name__: [] for check in CHECKS
+    }
+    assert [words[0] for words in commands(GOOD)] == [
+        "tradewind",
+        "head",
+        ".venv/bin/tradewind",
+        "make",
+    ]
 
 
-@pytest.mark.parametrize("check, right, wrong, told", [
-    (lines_not_understood, "--context x.csv", "--capture x.csv", "--capture"), (lines_not_understood, "nowcast", "forecast", "forecast"),
-    (lines_not_understood, "46.5,7.2,34000,", "46.5,7.2,", "46.5,7.2,2026"), (lines_not_understood, "46.5,7.2", "146.5,7.2", "146.5"),
-    (numbers_not_published, "sim/knn/nse", "sim/knn/rmse", "sim/knn/rmse"), (numbers_not_published, "sim/knn/nse", "sim/knm/nse", "knm"),
-    (numbers_not_published, "wind_nowcast/mini/sim", "wind_nowcast/full/sim", "full"),
-    (targets_not_made, "make test", "make tests", "tests"), (targets_not_made, "`make repro`", "`make results`", "results"),
-    (targets_not_made, "PROFILE=sample", "PROFILE=simple", "PROFILE=simple"), (targets_not_made, "JOBS=2", "JOB=2", "JOB=2"),
-    (links_that_lead_nowhere, "(Makefile)", "(docs/how.md#there)", "docs/how.md"), (left_blank, "# Wind\n", "# Wind\n\nFINDINGS\n\n", "FINDINGS"),
-    (numbers_not_measured, "20.00 [", "20.01 [", "mean 20.01"), (numbers_not_measured, "± 0.50", "± 0.51", "std 0.51"), (numbers_not_measured, " ± 0.50", "", "std None"),
-    (numbers_not_measured, "11.00]", "11.10]", "high 11.10"), (numbers_not_measured, "[18.00", "[17.99", "low 17.99"), (numbers_not_measured, "-50 %", "-51 %", "-51 %"),
-    (numbers_not_measured, "9.99 ± 0.50 [9.00, 11.00]", "about 10", "mean ?"), (numbers_not_measured, "| **knn**", "| knn2", "sim/knn2 was not measured"),
-    (numbers_not_measured, "| **knn**", "| knn2", "sim/knn is not told"), (numbers_not_measured, "3,210", "3,211", "3,211"),
-    (numbers_not_measured, "2.50 kn", "2.40 kn", "2.40"), (numbers_not_measured, ", sensor noise 2.50 kn", "", "2.50"),
-    (numbers_not_measured, "*mini, sim*:", "*mini, other*:", "other/knn"), (numbers_not_measured, "*mini, sim*:", "All:", "without"),
-    (numbers_not_measured, "results:mini", "results:full", "full/metrics.json"), (numbers_not_measured, "RMSE per component", "RMSE", "column"),
-    (numbers_not_measured, "<!-- results:mini -->\n", "", "no results block")])
+@pytest.mark.parametrize(
+    "check, right, wrong, told",
+    [
+        (lines_not_understood, "--context x.csv", "--capture x.csv", "--capture"),
+        (lines_not_understood, "nowcast", "forecast", "forecast"),
+        (lines_not_understood, "46.5,7.2,34000,", "46.5,7.2,", "46.5,7.2,2026"),
+        (lines_not_understood, "46.5,7.2", "146.5,7.2", "146.5"),
+        (numbers_not_published, "sim/knn/nse", "sim/knn/rmse", "sim/knn/rmse"),
+        (numbers_not_published, "sim/knn/nse", "sim/knm/nse", "knm"),
+        (numbers_not_published, "wind_nowcast/mini/sim", "wind_nowcast/full/sim", "full"),
+        (targets_not_made, "make test", "make tests", "tests"),
+        (targets_not_made, "`make repro`", "`make results`", "results"),
+        (targets_not_made, "PROFILE=sample", "PROFILE=simple", "PROFILE=simple"),
+        (targets_not_made, "JOBS=2", "JOB=2", "JOB=2"),
+        (links_that_lead_nowhere, "(Makefile)", "(docs/how.md#there)", "docs/how.md"),
+        (left_blank, "# Wind\n", "# Wind\n\nFINDINGS\n\n", "FINDINGS"),
+        (numbers_not_measured, "20.00 [", "20.01 [", "mean 20.01"),
+        (numbers_not_measured, "± 0.50", "± 0.51", "std 0.51"),
+        (numbers_not_measured, " ± 0.50", "", "std None"),
+        (numbers_not_measured, "11.00]", "11.10]", "high 11.10"),
+        (numbers_not_measured, "[18.00", "[17.99", "low 17.99"),
+        (numbers_not_measured, "-50 %", "-51 %", "-51 %"),
+        (numbers_not_measured, "9.99 ± 0.50 [9.00, 11.00]", "about 10", "mean ?"),
+        (numbers_not_measured, "| **knn**", "| knn2", "sim/knn2 was not measured"),
+        (numbers_not_measured, "| **knn**", "| knn2", "sim/knn is not told"),
+        (numbers_not_measured, "3,210", "3,211", "3,211"),
+        (numbers_not_measured, "2.50 kn", "2.40 kn", "2.40"),
+        (numbers_not_measured, ", sensor noise 2.50 kn", "", "2.50"),
+        (numbers_not_measured, "*mini, sim*:", "*mini, other*:", "other/knn"),
+        (numbers_not_measured, "*mini, sim*:", "All:", "without"),
+        (numbers_not_measured, "results:mini", "results:full", "full/metrics.json"),
+        (numbers_not_measured, "RMSE per component", "RMSE", "column"),
+        (numbers_not_measured, "<!-- results:mini -->\n", "", "no results block"),
+    ],
+)
 def test_a_planted_mistake_is_told(project, check, right, wrong, told):
     assert right in GOOD
     assert any(told in problem for problem in check(GOOD.replace(right, wrong, 1), project))
 
 
 def test_an_empty_results_block_tells_every_arm_that_it_leaves_out(project):
-    assert numbers_not_measured("<!-- results:mini -->\n<!-- /results -->", project) == ["mini: sim/hour_average is not told", "mini: sim/knn is not told"]
+    assert numbers_not_measured("<!-- results:mini -->\n<!-- /results -->", project) == [
+        "mini: sim/hour_average is not told",
+        "mini: sim/knn is not told",
+    ]
 
 
 # --- the blocks as they are made
@@ -323,7 +439,9 @@ def filled(project, monkeypatch):
     monkeypatch.chdir(project)
     (project / "data").mkdir()
     (project / "data/published").symlink_to(ROOT / "data/published")
-    (project / "reports/wind_nowcast/companions.csv").write_bytes((ROOT / "reports/wind_nowcast/companions.csv").read_bytes())
+    (project / "reports/wind_nowcast/companions.csv").write_bytes(
+        (ROOT / "reports/wind_nowcast/companions.csv").read_bytes()
+    )
     path = project / "README.md"
     path.write_text(BLOCK.sub("<!-- results:mini -->\n<!-- /results -->", GOOD))
     fill(path)
@@ -332,7 +450,9 @@ def filled(project, monkeypatch):
 
 def test_a_filled_block_passes_the_checks_and_nothing_else_is_touched(filled, project):
     text = filled.read_text()
-    assert {check.__name__: check(text, project) for check in CHECKS} == {check.__name__: [] for check in CHECKS}
+    assert {check.__name__: check(text, project) for check in CHECKS} == {
+        check.__name__: [] for check in CHECKS
+    }
     assert BLOCK.sub("", text) == BLOCK.sub("", GOOD)
     assert "| knn | 9.99 ± 0.50 [9.00, 11.00] | -50 % | 7.57–9.86 (thesis 1.2, 3 days) |" in text
 
@@ -345,7 +465,9 @@ def test_filling_again_gives_the_same_bytes_and_new_numbers_replace_the_old(fill
     metrics.write_text(metrics.read_text().replace("9.9901", "8.0"))
     assert numbers_not_measured(filled.read_text(), project) != []
     fill(filled)
-    assert numbers_not_measured(filled.read_text(), project) == [] and "9.99" not in filled.read_text()
+    assert (
+        numbers_not_measured(filled.read_text(), project) == [] and "9.99" not in filled.read_text()
+    )
 
 
 def test_a_readme_without_a_block_is_an_error_and_stays_as_it_was(filled):

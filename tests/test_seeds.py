@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from stages import seeds
 
-NAMES = st.lists(st.text(st.characters(exclude_characters="/", exclude_categories=("Cs",)), max_size=8) | st.integers(0, 99), max_size=3)
+NAMES = st.lists(
+    st.text(st.characters(exclude_characters="/", exclude_categories=("Cs",)), max_size=8)
+    | st.integers(0, 99),
+    max_size=3,
+)
 
 
 def test_derived_seeds_are_these_on_every_machine():
@@ -55,9 +59,15 @@ def test_everything_repeats_all_global_generators():
     def draw(seed):
         seeds.everything(seed)
         return random.random(), float(np.random.random()), float(torch.rand(1))
+
     assert draw(1) == draw(1) and not set(draw(1)) & set(draw(2))
 
 
 def test_naming_a_stream_does_not_import_torch():
     code = "import sys\nfrom stages import seeds\nseeds.stream(0, 'a')\nsys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=False
+        ).returncode
+        == 0
+    )

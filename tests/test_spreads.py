@@ -10,8 +10,7 @@ import pytest
 from known_spreads import content
 from scipy import stats
 
-from stages import files
-from stages import spreads
+from stages import files, spreads
 from stages.spreads import ALL, ROUNDING, Number, Spreads, numbers
 
 ROOT = Path(__file__).parents[1]
@@ -24,15 +23,20 @@ def entry(value, half=0.0):
 
 def run(values, half=0.0):
     """A run's table: cell -> metric -> value."""
-    cells = {cell: {"metrics": {name: entry(value, half) for name, value in metrics.items()}}
-             for cell, metrics in values.items()}
+    cells = {
+        cell: {"metrics": {name: entry(value, half) for name, value in metrics.items()}}
+        for cell, metrics in values.items()
+    }
     return {"cells": cells}
 
 
 def seeded(arms):
     """Cells of arms: arm -> MSE by seed."""
-    return {f"d/{arm}-s{k}": {"mse": one}
-            for arm, values in arms.items() for k, one in enumerate(values)}
+    return {
+        f"d/{arm}-s{k}": {"mse": one}
+        for arm, values in arms.items()
+        for k, one in enumerate(values)
+    }
 
 
 # --- numbers
@@ -78,19 +82,26 @@ def test_bounds_and_deviations_have_the_size_and_the_interval_of_their_number():
     assert alone == {"low": 1.0, "high": 3.0}
 
 
-@pytest.mark.parametrize(("address", "kind", "metric"), [
-    ("cells/simulated/msa-shared-5k-s0:metrics/mse/value", "msa", "mse"),
-    ("cells/simulated/msa-shared-5k-s12:metrics/mse/low", "msa", "mse"),
-    ("cells/simulated/msa-shared-5k-s0:metrics/mse/n", "msa", "mse.n"),
-    ("cells/simulated/persistence:metrics/mse/value", "", "mse"),
-    ("cells/points/boxes-aniso-k100:metrics/seen/value", "", "seen"),
-    ("cells/mazes/sigma_gpt-random-tiny-s0:samplers/own/prompt/metrics/valid/value",
-     "sigma_gpt", "valid"),
-    ("cells/sines/msa-tied-5k-s0:probes/overlap/25/value", "msa", "overlap"),
-    ("cells/walks/sigma_gpt-random-60k-s1:posteriors/10%/value", "sigma_gpt", "posteriors"),
-    ("arms/simulated/gen-shared-20k:metrics/rmse/mean", "gen", "rmse"),
-    ("arms/simulated/gen-shared-20k:metrics/rmse/std", "gen", "rmse"),
-    ("arms/simulated/persistence:metrics/rmse/mean", "", "rmse")])
+@pytest.mark.parametrize(
+    ("address", "kind", "metric"),
+    [
+        ("cells/simulated/msa-shared-5k-s0:metrics/mse/value", "msa", "mse"),
+        ("cells/simulated/msa-shared-5k-s12:metrics/mse/low", "msa", "mse"),
+        ("cells/simulated/msa-shared-5k-s0:metrics/mse/n", "msa", "mse.n"),
+        ("cells/simulated/persistence:metrics/mse/value", "", "mse"),
+        ("cells/points/boxes-aniso-k100:metrics/seen/value", "", "seen"),
+        (
+            "cells/mazes/sigma_gpt-random-tiny-s0:samplers/own/prompt/metrics/valid/value",
+            "sigma_gpt",
+            "valid",
+        ),
+        ("cells/sines/msa-tied-5k-s0:probes/overlap/25/value", "msa", "overlap"),
+        ("cells/walks/sigma_gpt-random-60k-s1:posteriors/10%/value", "sigma_gpt", "posteriors"),
+        ("arms/simulated/gen-shared-20k:metrics/rmse/mean", "gen", "rmse"),
+        ("arms/simulated/gen-shared-20k:metrics/rmse/std", "gen", "rmse"),
+        ("arms/simulated/persistence:metrics/rmse/mean", "", "rmse"),
+    ],
+)
 def test_kinds_and_metrics_of_addresses(address, kind, metric):
     cell, _, rest = address.partition(":")
     group, name = cell.split("/", 1)
@@ -108,14 +119,18 @@ def test_what_rests_on_several_cells_is_of_all_kinds():
 def test_the_spread_of_two_runs_by_hand():
     """Two cells of a kind differ by 0.2 and 0.4 around 1 and 2; the untrained is left out."""
     cells = ("d/a-x-s0", "d/a-y-s0", "d/mean")
-    first, second = (run({cell: {"mse": one} for cell, one in zip(cells, values, strict=True)}, 0.5)
-                     for values in ((0.9, 1.8, 3.0), (1.1, 2.2, 9.0)))
+    first, second = (
+        run({cell: {"mse": one} for cell, one in zip(cells, values, strict=True)}, 0.5)
+        for values in ((0.9, 1.8, 3.0), (1.1, 2.2, 9.0))
+    )
     got = spreads.measure(first, second)
     assert set(got) == {"a", ALL} and set(got["a"]) == {"mse", "mse.n", ALL}
     # value, low and high move alike; two runs differ by the square root of two deviations
-    expected = {"absolute": math.sqrt((0.2**2 + 0.4**2) / 2 / 2),
-                "relative": math.sqrt((0.2**2 + 0.2**2) / 2 / 2),
-                "scaled": math.sqrt(((0.2 / 1.5) ** 2 + (0.4 / 2.5) ** 2) / 2 / 2)}
+    expected = {
+        "absolute": math.sqrt((0.2**2 + 0.4**2) / 2 / 2),
+        "relative": math.sqrt((0.2**2 + 0.2**2) / 2 / 2),
+        "scaled": math.sqrt(((0.2 / 1.5) ** 2 + (0.4 / 2.5) ** 2) / 2 / 2),
+    }
     assert {name: got["a"]["mse"][name] for name in expected} == pytest.approx(expected, rel=1e-4)
     assert got["a"]["mse"]["freedom"] == 2
     assert got["a"]["mse.n"] == {"relative": 0, "absolute": 0, "scaled": 0, "freedom": 2}
@@ -128,9 +143,16 @@ def test_the_spread_of_two_runs_by_hand():
 def test_a_planted_spread_is_measured_within_sampling_error():
     rng, cells, size = np.random.default_rng(0), 400, 0.03
     truths = rng.lognormal(0, 1, cells)
+
     def trained(kinds):
-        return run({f"d/{kind}-x{k}-s0": {"mse": truth * (1 + kinds[kind] * rng.normal())}
-                    for kind in kinds for k, truth in enumerate(truths)})
+        return run(
+            {
+                f"d/{kind}-x{k}-s0": {"mse": truth * (1 + kinds[kind] * rng.normal())}
+                for kind in kinds
+                for k, truth in enumerate(truths)
+            }
+        )
+
     kinds = {"a": size, "b": 3 * size}
     got = spreads.measure(trained(kinds), trained(kinds))
     for kind, planted in kinds.items():
@@ -142,8 +164,12 @@ def test_a_planted_spread_is_measured_within_sampling_error():
 
 def test_runs_that_agree_to_the_last_bit_move_nothing():
     one = run({"d/a-x-s0": {"mse": 0.9}})
-    assert all(row[name] == 0 for by in spreads.measure(one, one).values() for row in by.values()
-               for name in ("relative", "absolute", "scaled"))
+    assert all(
+        row[name] == 0
+        for by in spreads.measure(one, one).values()
+        for row in by.values()
+        for name in ("relative", "absolute", "scaled")
+    )
 
 
 def test_the_spread_over_seeds_is_the_pooled_variance():
@@ -169,8 +195,10 @@ def test_arms_of_more_seeds_weigh_by_their_degrees_of_freedom():
 
 
 def test_two_measurements_are_pooled_by_their_degrees_of_freedom():
-    first, second = (content(kinds, size, freedom)["rounding"] for kinds, size, freedom in
-                     ((("a", "b"), 0.1, 1), (("a", "c"), 0.4, 3)))
+    first, second = (
+        content(kinds, size, freedom)["rounding"]
+        for kinds, size, freedom in ((("a", "b"), 0.1, 1), (("a", "c"), 0.4, 3))
+    )
     got = spreads.pooled(first, second)
     assert set(got) == {"a", "b", "c"} and got["b"] == first["b"] and got["c"] == second["c"]
     root = pytest.approx(math.sqrt((0.1**2 + 3 * 0.4**2) / 4), rel=1e-4)
@@ -196,7 +224,9 @@ def test_of_a_hundred_new_runs_ninety_eight_are_within_the_tolerance(freedom):
         known = Spreads({"rounding": {kind: row for table in rows for kind, row in table.items()}})
         one, other = rng.normal(1, size, 2)
         inside += abs(one - other) <= known.tolerance(number)
-    assert inside / repeats > 0.975  # of nine variances of one pair each the median is itself unsure
+    assert (
+        inside / repeats > 0.975
+    )  # of nine variances of one pair each the median is itself unsure
 
 
 def test_a_kind_of_few_trainings_is_moderated_by_the_median_of_the_kinds():

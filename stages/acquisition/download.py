@@ -1,10 +1,11 @@
 """One pinned file over https, such that nothing worse than an error can come of it.
 
-The bytes grow in `NAME.part`; beside it `NAME.part.json` holds the validator (strong ETag, length) of the reply they came
-from, and only a reply with an equal validator may continue them. A file gets its name after its digest was read back from
-disk and found to be the pinned one; anything else goes to `.work/quarantine`. The whole transfer, with all its attempts,
-has one deadline, a size cap and a minimum speed. Which URLs may be asked for is in sources.py.
-Bytes and seconds throughout. Protocol: RFC 9110 (ranges 14, conditional requests 13, Retry-After 10.2.3).
+The bytes grow in `NAME.part`; beside it `NAME.part.json` holds the validator (strong ETag, length)
+of the reply they came from, and only a reply with an equal validator may continue them. A file gets
+its name after its digest was read back from disk and found to be the pinned one; anything else goes
+to `.work/quarantine`. The whole transfer, with all its attempts, has one deadline, a size cap and a
+minimum speed. Which URLs may be asked for is in sources.py. Bytes and seconds throughout. Protocol:
+RFC 9110 (ranges 14, conditional requests 13, Retry-After 10.2.3).
 """
 
 import contextlib
@@ -56,23 +57,36 @@ class Limits:
 
 
 class _Again(Exception):
-    """An attempt failed in a way that another may not; `after_s` is what the server asked us to wait."""
+    """An attempt failed in a way that another may not; `after_s` is what the server asked us to
+    wait."""
 
     def __init__(self, reason: str, after_s: float = 0.0):
         super().__init__(reason)
         self.after_s = after_s
 
 
-def fetch(source: "Source", path: str | Path, *, limits: Limits = Limits(), hosts: frozenset[str] = HOSTS,
-          loopback: bool = False) -> None:
+def fetch(
+    source: "Source",
+    path: str | Path,
+    *,
+    limits: Limits = Limits(),
+    hosts: frozenset[str] = HOSTS,
+    loopback: bool = False,
+) -> None:
     """Bring the pinned file to `path`, continuing an earlier `.part` where that is sound.
 
-    InputError for a URL that breaks the rules; DownloadError (what, URL without secrets, expected, found, remedy) for
-    everything else. `loopback` admits http to this machine and is for tests. Nothing is read if `path` already is the file.
+    InputError for a URL that breaks the rules; DownloadError (what, URL without secrets, expected,
+    found, remedy) for everything else. `loopback` admits http to this machine and is for tests.
+    Nothing is read if `path` already is the file.
     """
     if reason := objection(source.url, hosts, loopback):
-        raise InputError("a URL is refused", where=public(source.url), found=reason,
-                         remedy="mend the URL in params.yaml, or add its host to HOSTS in stages/acquisition/sources.py")
+        raise InputError(
+            "a URL is refused",
+            where=public(source.url),
+            found=reason,
+            remedy="mend the URL in params.yaml, or add its host to HOSTS in "
+            "stages/acquisition/sources.py",
+        )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
@@ -83,8 +97,11 @@ def fetch(source: "Source", path: str | Path, *, limits: Limits = Limits(), host
 
 
 def quarantine(path: Path) -> Path:
-    """Move a file that is not what it should be out of the way, named by what it is; returns where it went."""
-    place = files.WORK / "quarantine" / f"{files.sha256(path)[:16]}-{path.name.removesuffix('.part')}"
+    """Move a file that is not what it should be out of the way, named by what it is; returns
+    where it went."""
+    place = (
+        files.WORK / "quarantine" / f"{files.sha256(path)[:16]}-{path.name.removesuffix('.part')}"
+    )
     place.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(path, place)
     return place
@@ -93,8 +110,16 @@ def quarantine(path: Path) -> Path:
 class _Download:
     """One transfer with all its attempts."""
 
-    def __init__(self, source: "Source", path: Path, limits: Limits, hosts: frozenset[str], loopback: bool):
-        self.source, self.path, self.limits, self.hosts, self.loopback = source, path, limits, hosts, loopback
+    def __init__(
+        self, source: "Source", path: Path, limits: Limits, hosts: frozenset[str], loopback: bool
+    ):
+        self.source, self.path, self.limits, self.hosts, self.loopback = (
+            source,
+            path,
+            limits,
+            hosts,
+            loopback,
+        )
         self.part = path.with_name(path.name + ".part")
         self.note = path.with_name(path.name + ".part.json")
         self.cap = source.bytes or source.bytes_max
@@ -108,12 +133,17 @@ class _Download:
         return DownloadError(what, where=public(url or self.source.url), **parts)
 
     def late(self, last: str) -> DownloadError:
-        return self.error("a download did not end in time", expected=f"within {self.limits.total_s:g} s, all attempts together",
-                          found=last, remedy="run again: what came is kept and continued; or name a folder that holds the file "
-                          "in TRADEWIND_MIRROR")
+        return self.error(
+            "a download did not end in time",
+            expected=f"within {self.limits.total_s:g} s, all attempts together",
+            found=last,
+            remedy="run again: what came is kept and continued; or name a folder that holds the "
+            "file in TRADEWIND_MIRROR",
+        )
 
     def run(self) -> None:
-        """Attempts until the file is there, with growing, jittered pauses; a pause the deadline does not hold ends it."""
+        """Attempts until the file is there, with growing, jittered pauses; a pause the deadline
+        does not hold ends it."""
         last = ""
         for attempt in range(self.limits.attempts):
             try:
@@ -124,16 +154,23 @@ class _Download:
             if self.left_s() <= 0:
                 raise self.late(last)
             if attempt + 1 < self.limits.attempts:
-                pause_s = min(self.limits.backoff_max_s, self.limits.backoff_s * 2**attempt) * random.uniform(0.5, 1.0)
+                pause_s = min(
+                    self.limits.backoff_max_s, self.limits.backoff_s * 2**attempt
+                ) * random.uniform(0.5, 1.0)
                 if max(pause_s, after_s) > self.left_s():
                     asked = f"; the server asks to wait {after_s:g} s" if after_s else ""
                     raise self.late(f"{last}{asked}")
                 time.sleep(max(pause_s, after_s))
-        raise self.error(f"a download failed {self.limits.attempts} times", found=f"at last: {last}", remedy="run again later: what "
-                         "came is kept and continued; or name a folder that holds the file in TRADEWIND_MIRROR")
+        raise self.error(
+            f"a download failed {self.limits.attempts} times",
+            found=f"at last: {last}",
+            remedy="run again later: what "
+            "came is kept and continued; or name a folder that holds the file in TRADEWIND_MIRROR",
+        )
 
     def attempt(self) -> None:
-        """One request, continuing the part where its validator allows; returns when the part is whole. _Again otherwise."""
+        """One request, continuing the part where its validator allows; returns when the part is
+        whole. _Again otherwise."""
         known = self.validator()
         at = self.part.stat().st_size if known and self.part.exists() else 0
         self.continued = at > 0
@@ -157,15 +194,21 @@ class _Download:
                 self.receive(response, at, total)
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, ssl.SSLCertVerificationError):
-                raise self.error("the server's certificate does not prove who it is", found=error.verify_message) from None
+                raise self.error(
+                    "the server's certificate does not prove who it is", found=error.verify_message
+                ) from None
             if getattr(error, "filename", None):  # ours, not the network's
                 raise self.error("the download cannot be written", found=str(error)) from None
-            raise _Again("no byte came for too long" if isinstance(error, TimeoutError) else
-                         f"the connection broke ({type(error).__name__})") from None
+            raise _Again(
+                "no byte came for too long"
+                if isinstance(error, TimeoutError)
+                else f"the connection broke ({type(error).__name__})"
+            ) from None
 
     @contextlib.contextmanager
     def request(self, headers: dict[str, str]) -> Iterator[http.client.HTTPResponse]:
-        """The reply after allowed redirects. A watchdog hangs up at the deadline, so that no trickle can outlast it."""
+        """The reply after allowed redirects. A watchdog hangs up at the deadline, so that no
+        trickle can outlast it."""
         url = self.source.url
         for _ in range(HOPS + 1):
             connection = self.connection(url)
@@ -176,7 +219,11 @@ class _Download:
                 watchdog.start()
                 try:
                     parts = urlsplit(url)
-                    connection.request("GET", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), headers=headers)
+                    connection.request(
+                        "GET",
+                        (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
+                        headers=headers,
+                    )
                     response = connection.getresponse()
                     if response.status not in REDIRECTS:
                         yield response
@@ -184,21 +231,34 @@ class _Download:
                     url = self.redirected(url, response.headers.get("Location", ""))
                 finally:
                     watchdog.cancel()
-        raise self.error(f"more than {HOPS} redirects", found=f"the last one leads to {public(url)}")
+        raise self.error(
+            f"more than {HOPS} redirects", found=f"the last one leads to {public(url)}"
+        )
 
     def connection(self, url: str) -> http.client.HTTPConnection:
-        """A connection to the URL's host, through the environment's https proxy where there is one."""
+        """A connection to the URL's host, through the environment's https proxy where there is
+        one."""
         parts, timeout = urlsplit(url), max(0.01, min(self.limits.silence_s, self.left_s()))
         if parts.scheme == "http":
             return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
         context = ssl.create_default_context()
         proxy = urllib.request.getproxies().get("https")
         if not proxy or urllib.request.proxy_bypass(parts.hostname):
-            return http.client.HTTPSConnection(parts.hostname, 443, timeout=timeout, context=context)
+            return http.client.HTTPSConnection(
+                parts.hostname, 443, timeout=timeout, context=context
+            )
         via = urlsplit(proxy if "//" in proxy else f"//{proxy}")
         secret = f"{unquote(via.username)}:{unquote(via.password or '')}" if via.username else ""
-        tunnel = http.client.HTTPSConnection(via.hostname, via.port or 8080, timeout=timeout, context=context)
-        tunnel.set_tunnel(parts.hostname, 443, {"Proxy-Authorization": "Basic " + b64encode(secret.encode()).decode()} if secret else {})
+        tunnel = http.client.HTTPSConnection(
+            via.hostname, via.port or 8080, timeout=timeout, context=context
+        )
+        tunnel.set_tunnel(
+            parts.hostname,
+            443,
+            {"Proxy-Authorization": "Basic " + b64encode(secret.encode()).decode()}
+            if secret
+            else {},
+        )
         return tunnel
 
     def redirected(self, url: str, location: str) -> str:
@@ -208,12 +268,16 @@ class _Download:
         if not reason and urlsplit(target).scheme != urlsplit(url).scheme:
             reason = "it leads to another scheme"
         if reason:
-            raise self.error("a redirect is refused", expected="a host on the list, over the same scheme",
-                             found=f"{public(target)}: {reason}")
+            raise self.error(
+                "a redirect is refused",
+                expected="a host on the list, over the same scheme",
+                found=f"{public(target)}: {reason}",
+            )
         return target
 
     def judge(self, response: http.client.HTTPResponse) -> None:
-        """Pass 200 and 206 with the file in them; _Again for what may pass; DownloadError for what will not."""
+        """Pass 200 and 206 with the file in them; _Again for what may pass; DownloadError for
+        what will not."""
         status = response.status
         if status == 416:
             self.forget()
@@ -221,31 +285,60 @@ class _Download:
         if status in TRANSIENT:
             raise _Again(f"HTTP {status}", _retry_after_s(response.headers.get("Retry-After", "")))
         if status not in (200, 206):
-            raise self.error("the server refuses the file", found=f"HTTP {status}", remedy="see whether the URL in params.yaml still "
-                             "holds; a folder that holds the file can be named in TRADEWIND_MIRROR")
-        if response.headers.get_content_type() in ("text/html", "application/xhtml+xml") and self.path.suffix not in (".html", ".htm"):
+            raise self.error(
+                "the server refuses the file",
+                found=f"HTTP {status}",
+                remedy="see whether the URL in params.yaml still "
+                "holds; a folder that holds the file can be named in TRADEWIND_MIRROR",
+            )
+        if response.headers.get_content_type() in (
+            "text/html",
+            "application/xhtml+xml",
+        ) and self.path.suffix not in (".html", ".htm"):
             raise self.page()
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise self.error("the server sent another encoding than was asked for", expected="identity",
-                             found=response.headers["Content-Encoding"])
+            raise self.error(
+                "the server sent another encoding than was asked for",
+                expected="identity",
+                found=response.headers["Content-Encoding"],
+            )
 
     def page(self) -> DownloadError:
-        return self.error("a web page came instead of the file", expected=self.path.name, found="HTML (a log-in, error or consent page)",
-                          remedy="open the URL in a browser to see what it says; nothing was kept")
+        return self.error(
+            "a web page came instead of the file",
+            expected=self.path.name,
+            found="HTML (a log-in, error or consent page)",
+            remedy="open the URL in a browser to see what it says; nothing was kept",
+        )
 
     def receive(self, response: http.client.HTTPResponse, at: int, total: int | None) -> None:
-        """Append the body to the part from byte `at` on, under cap, speed and deadline; fsync it."""
+        """Append the body to the part from byte `at` on, under cap, speed and deadline; fsync
+        it."""
         if (total or 0) > self.cap:
             self.forget()
             raise self.too_large(f"{total} bytes announced")
         if (total or self.cap) - at > shutil.disk_usage(self.part.parent).free:
             raise self.no_room(f"{(total or self.cap) - at} bytes are still to come")
         mark, since = at, time.monotonic()
-        with self.part.open("r+b", buffering=0) as out, tqdm(total=total, initial=at, desc=self.path.name, unit="B",
-                                                             unit_scale=True, disable=None, leave=False) as bar:
+        with (
+            self.part.open("r+b", buffering=0) as out,
+            tqdm(
+                total=total,
+                initial=at,
+                desc=self.path.name,
+                unit="B",
+                unit_scale=True,
+                disable=None,
+                leave=False,
+            ) as bar,
+        ):
             out.seek(at)
             try:
-                while at != total and (block := response.read1(min(self.limits.block_bytes, (total or self.cap + 1) - at))):
+                while at != total and (
+                    block := response.read1(
+                        min(self.limits.block_bytes, (total or self.cap + 1) - at)
+                    )
+                ):
                     at += len(block)
                     if at > self.cap:
                         self.forget()
@@ -256,7 +349,10 @@ class _Download:
                     now = time.monotonic()
                     if now - since > self.limits.speed_window_s:
                         if (at - mark) / (now - since) < self.limits.speed_min_bytes_s:
-                            raise _Again(f"slower than {self.limits.speed_min_bytes_s:g} bytes/s over {now - since:.1f} s")
+                            raise _Again(
+                                f"slower than {self.limits.speed_min_bytes_s:g} bytes/s over "
+                                f"{now - since:.1f} s"
+                            )
                         mark, since = at, now
             finally:
                 os.fsync(out.fileno())
@@ -269,22 +365,31 @@ class _Download:
         view = memoryview(block)
         try:
             while view:
-                view = view[out.write(view):]
+                view = view[out.write(view) :]
         except OSError as error:
             self.forget()
             raise self.no_room(error.strerror or str(error)) from None
 
     def no_room(self, found: str) -> DownloadError:
-        return self.error("the disk does not hold the download", expected=f"room in {self.part.parent}", found=found,
-                          remedy="free some space and run again")
+        return self.error(
+            "the disk does not hold the download",
+            expected=f"room in {self.part.parent}",
+            found=found,
+            remedy="free some space and run again",
+        )
 
     def too_large(self, found: str) -> DownloadError:
-        return self.error("the file is larger than it may be", expected=f"at most {self.cap} bytes ({self.path.name})", found=found,
-                          remedy="the upstream file changed, or this is another one; if it is wanted, change its bytes and sha256 in "
-                          "params.yaml by a commit")
+        return self.error(
+            "the file is larger than it may be",
+            expected=f"at most {self.cap} bytes ({self.path.name})",
+            found=found,
+            remedy="the upstream file changed, or this is another one; if it is wanted, change its "
+            "bytes and sha256 in params.yaml by a commit",
+        )
 
     def finish(self) -> None:
-        """Digest from disk, then the name. A wrong file is quarantined; a wrong continued one is first fetched anew."""
+        """Digest from disk, then the name. A wrong file is quarantined; a wrong continued one is
+        first fetched anew."""
         algorithm, expected = pinned(self.source)
         if matches(self.part, self.source):
             files.fault("before_rename")
@@ -300,18 +405,27 @@ class _Download:
         if html:
             self.forget()
             raise self.page()
-        size, found, sha256 = self.part.stat().st_size, digest(self.part, algorithm), files.sha256(self.part)
+        size, found, sha256 = (
+            self.part.stat().st_size,
+            digest(self.part, algorithm),
+            files.sha256(self.part),
+        )
         place = quarantine(self.part)
         self.forget()
         also = "" if algorithm == "sha256" else f"; sha256 {sha256}"
-        raise self.error("the file is not the pinned one", expected=f"{algorithm} {expected}"
-                         + (f", {self.source.bytes} bytes" if self.source.bytes else ""), found=f"{algorithm} {found}, {size} bytes{also}",
-                         remedy=f"the file is kept in {place} and used nowhere. Look at it; to accept it as a new version, put its "
-                         f"digest and size ({algorithm}: {found}, bytes: {size}) under {self.path.name} in params.yaml and commit "
-                         "that; else delete it")
+        raise self.error(
+            "the file is not the pinned one",
+            expected=f"{algorithm} {expected}"
+            + (f", {self.source.bytes} bytes" if self.source.bytes else ""),
+            found=f"{algorithm} {found}, {size} bytes{also}",
+            remedy=f"the file is kept in {place} and used nowhere. Look at it; to accept it as a "
+            f"new version, put its digest and size ({algorithm}: {found}, bytes: {size}) under "
+            f"{self.path.name} in params.yaml and commit that; else delete it",
+        )
 
     def validator(self) -> dict:
-        """What the part's reply said of itself ({} when there is nothing a continuation could be held against)."""
+        """What the part's reply said of itself ({} when there is nothing a continuation could be
+        held against)."""
         with contextlib.suppress(DataError):
             known = files.read_json(self.note)
             if isinstance(known, dict) and (known.get("etag") or known.get("length")):
@@ -319,7 +433,8 @@ class _Download:
         return {}
 
     def begin(self, found: dict) -> int:
-        """An empty part, then its validator: whatever the part holds later came with that validator."""
+        """An empty part, then its validator: whatever the part holds later came with that
+        validator."""
         self.continued = False
         self.part.write_bytes(b"")
         files.write_json(self.note, found)
@@ -333,7 +448,8 @@ class _Download:
 
 
 def _hang_up(sock: socket.socket) -> None:
-    """Wake a read that is blocked on this socket (the plain socket's shutdown: TLS has nothing more to say)."""
+    """Wake a read that is blocked on this socket (the plain socket's shutdown: TLS has nothing
+    more to say)."""
     with contextlib.suppress(OSError):
         socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
@@ -347,7 +463,9 @@ def _extent(response: http.client.HTTPResponse) -> tuple[int, int | None]:
     """(first byte, whole length or None) of what a 200 or 206 carries."""
     if response.status != 206:
         return 0, response.length
-    found = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", response.headers.get("Content-Range", "").strip())
+    found = re.fullmatch(
+        r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", response.headers.get("Content-Range", "").strip()
+    )
     return (int(found[1]), int(found[3])) if found else (-1, None)
 
 

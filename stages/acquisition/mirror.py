@@ -1,8 +1,10 @@
-"""A local folder that may hold pinned files already: TRADEWIND_MIRROR, looked up by content before the network is asked.
+"""A local folder that may hold pinned files already: TRADEWIND_MIRROR, looked up by content before
+the network is asked.
 
-Names and folders in it mean nothing. Files are indexed by size; only those of the right size are hashed. A `SHA256SUMS`
-file at its top (lines of `hex  path`) decides which candidate is looked at first, and is never believed: what is handed
-out was read back and hashed after the copy. Where a source pins neither sha256 nor size, its file name finds candidates.
+Names and folders in it mean nothing. Files are indexed by size; only those of the right size are
+hashed. A `SHA256SUMS` file at its top (lines of `hex  path`) decides which candidate is looked at
+first, and is never believed: what is handed out was read back and hashed after the copy. Where a
+source pins neither sha256 nor size, its file name finds candidates.
 """
 
 import contextlib
@@ -28,8 +30,13 @@ class Mirror:
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
         if not self.folder.is_dir():
-            raise InputError("the mirror is not a folder", where="TRADEWIND_MIRROR", expected="a folder that can be read",
-                             found=str(folder), remedy="name an existing folder, or unset the variable to download")
+            raise InputError(
+                "the mirror is not a folder",
+                where="TRADEWIND_MIRROR",
+                expected="a folder that can be read",
+                found=str(folder),
+                remedy="name an existing folder, or unset the variable to download",
+            )
 
     @cached_property
     def sizes(self) -> dict[int, list[Path]]:
@@ -47,7 +54,10 @@ class Mirror:
         """sha256 -> path, as the folder's own SHA256SUMS claims."""
         claims = self.folder / "SHA256SUMS"
         text = claims.read_text(encoding="utf-8", errors="replace") if claims.is_file() else ""
-        return {found[1]: self.folder / found[2] for found in re.finditer(r"(?m)^([0-9a-f]{64}) [ *](.+)$", text)}
+        return {
+            found[1]: self.folder / found[2]
+            for found in re.finditer(r"(?m)^([0-9a-f]{64}) [ *](.+)$", text)
+        }
 
     def candidates(self, source: "Source") -> list[Path]:
         """Files that may be the pinned one, the likeliest first."""
@@ -57,11 +67,16 @@ class Mirror:
             name = source.url.rpartition("/")[2]
             likely = [path for paths in self.sizes.values() for path in paths if path.name == name]
         claimed = self.sums.get(source.sha256)
-        inside = claimed and claimed.is_file() and claimed.resolve().is_relative_to(self.folder.resolve())
+        inside = (
+            claimed
+            and claimed.is_file()
+            and claimed.resolve().is_relative_to(self.folder.resolve())
+        )
         return [claimed, *(path for path in likely if path != claimed)] if inside else likely
 
     def copy(self, source: "Source", path: str | Path) -> Path | None:
-        """Copy the pinned file to `path` if the folder holds it; returns where it was found. The copy itself is verified."""
+        """Copy the pinned file to `path` if the folder holds it; returns where it was found. The
+        copy itself is verified."""
         for candidate in self.candidates(source):
             with contextlib.suppress(PermissionError):  # somebody else's file in a shared folder
                 if matches(candidate, source) and copy(candidate, source, path):
@@ -70,7 +85,8 @@ class Mirror:
 
 
 def copy(origin: Path, source: "Source", path: str | Path) -> bool:
-    """Copy `origin` to `path` by temp file and rename, if the copy's bytes, read back, are the pinned ones."""
+    """Copy `origin` to `path` by temp file and rename, if the copy's bytes, read back, are the
+    pinned ones."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.copy")
     try:

@@ -1,8 +1,10 @@
-"""What a pinned source promises and which URLs may be asked for (OWASP's rules against server-side request forgery).
+"""What a pinned source promises and which URLs may be asked for (OWASP's rules against server-side
+request forgery).
 
-https only, no user information, default port, and a host that equals one on the list: compared on the parsed host, because
-a test on the text's beginning takes `https://zenodo.org@elsewhere` for zenodo.org. A URL is shown without what may be
-secret in it. A file is the pinned one when its size (where given) and its digest (sha256, else md5) are.
+https only, no user information, default port, and a host that equals one on the list: compared on
+the parsed host, because a test on the text's beginning takes `https://zenodo.org@elsewhere` for
+zenodo.org. A URL is shown without what may be secret in it. A file is the pinned one when its size
+(where given) and its digest (sha256, else md5) are.
 """
 
 import hashlib
@@ -14,8 +16,15 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from stages.params import Source
 
-HOSTS = frozenset({  # every host a pinned file may come from; DaRUS answers with a redirect to its store
-    "raw.githubusercontent.com", "s3.amazonaws.com", "zenodo.org", "darus.uni-stuttgart.de", "s3.tik.uni-stuttgart.de"})
+HOSTS = frozenset(
+    {  # every host a pinned file may come from; DaRUS answers with a redirect to its store
+        "raw.githubusercontent.com",
+        "s3.amazonaws.com",
+        "zenodo.org",
+        "darus.uni-stuttgart.de",
+        "s3.tik.uni-stuttgart.de",
+    }
+)
 LOOPBACK = frozenset({"127.0.0.1", "::1"})  # plain http, and only where a test asks for it
 
 
@@ -30,7 +39,8 @@ def public(url: str) -> str:
 
 
 def objection(url: str, hosts: frozenset[str] = HOSTS, loopback: bool = False) -> str:
-    """Why this URL may not be asked for, or "". Judged on the parsed parts, never on a prefix of the text."""
+    """Why this URL may not be asked for, or "". Judged on the parsed parts, never on a prefix of
+    the text."""
     if not url.isascii() or re.search(r"[\x00-\x20\x7f\\]", url):
         return "it holds a blank, a backslash, a control or a non-ASCII character"
     try:
@@ -57,7 +67,9 @@ def pinned(source: "Source") -> tuple[str, str]:
 def digest(path: Path, algorithm: str) -> str:
     """Hex digest of a file's bytes, read from disk."""
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
+        return hashlib.file_digest(
+            stream, lambda: hashlib.new(algorithm, usedforsecurity=False)
+        ).hexdigest()
 
 
 def matches(path: Path, source: "Source") -> bool:

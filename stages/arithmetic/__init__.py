@@ -1,9 +1,12 @@
-"""One arithmetic for all x86-64 processors with AVX2: the same bits from the same commit, whoever made the processor.
+"""One arithmetic for all x86-64 processors with AVX2: the same bits from the same commit, whoever
+made the processor.
 
-torch's products, its `exp`, `log` and roots come from MKL, which picks kernels by the processor's maker; oneDNN, numba and NumPy pick by
-its instructions, OpenBLAS by its model. Each reads its choice when it is loaded, so `settle` runs before any of them is
-(stages/__init__.py), and child processes inherit it. What a setting cannot make alike is replaced when torch is loaded (kernels.py).
-TRADEWIND_ARITHMETIC=native leaves torch and numba their own kernels: other last digits on another processor, judged by a tolerance.
+torch's products, its `exp`, `log` and roots come from MKL, which picks kernels by the processor's
+maker; oneDNN, numba and NumPy pick by its instructions, OpenBLAS by its model. Each reads its
+choice when it is loaded, so `settle` runs before any of them is (stages/__init__.py), and child
+processes inherit it. What a setting cannot make alike is replaced when torch is loaded
+(kernels.py). TRADEWIND_ARITHMETIC=native leaves torch and numba their own kernels: other last
+digits on another processor, judged by a tolerance.
 """
 
 import importlib.abc
@@ -22,7 +25,8 @@ NEEDED = frozenset({"avx2", "fma"})  # of the processor
 ALWAYS = {
     "OPENBLAS_CORETYPE": "Haswell",  # its AVX2 kernels
     "OPENBLAS_NUM_THREADS": "1",  # sums are parted by threads
-    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",  # NumPy's other logarithms, powers and angles
+    # NumPy's other logarithms, powers and angles
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
 }
 CHOSEN = {
     "MKL_CBWR": "COMPATIBLE",  # the one setting that MKL keeps on every maker's processor
@@ -34,10 +38,14 @@ CHOSEN = {
 
 
 def asked(environ: MutableMapping[str, str]) -> str:
-    """The arithmetic that the environment names: common where it names none. ValueError for an unknown one."""
+    """The arithmetic that the environment names: common where it names none. ValueError for an
+    unknown one."""
     name = environ.get(VARIABLE) or COMMON
     if name not in (COMMON, NATIVE):
-        raise ValueError(f"unknown arithmetic: found {VARIABLE}={name!r}, expected {COMMON!r} or {NATIVE!r}; unset it for {COMMON!r}")
+        raise ValueError(
+            f"unknown arithmetic: found {VARIABLE}={name!r}, expected {COMMON!r} or {NATIVE!r}; "
+            f"unset it for {COMMON!r}"
+        )
     return name
 
 
@@ -50,7 +58,12 @@ def able(machine: str | None = None, flags: frozenset[str] | None = None) -> boo
 def processor() -> dict:
     """The processor's model and instructions, as Linux tells them; empty where it does not."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n", 1)[0].splitlines()
+        lines = (
+            Path("/proc/cpuinfo")
+            .read_text(encoding="utf-8", errors="replace")
+            .split("\n\n", 1)[0]
+            .splitlines()
+        )
     except OSError:
         lines = []
     said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
@@ -58,7 +71,8 @@ def processor() -> dict:
 
 
 def settle(environ: MutableMapping[str, str]) -> None:
-    """Set the kernels of every library in the environment, and have torch mended when it is loaded."""
+    """Set the kernels of every library in the environment, and have torch mended when it is
+    loaded."""
     environ.update(ALWAYS)
     if asked(environ) == COMMON and able():
         environ.update(CHOSEN)
@@ -73,8 +87,13 @@ def settle(environ: MutableMapping[str, str]) -> None:
 
 
 def name() -> str:
-    """The arithmetic of this process: common, or native, as asked for or for want of a processor that can do better."""
-    return COMMON if all(os.environ.get(key) == value for key, value in (ALWAYS | CHOSEN).items()) else NATIVE
+    """The arithmetic of this process: common, or native, as asked for or for want of a processor
+    that can do better."""
+    return (
+        COMMON
+        if all(os.environ.get(key) == value for key, value in (ALWAYS | CHOSEN).items())
+        else NATIVE
+    )
 
 
 def _mend() -> None:
@@ -89,7 +108,9 @@ class _Loaded(importlib.abc.MetaPathFinder):
 
     It stays when torch is only looked for (`importlib.util.find_spec`): that loads nothing."""
 
-    def find_spec(self, fullname: str, path, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         """Torch's own spec, its loader followed by `_mend`; None for every other module."""
         if fullname != "torch":
             return None
@@ -102,5 +123,6 @@ class _Loaded(importlib.abc.MetaPathFinder):
                 if self in sys.meta_path:
                     sys.meta_path.remove(self)
                 _mend()
+
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

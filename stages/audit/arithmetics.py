@@ -15,8 +15,10 @@ UNRECORDED = "unrecorded"
 def comparable(environment: dict[str, Any]) -> dict[str, Any]:
     """An environment without what changes no bit; its arithmetic is judged apart."""
     libraries = environment.get("libraries")
-    versions = {name: version.partition("+")[0] if isinstance(version, str) else version
-                for name, version in (libraries if isinstance(libraries, dict) else {}).items()}
+    versions = {
+        name: version.partition("+")[0] if isinstance(version, str) else version
+        for name, version in (libraries if isinstance(libraries, dict) else {}).items()
+    }
     rest = {key: value for key, value in environment.items() if key != "arithmetic"}
     python = ".".join(str(environment.get("python")).split(".")[:2])
     return rest | {"python": python, "libraries": versions}

@@ -1,7 +1,9 @@
-"""What differs between two records of one stage: parameters, code, environment, arithmetic, seed; and how a cause is told.
+"""What differs between two records of one stage: parameters, code, environment, arithmetic, seed;
+and how a cause is told.
 
-A record is compared with itself at another commit, key by key and file by file, so only what the stage read or declared is asked.
-A setting that several stages read (`decode.wind_max_m_s`, and `wind_max_m_s` in the next record) is one change, told where it enters.
+A record is compared with itself at another commit, key by key and file by file, so only what the
+stage read or declared is asked. A setting that several stages read (`decode.wind_max_m_s`, and
+`wind_max_m_s` in the next record) is one change, told where it enters.
 """
 
 from collections.abc import Iterator
@@ -11,13 +13,24 @@ from typing import Any
 from stages.audit import arithmetics
 
 ABSENT = "absent"
-KINDS = ("data", "parameter", "code", "environment", "arithmetic", "seed", "stage", "edit", "unexplained")
+KINDS = (
+    "data",
+    "parameter",
+    "code",
+    "environment",
+    "arithmetic",
+    "seed",
+    "stage",
+    "edit",
+    "unexplained",
+)
 PROOFLESS = ("edit", "unexplained")  # of these no honest run is the reason
 
 
 @dataclass(frozen=True)
 class Change:
-    """One difference: what kind, of what (a file, a dotted key), how, the stage where it first enters, and which others have it."""
+    """One difference: what kind, of what (a file, a dotted key), how, the stage where it first
+    enters, and which others have it."""
 
     kind: str
     what: str
@@ -35,7 +48,11 @@ def flat(value: Any, prefix: str = "") -> dict[str, Any]:
     """Nested mappings as dotted keys; lists are leaves."""
     if not isinstance(value, dict) or not value:
         return {prefix: value} if prefix else {}
-    return {key: leaf for name, inner in value.items() for key, leaf in flat(inner, f"{prefix}.{name}" if prefix else str(name)).items()}
+    return {
+        key: leaf
+        for name, inner in value.items()
+        for key, leaf in flat(inner, f"{prefix}.{name}" if prefix else str(name)).items()
+    }
 
 
 def keys(old: dict, new: dict) -> Iterator[tuple[str, str]]:
@@ -48,7 +65,11 @@ def keys(old: dict, new: dict) -> Iterator[tuple[str, str]]:
 
 def shown(value: Any) -> str:
     """A value on one line."""
-    text = value if isinstance(value, str) else repr(value).replace("True", "true").replace("False", "false").replace("None", "null")
+    text = (
+        value
+        if isinstance(value, str)
+        else repr(value).replace("True", "true").replace("False", "false").replace("None", "null")
+    )
     return text if len(text) <= 70 else text[:67] + "..."
 
 
@@ -56,7 +77,9 @@ def differences(old: dict, new: dict, stage: str) -> list[Change]:
     """Every difference of two records of a stage but their inputs and outputs."""
     found = []
     for key, how in keys(old["params"], new["params"]):
-        found.append(Change("seed" if key.split(".")[-1] == "seed" else "parameter", key, how, stage))
+        found.append(
+            Change("seed" if key.split(".")[-1] == "seed" else "parameter", key, how, stage)
+        )
     if old.get("seed") != new.get("seed"):
         how = f"{shown(old.get('seed'))} → {shown(new.get('seed'))}"
         if not any(change.kind == "seed" and change.how == how for change in found):
@@ -64,9 +87,27 @@ def differences(old: dict, new: dict, stage: str) -> list[Change]:
     before, after = old["code"]["files"], new["code"]["files"]
     for path in sorted(before.keys() | after.keys()):
         if before.get(path) != after.get(path):
-            found.append(Change("code", path, "added" if path not in before else "removed" if path not in after else "changed", stage))
+            found.append(
+                Change(
+                    "code",
+                    path,
+                    "added"
+                    if path not in before
+                    else "removed"
+                    if path not in after
+                    else "changed",
+                    stage,
+                )
+            )
     for key, how in keys(*(arithmetics.comparable(side["environment"]) for side in (old, new))):
-        found.append(Change("environment", key.removeprefix("libraries."), "changed" if key == "constraints" else how, stage))
+        found.append(
+            Change(
+                "environment",
+                key.removeprefix("libraries."),
+                "changed" if key == "constraints" else how,
+                stage,
+            )
+        )
     lines = [arithmetics.line_of(side["environment"] | {"device": "cpu"}) for side in (old, new)]
     if not arithmetics.alike(*lines) and lines[0] != lines[1]:
         found.append(Change("arithmetic", "kernels", " → ".join(lines), stage))
@@ -74,13 +115,17 @@ def differences(old: dict, new: dict, stage: str) -> list[Change]:
 
 
 def merged(changes: list[Change]) -> list[Change]:
-    """Each change once, told of its first stage; a key that ends another's dotted key with the same values is the same setting."""
+    """Each change once, told of its first stage; a key that ends another's dotted key with the
+    same values is the same setting."""
     found: list[Change] = []
     for change in changes:
         for place, known in enumerate(found):
             if same(known, change):
                 names = dict.fromkeys((*known.also, *({change.stage} - {known.stage})))
-                what, how = (max(pair, key=len) for pair in ((known.what, change.what), (known.how, change.how)))
+                what, how = (
+                    max(pair, key=len)
+                    for pair in ((known.what, change.what), (known.how, change.how))
+                )
                 found[place] = replace(known, what=what, how=how, also=tuple(names))
                 break
         else:
@@ -100,15 +145,22 @@ def same(a: Change, b: Change) -> bool:
 
 
 def unpinned(changes: list[Change], old: bytes, new: bytes) -> list[Change]:
-    """Without the change of constraints.txt (`old`, `new`: its bytes) where it only pins libraries that are named; else with its lines."""
+    """Without the change of constraints.txt (`old`, `new`: its bytes) where it only pins
+    libraries that are named; else with its lines."""
     libraries = {change.what for change in changes if change.kind == "environment"}
     before, after = (set(text.decode("utf-8", "replace").split("\n")) for text in (old, new))
-    rest = [change for change in changes if (change.kind, change.what) != ("environment", "constraints")]
+    rest = [
+        change for change in changes if (change.kind, change.what) != ("environment", "constraints")
+    ]
     pins = [line for line in sorted(before ^ after) if line.strip() and not line.startswith("#")]
     moved = [line for line in pins if line.split("==")[0].split("[")[0] not in libraries]
     if len(rest) == len(changes) or (before != after and not moved and libraries - {"constraints"}):
         return rest
     lines = ", ".join(("−" if line in before else "+") + line for line in moved[:3])
     lines += f" and {len(moved) - 3} more" if len(moved) > 3 else ""
-    told = [replace(change, what="constraints.txt", how=lines or change.how) for change in changes if change not in rest]
+    told = [
+        replace(change, what="constraints.txt", how=lines or change.how)
+        for change in changes
+        if change not in rest
+    ]
     return rest + told

@@ -1,9 +1,11 @@
 """From a published number back to the raw files, record by record.
 
-A stage's record (in git, `records/` of its profile) names the files it read and wrote with their SHA-256. Its own name says
-which place it speaks for, so the producer of an input is found by place, never by what a record claims. Of a stage that
-serves many cells (evaluation, tabulation) a metric's chain follows only the inputs of its own cells; what the tabulation wrote
-(table, claims, figures) belongs to every number in it. A source (printed tables, companions.csv) is kept in git and has no record.
+A stage's record (in git, `records/` of its profile) names the files it read and wrote with their
+SHA-256. Its own name says which place it speaks for, so the producer of an input is found by place,
+never by what a record claims. Of a stage that serves many cells (evaluation, tabulation) a metric's
+chain follows only the inputs of its own cells; what the tabulation wrote (table, claims, figures)
+belongs to every number in it. A source (printed tables, companions.csv) is kept in git and has no
+record.
 """
 
 import posixpath
@@ -28,17 +30,25 @@ PLACES = {
     "sweep": ("reports/{experiment}/{profile}/sweeps/{dataset}/{cell}",),
     "train": ("reports/{experiment}/{profile}/runs/{dataset}/{cell}",),
     "evaluate": ("reports/{experiment}/{profile}/evaluated/{dataset}",),
-    "tabulate": tuple(f"reports/{{experiment}}/{{profile}}/{name}" for name in ("metrics.json", "table.md", "claims.json", "figures")),
+    "tabulate": tuple(
+        f"reports/{{experiment}}/{{profile}}/{name}"
+        for name in ("metrics.json", "table.md", "claims.json", "figures")
+    ),
 }
 RECORDS = ("data/*/records/*.json", "reports/*/*/records/*.json")
-# Sources in git that no record tells of: written by hand, by a benchmark, or lists of code, whose stage the lock alone tells of.
-SOURCES = re.compile(r"data/(published|sources|code|spreads)/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/benchmarks\.json")
+# Sources in git that no record tells of: written by hand, by a benchmark, or lists of code, whose
+# stage the lock alone tells of.
+SOURCES = re.compile(
+    r"data/(published|sources|code|spreads)/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/"
+    r"benchmarks\.json"
+)
 SEED = re.compile(r"-s(\d+)$")
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number's address: experiment/profile/dataset/cell/name, where name may go deeper (by_altitude/FL300/nse)."""
+    """A number's address: experiment/profile/dataset/cell/name, where name may go deeper
+    (by_altitude/FL300/nse)."""
 
     experiment: str
     profile: str
@@ -51,8 +61,12 @@ class Metric:
         """From `experiment/profile/dataset/cell/name...`; InputError otherwise."""
         parts = text.strip("/").split("/")
         if len(parts) < 5 or any(part in ("", ".", "..") for part in parts):
-            raise InputError("that is not the address of a metric", found=text, expected="EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
-                             remedy="for example wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn")
+            raise InputError(
+                "that is not the address of a metric",
+                found=text,
+                expected="EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
+                remedy="for example wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn",
+            )
         return cls(*parts[:4], tuple(parts[4:]))
 
     def __str__(self) -> str:
@@ -95,9 +109,13 @@ class Node:
 
 
 def read_node(path: str, read: Callable[[], Any]) -> Node | None:
-    """The record in the file `path`, whose JSON `read` gives; None where its name is no record's; bad content becomes a Node with `error`."""
+    """The record in the file `path`, whose JSON `read` gives; None where its name is no
+    record's; bad content becomes a Node with `error`."""
     parts, names = path.split("/"), posixpath.basename(path).removesuffix(".json").split(".")
-    place = dict(zip(("dataset", "cell"), names[:-1], strict=False)) | {"experiment": parts[1], "profile": parts[-3]}
+    place = dict(zip(("dataset", "cell"), names[:-1], strict=False)) | {
+        "experiment": parts[1],
+        "profile": parts[-3],
+    }
     try:
         homes = tuple(home.format(**place) for home in PLACES[names[-1]])
     except KeyError:
@@ -109,12 +127,21 @@ def read_node(path: str, read: Callable[[], Any]) -> Node | None:
     except DataError as error:
         return Node(names[-1], path, homes, error=" ".join(str(error).split()))
     except (KeyError, TypeError, AttributeError) as error:
-        return Node(names[-1], path, homes, error=f"not a run record: {type(error).__name__} at {error}")
+        return Node(
+            names[-1], path, homes, error=f"not a run record: {type(error).__name__} at {error}"
+        )
 
 
 def check(record: dict, path: str) -> None:
-    """Raise where a record lacks a part, holds another type, or names a file outside the project."""
-    for name, kind in (("stage", str), ("cell", str), ("params", dict), ("environment", dict), ("code", dict)):
+    """Raise where a record lacks a part, holds another type, or names a file outside the
+    project."""
+    for name, kind in (
+        ("stage", str),
+        ("cell", str),
+        ("params", dict),
+        ("environment", dict),
+        ("code", dict),
+    ):
         if not isinstance(record[name], kind):
             raise TypeError(name)
     for side in ("inputs", "outputs"):
@@ -139,8 +166,14 @@ class Ledger:
 
     def __init__(self, root: Path):
         self.root = root
-        paths = sorted(file.relative_to(root).as_posix() for pattern in RECORDS for file in root.glob(pattern))
-        self.nodes = [node for node in (read_node(path, partial(read_json, root / path)) for path in paths) if node]
+        paths = sorted(
+            file.relative_to(root).as_posix() for pattern in RECORDS for file in root.glob(pattern)
+        )
+        self.nodes = [
+            node
+            for node in (read_node(path, partial(read_json, root / path)) for path in paths)
+            if node
+        ]
 
     @cached_property
     def _homes(self) -> dict[str, Node]:
@@ -152,17 +185,23 @@ class Ledger:
 
     def tables(self) -> list[str]:
         """The published tables."""
-        return sorted(file.relative_to(self.root).as_posix() for file in self.root.glob("reports/*/*/metrics.json"))
+        return sorted(
+            file.relative_to(self.root).as_posix()
+            for file in self.root.glob("reports/*/*/metrics.json")
+        )
 
 
 @dataclass
 class Chain:
-    """The records a metric rests on, value first, and every file of the chain with the record that made it."""
+    """The records a metric rests on, value first, and every file of the chain with the record
+    that made it."""
 
     metric: Metric
     cells: tuple[str, ...]
     nodes: list[Node] = field(default_factory=list)
-    inputs: dict[str, list[tuple[Node, dict]]] = field(default_factory=dict)  # file -> who read it, and as what
+    inputs: dict[str, list[tuple[Node, dict]]] = field(
+        default_factory=dict
+    )  # file -> who read it, and as what
     files: dict[str, Node | None] = field(default_factory=dict)
 
     @property
@@ -171,27 +210,43 @@ class Chain:
         return (self.metric.table,)
 
     def wanted(self, path: str, stage: str) -> bool:
-        """Whether a file that `stage` read or wrote concerns this metric's own data set and cells."""
-        runs, evaluated = (f"{self.metric.folder}/{part}/{self.metric.dataset}/" for part in ("runs", "evaluated"))
+        """Whether a file that `stage` read or wrote concerns this metric's own data set and
+        cells."""
+        runs, evaluated = (
+            f"{self.metric.folder}/{part}/{self.metric.dataset}/" for part in ("runs", "evaluated")
+        )
         if path.startswith(f"{self.metric.folder}/runs/"):
             return path.startswith(tuple(f"{runs}{cell}/" for cell in self.cells))
         if path.startswith(f"{self.metric.folder}/evaluated/"):
             kind, _, cell = path.removeprefix(evaluated).removesuffix(".parquet").partition("-")
-            return path.startswith(evaluated) and (kind not in ("predictions", "field") or cell in self.cells)
-        if path.startswith(f"{self.metric.folder}/sweeps/"):  # the table reads every sweep for its figures; a number's own is read by its training
+            return path.startswith(evaluated) and (
+                kind not in ("predictions", "field") or cell in self.cells
+            )
+        if path.startswith(
+            f"{self.metric.folder}/sweeps/"
+        ):  # the table reads every sweep for its figures; a number's own is read by its training
             return stage != "tabulate"
-        prepared = f"data/{self.metric.profile}/prepared/"  # the figures are drawn from all data sets, a number comes from its own
-        return stage != "tabulate" or not path.startswith(prepared) or path.startswith(f"{prepared}{self.metric.dataset}/")
+        # the figures are drawn from all data sets, a number comes from its own
+        prepared = f"data/{self.metric.profile}/prepared/"
+        return (
+            stage != "tabulate"
+            or not path.startswith(prepared)
+            or path.startswith(f"{prepared}{self.metric.dataset}/")
+        )
 
 
 def published(ledger: Ledger, metric: Metric) -> tuple[dict, tuple[str, ...]]:
-    """The entry of a number in its table ({"value", ...}) and the cells it rests on; InputError for an unknown name."""
+    """The entry of a number in its table ({"value", ...}) and the cells it rests on; InputError
+    for an unknown name."""
     file = ledger.root / metric.table
     if not file.exists():
         known = ["/".join(path.split("/")[1:3]) for path in ledger.tables()]
-        raise InputError("there is no table of that experiment and profile", where=metric.table,
-                         found=f"{metric.experiment}/{metric.profile}{nearest(f'{metric.experiment}/{metric.profile}', known)}",
-                         remedy="run `dvc repro`, or `dvc pull` for what others have computed")
+        raise InputError(
+            "there is no table of that experiment and profile",
+            where=metric.table,
+            found=f"{metric.experiment}/{metric.profile}{nearest(f'{metric.experiment}/{metric.profile}', known)}",
+            remedy="run `dvc repro`, or `dvc pull` for what others have computed",
+        )
     table = read_json(file)
     cells = table.get("cells", {}) if isinstance(table, dict) else {}
     arms = table.get("arms", {}) if isinstance(table, dict) else {}
@@ -199,35 +254,53 @@ def published(ledger: Ledger, metric: Metric) -> tuple[dict, tuple[str, ...]]:
         return pick(cells[metric.key], metric), (metric.cell,)
     if metric.key in arms:
         return pick(arms[metric.key], metric), members(cells, metric)
-    raise InputError("the table has no such cell", where=metric.table,
-                     found=metric.key + nearest(metric.key, [*cells, *arms]))
+    raise InputError(
+        "the table has no such cell",
+        where=metric.table,
+        found=metric.key + nearest(metric.key, [*cells, *arms]),
+    )
 
 
 def members(cells: dict, metric: Metric) -> tuple[str, ...]:
     """The cells of an arm: one for each seed."""
-    names = (key.removeprefix(f"{metric.dataset}/") for key in cells if key.startswith(f"{metric.dataset}/"))
+    names = (
+        key.removeprefix(f"{metric.dataset}/")
+        for key in cells
+        if key.startswith(f"{metric.dataset}/")
+    )
     return tuple(sorted(name for name in names if SEED.sub("", name) == metric.cell))
 
 
 def pick(entry: dict, metric: Metric) -> dict:
-    """The number of that name inside a cell's entry: a bare name lies under `metrics`, a longer one is a path.
+    """The number of that name inside a cell's entry: a bare name lies under `metrics`, a longer one
+    is a path.
 
     InputError where there is nothing of that name, or a group of numbers.
     """
     place = entry
     bare = len(metric.name) == 1 and not isinstance(entry.get(metric.name[0]), dict)
-    for part in (("metrics", *metric.name) if bare else metric.name):
+    for part in ("metrics", *metric.name) if bare else metric.name:
         if not isinstance(place, dict) or part not in place:
             known = place if isinstance(place, dict) else {}
-            raise InputError("there is no such metric", where=f"{metric.table}: {metric.key}",
-                             found=part + nearest(part, known))
+            raise InputError(
+                "there is no such metric",
+                where=f"{metric.table}: {metric.key}",
+                found=part + nearest(part, known),
+            )
         place = place[part]
     number = place if isinstance(place, dict) else {"value": place}
     told = number.get("value", number.get("mean"))
     if isinstance(told, bool) or not isinstance(told, (int, float)):
-        below = f"a group of: {', '.join(sorted(place))}" if isinstance(place, dict) else f"{place!r}"
-        raise InputError("that address holds no number", where=f"{metric.table}: {metric.key}/{'/'.join(metric.name)}", found=below,
-                         expected="the address of one metric", remedy="add the name of one of the group" if isinstance(place, dict) else "")
+        below = (
+            f"a group of: {', '.join(sorted(place))}" if isinstance(place, dict) else f"{place!r}"
+        )
+        raise InputError(
+            "that address holds no number",
+            where=f"{metric.table}: {metric.key}/{'/'.join(metric.name)}",
+            found=below,
+            expected="the address of one metric",
+            remedy="add the name of one of the group" if isinstance(place, dict) else "",
+        )
     return number
 
 
@@ -252,7 +325,16 @@ def walk(ledger: Ledger, metric: Metric, cells: tuple[str, ...]) -> Chain:
     chain.nodes = sorted(seen.values(), key=lambda node: (-order.index(node.stage), node.path))
     for node in chain.nodes:
         chain.files[node.path] = node
-        if node.stage in ("sweep", "train", "evaluate", "tabulate"):  # what they made besides what was read on: history, predictions, table
-            made = (path for path in node.record.get("outputs", {}) if node.owns(path) and chain.wanted(path, node.stage))
+        if node.stage in (
+            "sweep",
+            "train",
+            "evaluate",
+            "tabulate",
+        ):  # what they made besides what was read on: history, predictions, table
+            made = (
+                path
+                for path in node.record.get("outputs", {})
+                if node.owns(path) and chain.wanted(path, node.stage)
+            )
             chain.files |= dict.fromkeys(made, node)
     return chain

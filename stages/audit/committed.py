@@ -36,10 +36,16 @@ def committed(case: Case) -> Iterator[Problem]:
     texts = {lock: history.at_head(case.root, lock) for lock in locks}
     for lock in (lock for lock, text in texts.items() if text is None):
         yield Problem("FAIL", lock, "it is not committed")
-    before = {lock: earlier(case, lock, text) for lock, text in texts.items()
-              if text is not None and text != (case.root / lock).read_text(encoding="utf-8")}
-    entries = [entry for entry in made
-               if entry.lock in before and entry != before[entry.lock].get(entry.name)]
+    before = {
+        lock: earlier(case, lock, text)
+        for lock, text in texts.items()
+        if text is not None and text != (case.root / lock).read_text(encoding="utf-8")
+    }
+    entries = [
+        entry
+        for entry in made
+        if entry.lock in before and entry != before[entry.lock].get(entry.name)
+    ]
     if not case.commit.dirty and not entries:
         return
     own = OwnRun(case)
@@ -65,9 +71,11 @@ def note(case: Case, own: OwnRun) -> Problem:
     """What is said of an own run."""
     here = arithmetics.line_of(records.environment())
     mine, theirs = own.lines
-    text = (f"{len(case.own):,} files differ from commit {case.commit.head[:12]}: an own run on "
-            f"{arithmetics.quoted(mine)}, the commit's on {arithmetics.quoted(theirs)}; "
-            f"`tradewind compare` judges the numbers")
+    text = (
+        f"{len(case.own):,} files differ from commit {case.commit.head[:12]}: an own run on "
+        f"{arithmetics.quoted(mine)}, the commit's on {arithmetics.quoted(theirs)}; "
+        f"`tradewind compare` judges the numbers"
+    )
     if not all(arithmetics.alike(line, here) for line in mine):
         text += f"; this process computes in `{here}`, so that the run cannot be checked here"
     return Problem("NOTE", "commit", text)
@@ -86,8 +94,9 @@ def earlier(case: Case, lock: str, text: str) -> dict[str, Entry]:
     return {entry.name: entry for entry in entries}
 
 
-def run_again(own: OwnRun, entries: list[Entry],
-              before: dict[str, dict[str, Entry]]) -> list[tuple[Entry, str]]:
+def run_again(
+    own: OwnRun, entries: list[Entry], before: dict[str, dict[str, Entry]]
+) -> list[tuple[Entry, str]]:
     """Each differing entry, and why no honest run explains it ("" where one does).
 
     Stages without a record (pages, summaries) pass on what they read, so all are asked until
@@ -103,8 +112,13 @@ def run_again(own: OwnRun, entries: list[Entry],
         explained = [entry for entry in waiting if not reasons[entry.lock, entry.name]]
         left = [entry for entry in waiting if reasons[entry.lock, entry.name]]
         waiting = left if explained else []
-        places |= {place for entry in explained for out in entry.outs for place in upwards(out)
-                   if recordless(entry, own)}
+        places |= {
+            place
+            for entry in explained
+            for out in entry.outs
+            for place in upwards(out)
+            if recordless(entry, own)
+        }
     return [(entry, reasons[entry.lock, entry.name]) for entry in entries]
 
 

@@ -1,8 +1,10 @@
-"""How a run's numbers compare with a commit's: identical, reproduced, moved, or nothing that an arithmetic explains (`tradewind compare`).
+"""How a run's numbers compare with a commit's: identical, reproduced, moved, or nothing that an
+arithmetic explains (`tradewind compare`).
 
-A number is `identical` to the last bit, `reproduced` where it is within what training moves it by itself (stages/spreads.py, of the
-commit), `moved` beyond that. What no arithmetic explains fails: a table that cannot be read, a cell that is not there, another unit.
-Each claim's verdict is compared too. Sides are folders laid out like the project, or commits, read from git's objects.
+A number is `identical` to the last bit, `reproduced` where it is within what training moves it by
+itself (stages/spreads.py, of the commit), `moved` beyond that. What no arithmetic explains fails: a
+table that cannot be read, a cell that is not there, another unit. Each claim's verdict is compared
+too. Sides are folders laid out like the project, or commits, read from git's objects.
 """
 
 from collections import Counter, defaultdict
@@ -13,16 +15,22 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from stages.errors import DataError, InputError
-from stages.files import json_of, read_json, write_json
 from stages.audit.history import blobs, git
 from stages.audit.snapshot import resolve
+from stages.errors import DataError, InputError
+from stages.files import json_of, read_json, write_json
 from stages.spreads import ROUNDING, Number, Spreads, measure, numbers, of_seeds, place, pooled
 
-TABLES, RECORDS = "reports/*/*/metrics.json", ("data/*/records/*.json", "reports/*/*/records/*.json")
-RATE = 0.02  # of the numbers may lie beyond a tolerance that holds 98 % of what training does by itself, or more
+TABLES, RECORDS = (
+    "reports/*/*/metrics.json",
+    ("data/*/records/*.json", "reports/*/*/records/*.json"),
+)
+# of the numbers may lie beyond a tolerance that holds 98 % of what training does by itself, or more
+RATE = 0.02
 FAR = 10.0  # tolerances that training does not go by itself
-SMALL = 0.1  # of a metric's median size: a smaller number rests on few points or is a difference of near ones, and is judged at this size
+# of a metric's median size: a smaller number rests on few points or is a difference of near ones,
+# and is judged at this size
+SMALL = 0.1
 UNRECORDED = "unrecorded"
 
 
@@ -33,7 +41,11 @@ class Side:
         self.root, self.commit, self.whole = root, commit, whole
         if commit is None:
             patterns = (TABLES, *RECORDS)
-            self._blobs = {file.relative_to(root).as_posix(): "" for pattern in patterns for file in root.glob(pattern)}
+            self._blobs = {
+                file.relative_to(root).as_posix(): ""
+                for pattern in patterns
+                for file in root.glob(pattern)
+            }
         else:
             listing = git(root, "ls-tree", "-r", "-z", commit, "--", "reports", "data") or ""
             rows = (line.partition("\t") for line in filter(None, listing.split("\0")))
@@ -42,7 +54,9 @@ class Side:
 
     def named(self, *patterns: str) -> list[str]:
         """The files whose paths match."""
-        return sorted(path for path in self._blobs if any(fnmatchcase(path, pattern) for pattern in patterns))
+        return sorted(
+            path for path in self._blobs if any(fnmatchcase(path, pattern) for pattern in patterns)
+        )
 
     def load(self, paths: list[str]) -> None:
         """Read many files of a commit at once."""
@@ -70,7 +84,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Moved:
-    """A number beyond its tolerance (None where its kind was never measured), or one that a side lacks."""
+    """A number beyond its tolerance (None where its kind was never measured), or one that a side
+    lacks."""
 
     address: str
     there: float | None
@@ -81,7 +96,8 @@ class Moved:
 
     @property
     def far(self) -> bool:
-        """Whether training does not explain it: nothing was trained, or it is many tolerances away."""
+        """Whether training does not explain it: nothing was trained, or it is many tolerances
+        away."""
         return not self.trained or bool(self.tolerance) and self.times > FAR
 
     @property
@@ -94,14 +110,17 @@ class Moved:
 
 @dataclass
 class Judged:
-    """One experiment and profile: counts, what moved, verdicts of claims that changed, and what no arithmetic explains."""
+    """One experiment and profile: counts, what moved, verdicts of claims that changed, and what
+    no arithmetic explains."""
 
     experiment: str
     profile: str
     identical: int = 0
     reproduced: int = 0
     moved: list[Moved] = field(default_factory=list)
-    claims: list[tuple[str, str, str]] = field(default_factory=list)  # claim on data set, verdict there, verdict here
+    claims: list[tuple[str, str, str]] = field(
+        default_factory=list
+    )  # claim on data set, verdict there, verdict here
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -112,7 +131,8 @@ class Judged:
 
 @dataclass
 class Comparison:
-    """All experiments and profiles of two sides, the arithmetic of each, and how many records name other code or parameters."""
+    """All experiments and profiles of two sides, the arithmetic of each, and how many records
+    name other code or parameters."""
 
     names: tuple[str, str]
     tables: list[Judged]
@@ -137,11 +157,16 @@ class Comparison:
             return "FAIL"
         if self.share > RATE or any(one.far for table in self.tables for one in table.moved):
             return "edited" if self.edited else "moved"
-        return "reproduced" if self.moved or any(table.reproduced for table in self.tables) else "identical"
+        return (
+            "reproduced"
+            if self.moved or any(table.reproduced for table in self.tables)
+            else "identical"
+        )
 
     @property
     def exit_code(self) -> int:
-        """0, or 1 where something fails or more has moved than the tolerance allows, and no edit of code or parameters is why."""
+        """0, or 1 where something fails or more has moved than the tolerance allows, and no edit
+        of code or parameters is why."""
         return int(self.verdict in ("FAIL", "moved"))
 
 
@@ -155,8 +180,11 @@ def compare(there: Side, here: Side, names: tuple[str, str], kept: Path) -> Comp
     tables = [judged(there, here, path, kept) for path in paths]
     # of no number, every one is identical
     if not any(table.count or table.failures for table in tables):
-        raise InputError("there is no table on both sides", where=" and ".join(names),
-                         expected="reports/EXPERIMENT/PROFILE/metrics.json on either side")
+        raise InputError(
+            "there is no table on both sides",
+            where=" and ".join(names),
+            expected="reports/EXPERIMENT/PROFILE/metrics.json on either side",
+        )
     return Comparison(names, tables, *environments(there, here, records))
 
 
@@ -175,7 +203,12 @@ def judged(there: Side, here: Side, path: str, kept: Path) -> Judged:
         else:
             spreads = place(found.experiment, found.profile).as_posix()
             own = there.read(spreads) is not None
-            count(found, first, here.json(path), Spreads(there.json(spreads)) if own else Spreads.read(kept / home))
+            count(
+                found,
+                first,
+                here.json(path),
+                Spreads(there.json(spreads)) if own else Spreads.read(kept / home),
+            )
         found.claims = list(verdicts(there, here, f"{home}/claims.json"))
     except (DataError, TypeError, AttributeError, KeyError) as error:
         found.failures.append(f"{path}: {' '.join(str(error).split())}")
@@ -184,16 +217,23 @@ def judged(there: Side, here: Side, path: str, kept: Path) -> Judged:
 
 def count(found: Judged, first: dict, second: dict, spreads: Spreads) -> None:
     """Sort every number of two tables into identical, reproduced and moved."""
-    ours, theirs = ({number.path: number for number in numbers(content)} for content in (second, first))
+    ours, theirs = (
+        {number.path: number for number in numbers(content)} for content in (second, first)
+    )
     least = sizes(theirs.values())
     for group in ("cells", "arms"):
         gone = sorted(first.get(group, {}).keys() - second.get(group, {}).keys())
         found.failures += [f"{group[:-1]} {name} is not there any more" for name in gone]
-    found.failures += [f"{address}: the unit was {one}, it is {other}" for address, one, other in units(first, second, ())]
+    found.failures += [
+        f"{address}: the unit was {one}, it is {other}"
+        for address, one, other in units(first, second, ())
+    ]
     for path in sorted(ours.keys() | theirs.keys()):
         one, other = theirs.get(path), ours.get(path)
         if one is None or other is None:
-            found.moved.append(Moved("/".join(path), one and one.value, other and other.value, None))
+            found.moved.append(
+                Moved("/".join(path), one and one.value, other and other.value, None)
+            )
         elif one.value == other.value:
             found.identical += 1
         else:
@@ -202,7 +242,9 @@ def count(found: Judged, first: dict, second: dict, spreads: Spreads) -> None:
             if abs(one.value - other.value) <= max(most or 0.0, ROUNDING * sized.scale):
                 found.reproduced += 1
             else:
-                found.moved.append(Moved("/".join(path), one.value, other.value, most, bool(one.kind)))
+                found.moved.append(
+                    Moved("/".join(path), one.value, other.value, most, bool(one.kind))
+                )
 
 
 def sizes(numbers: Iterable[Number]) -> dict[str, float]:
@@ -226,14 +268,20 @@ def verdicts(there: Side, here: Side, path: str) -> Iterator[tuple[str, str, str
     """Claims whose verdict is another one."""
     if there.read(path) in (None, here.read(path)) or here.read(path) is None:
         return
-    first, second = ({f"{one['id']} on {one['dataset']}": one["verdict"] for one in side.json(path)} for side in (there, here))
+    first, second = (
+        {f"{one['id']} on {one['dataset']}": one["verdict"] for one in side.json(path)}
+        for side in (there, here)
+    )
     for name in first | second:
         if first.get(name) != second.get(name):
             yield name, first.get(name, "absent"), second.get(name, "absent")
 
 
-def environments(there: Side, here: Side, records: list[str]) -> tuple[tuple[list[str], list[str]], list[str]]:
-    """The arithmetics of each side, of the records that differ the most common first, and the records of other code or parameters."""
+def environments(
+    there: Side, here: Side, records: list[str]
+) -> tuple[tuple[list[str], list[str]], list[str]]:
+    """The arithmetics of each side, of the records that differ the most common first, and the
+    records of other code or parameters."""
     lines: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     edited = []
     for path in records:
@@ -243,17 +291,28 @@ def environments(there: Side, here: Side, records: list[str]) -> tuple[tuple[lis
             pair = there.json(path), here.json(path)
             for seen, record in zip(lines, pair, strict=True):
                 seen[record["environment"].get("arithmetic", UNRECORDED)] += 1
-            if any(pair[0].get(key) != pair[1].get(key) for key in ("params", "seed")) or pair[0]["code"]["digest"] != pair[1]["code"]["digest"]:
+            if (
+                any(pair[0].get(key) != pair[1].get(key) for key in ("params", "seed"))
+                or pair[0]["code"]["digest"] != pair[1]["code"]["digest"]
+            ):
                 edited.append(path)
         except (DataError, TypeError, KeyError, AttributeError):
             edited.append(path)  # the audit says what is wrong with it
-    return ([line for line, _ in lines[0].most_common()], [line for line, _ in lines[1].most_common()]), edited
+    return (
+        [line for line, _ in lines[0].most_common()],
+        [line for line, _ in lines[1].most_common()],
+    ), edited
 
 
 def sides(root: Path, name: str, results: Path | None) -> tuple[Side, Side, tuple[str, str]]:
-    """A commit, and the working copy or a folder of results, with what they are called. InputError for an unknown commit or folder."""
+    """A commit, and the working copy or a folder of results, with what they are called.
+    InputError for an unknown commit or folder."""
     if results is not None and not results.is_dir():
-        raise InputError("there is no such folder of results", where=str(results), expected="a folder with reports/EXPERIMENT/PROFILE/metrics.json")
+        raise InputError(
+            "there is no such folder of results",
+            where=str(results),
+            expected="a folder with reports/EXPERIMENT/PROFILE/metrics.json",
+        )
     commit = resolve(root, name)
     label = name if commit.startswith(name) else f"{name} ({commit[:9]})"
     here = Side(results or root, whole=results is None)
@@ -267,14 +326,20 @@ def of_commit(root: Path, name: str, results: Path | None = None) -> Comparison:
 
 
 def keep_spreads(root: Path, name: str, results: Path | None = None) -> list[Path]:
-    """Measure the spread of training between two runs of one code that differ in rounding, and over the seeds of the one that is here;
-    the files written, with what they held already. An experiment of which these two were measured before is left as it is.
-    InputError where the runs differ in more than rounding, or nothing is new."""
+    """Measure the spread of training between two runs of one code that differ in rounding, and over
+    the seeds of the one that is here; the files written, with what they held already. An experiment
+    of which these two were measured before is left as it is. InputError where the runs differ in
+    more than rounding, or nothing is new."""
     there, here, names = sides(root, name, results)
     found, written, known = compare(there, here, names, root), [], []
     if found.edited or any(table.failures for table in found.tables):
-        raise InputError("the two runs differ in more than rounding", where=names[0], found=", ".join(found.edited[:3]) or "other cells or units",
-                         expected="one code, one set of parameters, another arithmetic", remedy="`tradewind compare` lists what differs")
+        raise InputError(
+            "the two runs differ in more than rounding",
+            where=names[0],
+            found=", ".join(found.edited[:3]) or "other cells or units",
+            expected="one code, one set of parameters, another arithmetic",
+            remedy="`tradewind compare` lists what differs",
+        )
     between = [resolve(root, name)[:9], *map("; ".join, found.arithmetic)]
     for table in found.tables:
         path = f"reports/{table.experiment}/{table.profile}/metrics.json"
@@ -285,12 +350,18 @@ def keep_spreads(root: Path, name: str, results: Path | None = None) -> list[Pat
                 known.append(file)
                 continue
             first, second = there.json(path), here.json(path)
-            content = {"rounding": pooled(before.get("rounding", {}), measure(first, second)),
-                       "seeds": pooled(before.get("seeds", {}), of_seeds(second)),
-                       "between": [*before.get("between", []), between]}
+            content = {
+                "rounding": pooled(before.get("rounding", {}), measure(first, second)),
+                "seeds": pooled(before.get("seeds", {}), of_seeds(second)),
+                "between": [*before.get("between", []), between],
+            }
             written.append(file)
             write_json(file, content)
     if known and not written:
-        raise InputError("the spread between these two runs is there already", where=str(known[0]),
-                         found=" and ".join(between), expected="runs not measured yet")
+        raise InputError(
+            "the spread between these two runs is there already",
+            where=str(known[0]),
+            found=" and ".join(between),
+            expected="runs not measured yet",
+        )
     return written

@@ -1,7 +1,8 @@
-"""Every byte of the chain read from disk and compared with the records, with dvc.lock and with DVC's cache.
+"""Every byte of the chain read from disk and compared with the records, with dvc.lock and with
+DVC's cache.
 
-No time stamp, file mode or state database is believed. A file or cache object that is not here makes the audit
-inconclusive; one with other bytes fails it and voids every metric that rests on it.
+No time stamp, file mode or state database is believed. A file or cache object that is not here
+makes the audit inconclusive; one with other bytes fails it and voids every metric that rests on it.
 """
 
 from collections.abc import Iterator
@@ -18,12 +19,17 @@ def contents(case: Case) -> Iterator[Problem]:
     for path in tqdm(sorted(case.chain.files), desc="hashing", unit="file", disable=None):
         described, found = case.described(path), case.bytes.sha256(path)
         if described and found and found != described["sha256"]:
-            yield case.fails(path, f"its bytes are not those recorded: SHA-256 {found[:12]}, recorded {described['sha256'][:12]}",
-                             broken=True)
+            yield case.fails(
+                path,
+                f"its bytes are not those recorded: SHA-256 {found[:12]}, recorded "
+                f"{described['sha256'][:12]}",
+                broken=True,
+            )
 
 
 def objects(case: Case, cache: Cache | None = None) -> Iterator[Problem]:
-    """Each file's MD5 is what dvc.lock's manifest names, and the cache object of that name holds those bytes."""
+    """Each file's MD5 is what dvc.lock's manifest names, and the cache object of that name holds
+    those bytes."""
     cache, outs = cache or Cache(case.root), {}
     for path in sorted(case.chain.files):
         entry = case.locks.producer(path)
@@ -31,7 +37,11 @@ def objects(case: Case, cache: Cache | None = None) -> Iterator[Problem]:
         if out:
             outs.setdefault(out, []).append(path)
     for (out, md5), paths in outs.items():
-        yield from folder(case, cache, out, md5, paths) if md5.endswith(".dir") else single(case, cache, out, md5)
+        yield from (
+            folder(case, cache, out, md5, paths)
+            if md5.endswith(".dir")
+            else single(case, cache, out, md5)
+        )
 
 
 def single(case: Case, cache: Cache, out: str, md5: str) -> Iterator[Problem]:
@@ -40,7 +50,9 @@ def single(case: Case, cache: Cache, out: str, md5: str) -> Iterator[Problem]:
     if found and found != md5:
         yield case.fails(out, f"its MD5 is {found[:12]}, dvc.lock says {md5[:12]}", broken=True)
     if cache.whole(md5) is False:
-        yield case.fails(out, f"its object in DVC's cache is damaged ({cache.path(md5)})", broken=True)
+        yield case.fails(
+            out, f"its object in DVC's cache is damaged ({cache.path(md5)})", broken=True
+        )
 
 
 def folder(case: Case, cache: Cache, out: str, md5: str, paths: list[str]) -> Iterator[Problem]:
@@ -48,23 +60,46 @@ def folder(case: Case, cache: Cache, out: str, md5: str, paths: list[str]) -> It
     manifest = cache.manifest(md5)
     if manifest is None:
         if cache.whole(md5) is False:
-            yield case.fails(out, f"its manifest in DVC's cache is damaged ({cache.path(md5)})", broken=True)
+            yield case.fails(
+                out, f"its manifest in DVC's cache is damaged ({cache.path(md5)})", broken=True
+            )
         elif not all(map(case.kept, paths)):  # DVC need not hold a copy of what is in git
-            yield Problem("INCONCLUSIVE", out, f"its manifest {md5} is not in DVC's cache; {PULL}", case.producer(out))
-        if all(case.bytes.md5(path) for path in paths) and manifest_md5(case.bytes.manifest(out)) != md5:
+            yield Problem(
+                "INCONCLUSIVE",
+                out,
+                f"its manifest {md5} is not in DVC's cache; {PULL}",
+                case.producer(out),
+            )
+        if (
+            all(case.bytes.md5(path) for path in paths)
+            and manifest_md5(case.bytes.manifest(out)) != md5
+        ):
             yield case.fails(out, f"the folder's files are not those dvc.lock names ({md5[:12]})")
         return
     for path in paths:
         wanted, found = manifest.get(path.removeprefix(out + "/")), case.bytes.md5(path)
         if found and wanted is None:
-            yield case.fails(path, f"dvc.lock's manifest does not list it ({md5[:12]})", broken=True)
+            yield case.fails(
+                path, f"dvc.lock's manifest does not list it ({md5[:12]})", broken=True
+            )
         elif found and found != wanted:
-            yield case.fails(path, f"its MD5 is {found[:12]}, dvc.lock's manifest says {wanted[:12]}", broken=True)
+            yield case.fails(
+                path,
+                f"its MD5 is {found[:12]}, dvc.lock's manifest says {wanted[:12]}",
+                broken=True,
+            )
         whole = cache.whole(wanted) if wanted else True
         if whole is False:
-            yield case.fails(path, f"its object in DVC's cache is damaged ({cache.path(wanted)})", broken=True)
+            yield case.fails(
+                path, f"its object in DVC's cache is damaged ({cache.path(wanted)})", broken=True
+            )
         elif whole is None and not case.kept(path):
-            yield Problem("INCONCLUSIVE", path, f"its object {wanted} is not in DVC's cache; {PULL}", case.producer(path))
+            yield Problem(
+                "INCONCLUSIVE",
+                path,
+                f"its object {wanted} is not in DVC's cache; {PULL}",
+                case.producer(path),
+            )
 
 
 ALL = (contents, objects)

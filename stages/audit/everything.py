@@ -1,8 +1,10 @@
 """The whole repository verified at once: `tradewind verify --all`.
 
-All records, all outputs of all dvc.lock files and all objects of DVC's cache make one chain, on which the checks of a single number run
-(checks.py, disk.py); then every table, claim and figure is derived or accounted for, and what no record speaks of is held to its lock. A byte that
-is not the recorded one fails, with the published numbers that rest on it. What is neither on disk nor in the cache is counted and inconclusive.
+All records, all outputs of all dvc.lock files and all objects of DVC's cache make one chain, on
+which the checks of a single number run (checks.py, disk.py); then every table, claim and figure is
+derived or accounted for, and what no record speaks of is held to its lock. A byte that is not the
+recorded one fails, with the published numbers that rest on it. What is neither on disk nor in the
+cache is counted and inconclusive.
 """
 
 import contextlib
@@ -12,9 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stages import records
-from stages.errors import DataError, ParamsError
-from stages.files import read_json
-from stages.page import promotions
 from stages.audit import checks, committed, derive, disk
 from stages.audit.chain import Chain, Ledger, Metric
 from stages.audit.checks import PULL, REPRO, Case
@@ -23,6 +22,9 @@ from stages.audit.hashes import Bytes, Cache, Locks, manifest_md5
 from stages.audit.impact import all_chains
 from stages.audit.render import grouped, redact
 from stages.audit.sweep import Swept, sweep
+from stages.errors import DataError, ParamsError
+from stages.files import read_json
+from stages.page import promotions
 
 
 @dataclass
@@ -43,7 +45,8 @@ class Whole(Chain):
 
 @dataclass
 class Verified:
-    """The result: what is wrong, the numbers that rest on each failing file, and how much was looked at in how long."""
+    """The result: what is wrong, the numbers that rest on each failing file, and how much was
+    looked at in how long."""
 
     problems: list[Problem] = field(default_factory=list)
     resting: dict[str, list[str]] = field(default_factory=dict)  # path of a failing file -> metrics
@@ -65,28 +68,50 @@ class Verified:
 
 
 def everything(root: str | Path = Path("."), threads: int | None = None) -> Verified:
-    """Verify all of a project on so many threads (None: one a core). DataError where it holds no record at all, or a file cannot be read."""
+    """Verify all of a project on so many threads (None: one a core). DataError where it holds no
+    record at all, or a file cannot be read."""
     start, root = time.monotonic(), Path(root)
     case, cache = opened(root), Cache(root)
     if not case.ledger.nodes:
-        raise DataError("there is nothing to verify: no run record is here", where=str(root.resolve()), remedy="run from the project's root")
+        raise DataError(
+            "there is nothing to verify: no run record is here",
+            where=str(root.resolve()),
+            remedy="run from the project's root",
+        )
     found = Verified(records=len(case.ledger.nodes), tables=len(case.chain.tables))
     shelved(case, cache)
     before = time.monotonic()
     found.swept = sweep(case.bytes, cache, sorted(case.chain.files), cache.names(), threads)
     found.hashing = time.monotonic() - before
-    steps = [*(check for check in checks.ALL if check is not checks.value), *committed.ALL, disk.contents, lambda c: disk.objects(c, cache),
-             lambda c: spare(c, cache), strays, pictures, unrecorded, tabulated, promoted]
+    steps = [
+        *(check for check in checks.ALL if check is not checks.value),
+        *committed.ALL,
+        disk.contents,
+        lambda c: disk.objects(c, cache),
+        lambda c: spare(c, cache),
+        strays,
+        pictures,
+        unrecorded,
+        tabulated,
+        promoted,
+    ]
     problems = list(dict.fromkeys(problem for step in steps for problem in step(case)))
     failing = [problem for problem in problems if problem.verdict == "FAIL"]
-    found.problems = failing + missing(case, cache, [problem for problem in problems if problem.verdict != "FAIL"])
-    found.resting = below(sorted({problem.path for problem in failing}), all_chains(case.ledger)) if failing else {}
+    found.problems = failing + missing(
+        case, cache, [problem for problem in problems if problem.verdict != "FAIL"]
+    )
+    found.resting = (
+        below(sorted({problem.path for problem in failing}), all_chains(case.ledger))
+        if failing
+        else {}
+    )
     found.seconds = time.monotonic() - start
     return found
 
 
 def opened(root: Path) -> Case:
-    """The materials: every record, every lock, and every file that either names or that lies among them."""
+    """The materials: every record, every lock, and every file that either names or that lies
+    among them."""
     ledger, contents = Ledger(root), Bytes(root)
     locks = Locks(root, *sorted(file.parent.name for file in root.glob("reports/*/dvc.lock")))
     chain = Whole(Metric("*", "*", "*", "*", ()), (), heads=tuple(ledger.tables()))
@@ -95,10 +120,19 @@ def opened(root: Path) -> Case:
         chain.files[node.path] = node
         for path, described in node.record.get("inputs", {}).items():
             chain.inputs.setdefault(path, []).append((node, described))
-        named = (*node.record.get("inputs", ()), *node.record.get("outputs", ()), *present(root, node.homes))
+        named = (
+            *node.record.get("inputs", ()),
+            *node.record.get("outputs", ()),
+            *present(root, node.homes),
+        )
         chain.files.update({path: ledger.owner(path) for path in named})
     outs = [out for entry in locks.entries for out in entry.outs]
-    chain.files.update({path: chain.files.get(path) or ledger.owner(path) for path in (*present(root, outs), *chain.tables)})
+    chain.files.update(
+        {
+            path: chain.files.get(path) or ledger.owner(path)
+            for path in (*present(root, outs), *chain.tables)
+        }
+    )
     try:
         params = checks.read_params(root)
     except ParamsError as error:
@@ -108,14 +142,21 @@ def opened(root: Path) -> Case:
 
 def present(root: Path, places: tuple[str, ...] | list[str]) -> list[str]:
     """The files at these places."""
-    return [file.relative_to(root).as_posix() for file in records.files_in(root / place for place in places if (root / place).exists())]
+    return [
+        file.relative_to(root).as_posix()
+        for file in records.files_in(root / place for place in places if (root / place).exists())
+    ]
 
 
 def shelved(case: Case, cache: Cache) -> None:
     """Outputs that lie in the cache and not on disk: they are read there."""
     for entry in case.locks.entries:
         for out, md5 in entry.outs.items():
-            named = {f"{out}/{name}": one for name, one in (cache.manifest(md5) or {}).items()} if md5.endswith(".dir") else {out: md5}
+            named = (
+                {f"{out}/{name}": one for name, one in (cache.manifest(md5) or {}).items()}
+                if md5.endswith(".dir")
+                else {out: md5}
+            )
             for path, name in named.items():
                 case.chain.files.setdefault(path, case.ledger.owner(path))
                 if not (case.root / path).exists() and cache.path(name).exists():
@@ -125,23 +166,43 @@ def shelved(case: Case, cache: Cache) -> None:
 def spare(case: Case, cache: Cache) -> Iterator[Problem]:
     """Objects that no lock of this commit names (earlier results) are what their names say, too."""
     known = {md5 for entry in case.locks.entries for md5 in entry.outs.values()}
-    known |= {name for md5 in sorted(known) if md5.endswith(".dir") for name in (cache.manifest(md5) or {}).values()}
+    known |= {
+        name
+        for md5 in sorted(known)
+        if md5.endswith(".dir")
+        for name in (cache.manifest(md5) or {}).values()
+    }
     for name in cache.names():
         if name not in known and cache.whole(name) is False:
             path = cache.path(name)
-            yield Problem("FAIL", (path.relative_to(case.root) if path.is_relative_to(case.root) else path).as_posix(),
-                          "the object in DVC's cache is damaged; no output of this commit is read from it", broken=True)
+            yield Problem(
+                "FAIL",
+                (
+                    path.relative_to(case.root) if path.is_relative_to(case.root) else path
+                ).as_posix(),
+                "the object in DVC's cache is damaged; no output of this commit is read from it",
+                broken=True,
+            )
 
 
 def strays(case: Case) -> Iterator[Problem]:
     """Each file in a stage's place is one that its record says it wrote."""
     for path, owner in case.chain.files.items():
-        if owner and not owner.error and owner.owns(path) and path not in owner.record["outputs"] and case.bytes.file(path).is_file():
-            yield case.fails(path, f"the record of {owner.producer} does not name it: put there by hand?")
+        if (
+            owner
+            and not owner.error
+            and owner.owns(path)
+            and path not in owner.record["outputs"]
+            and case.bytes.file(path).is_file()
+        ):
+            yield case.fails(
+                path, f"the record of {owner.producer} does not name it: put there by hand?"
+            )
 
 
 def pictures(case: Case) -> Iterator[Problem]:
-    """What each table, claim and figure was made from is named: its record's inputs hold the evaluation of every data set it tells of."""
+    """What each table, claim and figure was made from is named: its record's inputs hold the
+    evaluation of every data set it tells of."""
     for table in case.chain.tables:
         node = case.chain.files[table]
         try:
@@ -152,27 +213,47 @@ def pictures(case: Case) -> Iterator[Problem]:
             source = f"{table.rpartition('/')[0]}/evaluated/{dataset}/metrics.json"
             if source not in node.record["inputs"]:
                 made = [path for path in node.record["outputs"] if "/figures/" in path]
-                yield case.fails(node.path, f"it does not name {source}, which the table and {len(made)} figures tell of")
+                yield case.fails(
+                    node.path,
+                    f"it does not name {source}, which the table and {len(made)} figures tell of",
+                )
 
 
 def unrecorded(case: Case) -> Iterator[Problem]:
-    """Outputs that no record speaks of (pages, summaries, lists of code) were made from what is here: each dependency has the MD5 of the lock."""
+    """Outputs that no record speaks of (pages, summaries, lists of code) were made from what is
+    here: each dependency has the MD5 of the lock."""
     recorded = {home for node in case.chain.nodes for home in (*node.homes, node.path)}
     for entry in case.locks.entries:
         if recorded.isdisjoint(entry.outs):
             for path, md5 in entry.deps.items():
-                now = manifest_md5(case.bytes.manifest(path)) if (case.root / path).is_dir() else case.bytes.md5(path)
+                now = (
+                    manifest_md5(case.bytes.manifest(path))
+                    if (case.root / path).is_dir()
+                    else case.bytes.md5(path)
+                )
                 if now != md5:
                     out = next(iter(entry.outs), entry.lock)
-                    yield Problem("FAIL", out, f"stale: {entry.name} read {path} as {md5[:12]}, it now is {str(now)[:12]}; {REPRO}", entry.cmd)
+                    yield Problem(
+                        "FAIL",
+                        out,
+                        f"stale: {entry.name} read {path} as {md5[:12]}, it now is "
+                        f"{str(now)[:12]}; {REPRO}",
+                        entry.cmd,
+                    )
 
 
 def tabulated(case: Case) -> Iterator[Problem]:
     """Every number of every table, and every claim, derived again."""
     for table in case.chain.tables:
         folder, node = table.rpartition("/")[0], case.chain.files[table]
-        wanted = [path for path in (node.record.get("inputs", ()) if node else ()) if path.startswith(f"{folder}/evaluated/")]
-        yield from derive.derived(case.root, table, bool(wanted) and all((case.root / path).is_file() for path in wanted))
+        wanted = [
+            path
+            for path in (node.record.get("inputs", ()) if node else ())
+            if path.startswith(f"{folder}/evaluated/")
+        ]
+        yield from derive.derived(
+            case.root, table, bool(wanted) and all((case.root / path).is_file() for path in wanted)
+        )
 
 
 def promoted(case: Case) -> Iterator[Problem]:
@@ -184,9 +265,11 @@ def promoted(case: Case) -> Iterator[Problem]:
 
 
 def missing(case: Case, cache: Cache, problems: list[Problem]) -> list[Problem]:
-    """INCONCLUSIVE problems, those of absent files gathered: one a profile, with the count and the command that brings them.
+    """INCONCLUSIVE problems, those of absent files gathered: one a profile, with the count and the
+    command that brings them.
 
-    Of a profile that params.yaml does not run and of whose data nothing at all is here, only that is told: a note.
+    Of a profile that params.yaml does not run and of whose data nothing at all is here, only that
+    is told: a note.
     """
     away: dict[str, dict[str, Problem]] = {}
     others: dict[tuple[str, str], list[Problem]] = {}
@@ -195,15 +278,28 @@ def missing(case: Case, cache: Cache, problems: list[Problem]) -> list[Problem]:
             others.setdefault((problem.verdict, problem.text), []).append(problem)
         elif problem.path not in case.bytes.stead:
             parts = problem.path.split("/")
-            away.setdefault(parts[1] if parts[0] == "data" else parts[2], {})[problem.path] = problem
+            away.setdefault(parts[1] if parts[0] == "data" else parts[2], {})[problem.path] = (
+                problem
+            )
     told = []
     for profile, paths in sorted(away.items()):
         size = sum((case.described(path) or {}).get("bytes", 0) for path in paths)
         gone = sum(not (case.root / path).exists() for path in paths)
-        text = (f"{gone:,} of its files and folders are neither on disk nor in DVC's cache" if gone else f"{len(paths):,} have no copy in DVC's cache")
+        text = (
+            f"{gone:,} of its files and folders are neither on disk nor in DVC's cache"
+            if gone
+            else f"{len(paths):,} have no copy in DVC's cache"
+        )
         verdict = "NOTE" if elsewhere(case, profile) else "INCONCLUSIVE"
-        told.append(Problem(verdict, f"profile {profile}", f"{text} ({size / 1e6:,.1f} MB recorded), so nothing is known of them; "
-                            f"`python -m flows.profiles {profile} -- dvc pull` brings them, `make repro PROFILE={profile}` makes them anew"))
+        told.append(
+            Problem(
+                verdict,
+                f"profile {profile}",
+                f"{text} ({size / 1e6:,.1f} MB recorded), so nothing is known of them; `python -m "
+                f"flows.profiles {profile} -- dvc pull` brings them, `make repro "
+                f"PROFILE={profile}` makes them anew",
+            )
+        )
     for (verdict, text), alike in others.items():
         more = f" (and of {len(alike) - 1} more)" if len(alike) > 1 else ""
         told.append(Problem(verdict, alike[0].path + more, text, alike[0].producer))
@@ -211,23 +307,46 @@ def missing(case: Case, cache: Cache, problems: list[Problem]) -> list[Problem]:
 
 
 def elsewhere(case: Case, profile: str) -> bool:
-    """Whether params.yaml runs another profile and no data, trained cell or evaluation of this one is here."""
-    kinds = [*(f"data/{profile}/{kind}/" for kind in ("raw", "decoded", "prepared", "contexts")), *(f"/{profile}/{kind}/" for kind in ("runs", "evaluated"))]
-    mine = [path for path in case.chain.files if any(path.startswith(kind) or kind[0] == "/" and kind in path for kind in kinds)]
-    return case.params.get("run", {}).get("profile") not in (None, profile) and not any((case.root / path).exists() for path in mine)
+    """Whether params.yaml runs another profile and no data, trained cell or evaluation of this
+    one is here."""
+    kinds = [
+        *(f"data/{profile}/{kind}/" for kind in ("raw", "decoded", "prepared", "contexts")),
+        *(f"/{profile}/{kind}/" for kind in ("runs", "evaluated")),
+    ]
+    mine = [
+        path
+        for path in case.chain.files
+        if any(path.startswith(kind) or kind[0] == "/" and kind in path for kind in kinds)
+    ]
+    return case.params.get("run", {}).get("profile") not in (None, profile) and not any(
+        (case.root / path).exists() for path in mine
+    )
 
 
 def below(paths: list[str], chains: list[tuple[frozenset[str], list[str]]]) -> dict[str, list[str]]:
     """For each failing file or folder: the metrics whose chain meets it."""
     inside = lambda files, path: path in files or any(file.startswith(path + "/") for file in files)  # noqa: E731
-    return {path: sorted(metric for files, metrics in chains if inside(files, path) for metric in metrics) for path in paths}
+    return {
+        path: sorted(
+            metric for files, metrics in chains if inside(files, path) for metric in metrics
+        )
+        for path in paths
+    }
 
 
 def told(found: Verified) -> str:
     """The result as text, the verdict last."""
     rate = found.swept.bytes / 1e6 / max(found.hashing, 1e-9)
-    lines = [f"{found.records:,} run records, {found.tables:,} tables, {found.swept.files:,} files, {found.swept.objects:,} objects of DVC's cache",
-             f"{found.swept.bytes / 1e6:,.0f} MB hashed in {found.hashing:.1f} s ({rate:,.0f} MB/s), {found.seconds:.1f} s in all"]
+    lines = [
+        (
+            f"{found.records:,} run records, {found.tables:,} tables, {found.swept.files:,} files, "
+            f"{found.swept.objects:,} objects of DVC's cache"
+        ),
+        (
+            f"{found.swept.bytes / 1e6:,.0f} MB hashed in {found.hashing:.1f} s ({rate:,.0f} "
+            f"MB/s), {found.seconds:.1f} s in all"
+        ),
+    ]
     last = {problem.path: problem for problem in found.problems}
     for problem in found.problems:
         lines += ["", f"{problem.verdict}: {problem.path}", f"  {problem.text}"]

@@ -1,8 +1,9 @@
 """What an audit says: the steps of the chain, what is wrong with them, and the verdict.
 
-A problem is FAIL where bytes, names or numbers contradict each other, INCONCLUSIVE where the audit could not compare like
-with like (another library version, a file that is not here). FAIL outweighs INCONCLUSIVE, which outweighs PASS.
-Problems carry the path of the file they concern and the stage that produced it.
+A problem is FAIL where bytes, names or numbers contradict each other, INCONCLUSIVE where the audit
+could not compare like with like (another library version, a file that is not here). FAIL outweighs
+INCONCLUSIVE, which outweighs PASS. Problems carry the path of the file they concern and the stage
+that produced it.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +13,8 @@ EXIT_CODES = {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong: `broken` says that the bytes of `path` are not those recorded, so that all resting on it is void."""
+    """One thing wrong: `broken` says that the bytes of `path` are not those recorded, so that
+    all resting on it is void."""
 
     verdict: str  # FAIL | INCONCLUSIVE | NOTE, which counts for nothing
     path: str
@@ -23,7 +25,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the chain: stage, the file or folder, ok | FAIL | INCONCLUSIVE, and what is known of it."""
+    """One line of the chain: stage, the file or folder, ok | FAIL | INCONCLUSIVE, and what is
+    known of it."""
 
     stage: str
     path: str
@@ -33,7 +36,8 @@ class Step:
 
 @dataclass
 class Finding:
-    """The result of one audit. `files` are all files of the chain, `resting` the metrics that rest on a broken one."""
+    """The result of one audit. `files` are all files of the chain, `resting` the metrics that
+    rest on a broken one."""
 
     metric: str
     depth: str

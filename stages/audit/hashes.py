@@ -1,8 +1,10 @@
-"""DVC's own words about the chain's bytes: dvc.lock entries, directory manifests, cache objects (stack.md section 5).
+"""DVC's own words about the chain's bytes: dvc.lock entries, directory manifests, cache objects
+(stack.md section 5).
 
-A lock names each output by MD5; a folder's MD5 is that of its manifest, the JSON list of {"md5", "relpath"} sorted by relpath,
-kept in the cache as `xx/rest.dir`. `dvc status` trusts a cache object's permissions and a file's time stamp and so does not see
-bit rot: here everything is read from disk. A file is hashed once per audit (Bytes, Cache); nothing is remembered longer.
+A lock names each output by MD5; a folder's MD5 is that of its manifest, the JSON list of {"md5",
+"relpath"} sorted by relpath, kept in the cache as `xx/rest.dir`. `dvc status` trusts a cache
+object's permissions and a file's time stamp and so does not see bit rot: here everything is read
+from disk. A file is hashed once per audit (Bytes, Cache); nothing is remembered longer.
 """
 
 import configparser
@@ -25,7 +27,8 @@ BLOCK = 1 << 18  # bytes read at once: they stay in a core's cache while both su
 
 
 def digests(file: Path, sha: bool = True) -> tuple[str, str] | None:
-    """(SHA-256, MD5) of a file in one pass, SHA-256 left "" where it is not asked for; None where there is no such file.
+    """(SHA-256, MD5) of a file in one pass, SHA-256 left "" where it is not asked for; None where
+    there is no such file.
 
     DataError where it cannot be read.
     """
@@ -41,8 +44,12 @@ def digests(file: Path, sha: bool = True) -> tuple[str, str] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise DataError("a file cannot be read", where=str(file), found=error.strerror or str(error),
-                        remedy="mend its permissions or its disk") from None
+        raise DataError(
+            "a file cannot be read",
+            where=str(file),
+            found=error.strerror or str(error),
+            remedy="mend its permissions or its disk",
+        ) from None
     return sums[0].hexdigest() if sha else "", sums[-1].hexdigest()
 
 
@@ -83,13 +90,19 @@ class Bytes:
     def manifest(self, folder: str) -> list[dict]:
         """The manifest DVC would write of the folder's present bytes."""
         files = records.files_in([self.root / folder])  # without what .dvcignore hides
-        entries = [{"md5": self.md5(f"{folder}/{name}"), "relpath": name} for name in (p.relative_to(self.root / folder).as_posix() for p in files)]
+        entries = [
+            {"md5": self.md5(f"{folder}/{name}"), "relpath": name}
+            for name in (p.relative_to(self.root / folder).as_posix() for p in files)
+        ]
         return sorted(entries, key=lambda entry: entry["relpath"])
 
 
 def manifest_md5(entries: list[dict]) -> str:
     """The MD5 (with `.dir`) by which a lock names a folder."""
-    return hashlib.md5(json.dumps(entries, sort_keys=True).encode(), usedforsecurity=False).hexdigest() + ".dir"
+    return (
+        hashlib.md5(json.dumps(entries, sort_keys=True).encode(), usedforsecurity=False).hexdigest()
+        + ".dir"
+    )
 
 
 @dataclass(frozen=True)
@@ -105,34 +118,69 @@ class Entry:
 
     def out(self, path: str) -> tuple[str, str] | None:
         """The output (path, md5) that holds `path`."""
-        return next(((out, md5) for out, md5 in self.outs.items() if path == out or path.startswith(out + "/")), None)
+        return next(
+            (
+                (out, md5)
+                for out, md5 in self.outs.items()
+                if path == out or path.startswith(out + "/")
+            ),
+            None,
+        )
 
 
 def read_lock(where: str, lock: dict, declared: dict) -> list[Entry]:
-    """The entries of one dvc.lock, whose stages are declared in the dvc.yaml beside it. DataError where it is not a lock."""
+    """The entries of one dvc.lock, whose stages are declared in the dvc.yaml beside it.
+    DataError where it is not a lock."""
     entries = []
     try:
         for name, stage in (lock.get("stages") or {}).items():
             definition = (declared.get("stages") or {}).get(name.split("@")[0]) or {}
-            folder = posixpath.join(posixpath.dirname(where), (definition.get("do") or definition).get("wdir", "."))
+            folder = posixpath.join(
+                posixpath.dirname(where), (definition.get("do") or definition).get("wdir", ".")
+            )
             path = lambda item, folder=folder: posixpath.normpath(posixpath.join(folder, item))  # noqa: E731
-            told = [{path(item["path"]): item["md5"] for item in stage.get(side) or [] if "md5" in item} for side in ("deps", "outs")]
-            params = {path(file): dict(values) for file, values in (stage.get("params") or {}).items()}
+            told = [
+                {path(item["path"]): item["md5"] for item in stage.get(side) or [] if "md5" in item}
+                for side in ("deps", "outs")
+            ]
+            params = {
+                path(file): dict(values) for file, values in (stage.get("params") or {}).items()
+            }
             cmd = stage["cmd"] if isinstance(stage["cmd"], str) else " && ".join(stage["cmd"])
             entries.append(Entry(name, where, cmd, *told, params))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DataError("a dvc.lock is not one", where=where, found=f"{type(error).__name__}: {error}",
-                        remedy="`git checkout` it, or run `dvc repro`") from None
+        raise DataError(
+            "a dvc.lock is not one",
+            where=where,
+            found=f"{type(error).__name__}: {error}",
+            remedy="`git checkout` it, or run `dvc repro`",
+        ) from None
     return entries
 
 
 def read_added(where: str, content: dict) -> Entry:
-    """What `dvc add` says of captures, which no stage makes, as an entry that makes them. DataError where it says nothing."""
+    """What `dvc add` says of captures, which no stage makes, as an entry that makes them.
+    DataError where it says nothing."""
     try:
-        outs = {posixpath.join(posixpath.dirname(where), out["path"]): out["md5"] for out in content["outs"]}
+        outs = {
+            posixpath.join(posixpath.dirname(where), out["path"]): out["md5"]
+            for out in content["outs"]
+        }
     except (KeyError, TypeError) as error:
-        raise DataError("a .dvc file is not one", where=where, found=f"{type(error).__name__}: {error}", remedy="`git checkout` it") from None
-    return Entry(posixpath.basename(where), where, "exec python -m stages.winds.retraining intake", {}, outs, {})
+        raise DataError(
+            "a .dvc file is not one",
+            where=where,
+            found=f"{type(error).__name__}: {error}",
+            remedy="`git checkout` it",
+        ) from None
+    return Entry(
+        posixpath.basename(where),
+        where,
+        "exec python -m stages.winds.retraining intake",
+        {},
+        outs,
+        {},
+    )
 
 
 def read_data(file: Path) -> dict:
@@ -144,11 +192,14 @@ def read_data(file: Path) -> dict:
 
 
 def read_text(text: str, where: str) -> dict:
-    """A YAML mapping from text; DataError where it is none. Locks are long, so that the parser in C is used where there is one."""
+    """A YAML mapping from text; DataError where it is none. Locks are long, so that the parser
+    in C is used where there is one."""
     try:
         content = YAML(typ="safe").load(text)
     except (YAMLError, ValueError) as error:
-        raise DataError("it is not plain YAML", where=where, found=" ".join(str(error).split())) from None
+        raise DataError(
+            "it is not plain YAML", where=where, found=" ".join(str(error).split())
+        ) from None
     return content if isinstance(content, dict) else {}
 
 
@@ -160,7 +211,11 @@ class Locks:
         self.entries: list[Entry] = []
         self.errors: list[DataError] = []
         self.declared: dict[str, dict] = {}
-        for file in (root / "dvc.lock", *sorted(root.glob("data/*/dvc.lock")), *(root / "reports" / name / "dvc.lock" for name in experiments)):
+        for file in (
+            root / "dvc.lock",
+            *sorted(root.glob("data/*/dvc.lock")),
+            *(root / "reports" / name / "dvc.lock" for name in experiments),
+        ):
             if file.exists():
                 try:
                     where, declared = file.relative_to(root).as_posix(), file.with_name("dvc.yaml")
@@ -186,11 +241,18 @@ class Locks:
         return self._made.get(path)
 
     def code(self, path: str) -> list[str]:
-        """The code files and folders that the stage which made `path` declares, those of its kind (stages/code.yaml) among them."""
+        """The code files and folders that the stage which made `path` declares, those of its
+        kind (stages/code.yaml) among them."""
         entry = self.producer(path)
         deps = entry.deps if entry else ()
-        lists = [self._kinds.get(posixpath.basename(dep).removesuffix(".json"), ()) for dep in deps if posixpath.dirname(dep) == kinds.HOME.as_posix()]
-        return [dep for dep in deps if dep.startswith("stages/")] + [one for paths in lists for one in paths]
+        lists = [
+            self._kinds.get(posixpath.basename(dep).removesuffix(".json"), ())
+            for dep in deps
+            if posixpath.dirname(dep) == kinds.HOME.as_posix()
+        ]
+        return [dep for dep in deps if dep.startswith("stages/")] + [
+            one for paths in lists for one in paths
+        ]
 
     @cached_property
     def _kinds(self) -> dict[str, list[str]]:
@@ -198,7 +260,8 @@ class Locks:
 
 
 class Cache:
-    """DVC's local object store, which may lie elsewhere (`cache.dir` in .dvc/config or .dvc/config.local)."""
+    """DVC's local object store, which may lie elsewhere (`cache.dir` in .dvc/config or
+    .dvc/config.local)."""
 
     def __init__(self, root: Path):
         self.folder = root / ".dvc" / "cache"
@@ -217,7 +280,8 @@ class Cache:
         return self.folder / "files" / "md5" / md5[:2] / md5[2:]
 
     def whole(self, md5: str) -> bool | None:
-        """Whether the object's bytes are what its name says; None when it is not here. Each is read once."""
+        """Whether the object's bytes are what its name says; None when it is not here. Each is
+        read once."""
         if md5 not in self._known:
             self.learn(md5, digests(self.path(md5), sha=False))
         return self._known[md5]

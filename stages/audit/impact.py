@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from stages.audit import history
+from stages.audit.chain import Ledger, Metric, walk
 from stages.errors import DataError, InputError
 from stages.files import read_json, sha256
 from stages.params import nearest
-from stages.audit import history
-from stages.audit.chain import Ledger, Metric, walk
 
 
 def impact(path: str, root: Path = Path(".")) -> list[str]:
@@ -17,8 +17,11 @@ def impact(path: str, root: Path = Path(".")) -> list[str]:
     path = Path(path).as_posix().removeprefix("./")
     known = {file for files, _ in chains for file in files}
     if path not in known:
-        raise InputError("no published number rests on that file, or it is no file of the project", found=path + close(path, known),
-                         remedy="give the path from the project's root, as a record names it")
+        raise InputError(
+            "no published number rests on that file, or it is no file of the project",
+            found=path + close(path, known),
+            remedy="give the path from the project's root, as a record names it",
+        )
     return resting({path}, chains)
 
 
@@ -52,10 +55,16 @@ def names_in(ledger: Ledger, table: str) -> dict[str, tuple[str, ...]]:
     """
     owner = ledger.owner(table)
     recorded = (owner.record.get("outputs", {}).get(table) or {}).get("sha256") if owner else None
-    texts = [lambda: read_json(ledger.root / table), lambda: json.loads(history.at_head(ledger.root, table) or "")]
+    texts = [
+        lambda: read_json(ledger.root / table),
+        lambda: json.loads(history.at_head(ledger.root, table) or ""),
+    ]
     for read in texts if recorded == sha256(ledger.root / table) else reversed(texts):
         try:
-            return {key: tuple(content["metrics"]) or tuple(numbers(content)) for key, content in read()["cells"].items()}
+            return {
+                key: tuple(content["metrics"]) or tuple(numbers(content))
+                for key, content in read()["cells"].items()
+            }
         except (DataError, ValueError, KeyError, TypeError, AttributeError):
             continue
     return {}

@@ -1,20 +1,20 @@
 """Whether records that differ from the commit's are an honest run of it on another arithmetic.
 
 Such a run has the commit's code, parameters, seeds and names of files. Its data are the commit's
-to the byte where NumPy computes alike, as it does on every x86-64 processor. What a model made may have other bytes where
-the record names another arithmetic than the commit's, or where the stage read such bytes; so may
-all that rests on them. On the same arithmetic nothing but an edit gives other bytes of the same
-inputs.
+to the byte where NumPy computes alike, as it does on every x86-64 processor. What a model made may
+have other bytes where the record names another arithmetic than the commit's, or where the stage
+read such bytes; so may all that rests on them. On the same arithmetic nothing but an edit gives
+other bytes of the same inputs.
 """
 
 import json
 from functools import partial
 from typing import Any
 
-from stages.errors import DataError
 from stages.audit import arithmetics, history
 from stages.audit.chain import Node, read_node
 from stages.audit.checks import Case
+from stages.errors import DataError
 
 DATA = ("acquire", "decode", "validate", "prepare")  # made with NumPy, which is set alike always
 SIDES = ("inputs", "outputs")
@@ -28,8 +28,11 @@ class OwnRun:
         self.moved: set[str] = set()
         self.lines: tuple[set[str], set[str]] = (set(), set())  # here, and at the commit
         self._judged: dict[str, str] = {}
-        dirty = [path for path in history.changed_below(case.root, "stages")
-                 if not path.startswith("stages/params/")]  # the cone's are judged by the locks
+        dirty = [
+            path
+            for path in history.changed_below(case.root, "stages")
+            if not path.startswith("stages/params/")
+        ]  # the cone's are judged by the locks
         self.code = f"{dirty[0]} is not the commit's either" if dirty else ""
         names = sorted(node.path for node in case.ledger.nodes)
         different = history.changed(case.root, names)
@@ -66,15 +69,20 @@ class OwnRun:
         if node.error or before is None or before.error:
             return "a record cannot be read" if content else "the commit has no such record"
         mine, theirs = node.record, before.record
-        other = sorted(key for key in mine.keys() | theirs.keys()
-                       if key not in (*SIDES, "environment") and mine.get(key) != theirs.get(key))
+        other = sorted(
+            key
+            for key in mine.keys() | theirs.keys()
+            if key not in (*SIDES, "environment") and mine.get(key) != theirs.get(key)
+        )
         other += [f"names of {side}" for side in SIDES if mine[side].keys() != theirs[side].keys()]
         if mine["environment"].get("threads") != theirs["environment"].get("threads"):
             other.append("threads")
         if other:
             return f"the record of {node.producer} has another {', '.join(other)}"
-        read, made = ([path for path in mine[side] if mine[side][path] != theirs[side][path]]
-                      for side in SIDES)
+        read, made = (
+            [path for path in mine[side] if mine[side][path] != theirs[side][path]]
+            for side in SIDES
+        )
         reason = next(filter(None, (self._read(node, path) for path in read)), "")
         if not reason and made:
             reason = self._made(node, before, made, bool(read))

@@ -1,7 +1,8 @@
 """A Finding as text for a person: the chain, what is wrong, what rests on it, the verdict.
 
-Whatever looks like a credential is struck out: user names, passwords and query strings of URLs, and KEY=value pairs whose key
-names a secret. Records hold none by design; a source that came from a private mirror's URL might.
+Whatever looks like a credential is struck out: user names, passwords and query strings of URLs, and
+KEY=value pairs whose key names a secret. Records hold none by design; a source that came from a
+private mirror's URL might.
 """
 
 import re
@@ -11,7 +12,13 @@ from stages.audit.finding import Finding
 STRUCK = (
     (re.compile(r"(?<=://)[^/\s@]+@"), "***@"),
     (re.compile(r"(\b\w+://[^\s?#,;]+)[?#][^\s,;]*"), r"\1?***"),
-    (re.compile(r"(?i)\b([\w-]*(?:token|secret|passw(?:or)?d|api[_-]?key|credential)[\w-]*\s*[=:]\s*)[^\s,;&]+"), r"\1***"),
+    (
+        re.compile(
+            r"(?i)\b([\w-]*(?:token|secret|passw(?:or)?d|api[_-]?key|credential)[\w-]*\s*[=:]\s*)"
+            r"[^\s,;&]+"
+        ),
+        r"\1***",
+    ),
 )
 MARKS = {"ok": "ok  ", "FAIL": "FAIL", "INCONCLUSIVE": "?   "}
 
@@ -29,13 +36,23 @@ def render(finding: Finding) -> str:
     for step in finding.steps:
         arrow = f"<- {step.stage}" if step.stage not in ("value", "") else step.stage
         path = step.path if step.stage else "  " + step.path.rpartition("/")[2]
-        lines.append(f"{MARKS[step.status]} {arrow:12} {path}" + (f"   {step.detail}" if step.detail else ""))
+        lines.append(
+            f"{MARKS[step.status]} {arrow:12} {path}" + (f"   {step.detail}" if step.detail else "")
+        )
     for problem in finding.problems:
         lines += ["", f"{problem.verdict}: {problem.path}", f"  {problem.text}"]
         lines += [f"  made by: {problem.producer}"] if problem.producer else []
     if finding.resting:
-        lines += ["", f"{len(finding.resting)} published numbers rest on a file whose bytes are not those recorded:"]
-        lines += [f"  {cell}: {', '.join(names)}" for cell, names in grouped(finding.resting).items()]
+        lines += [
+            "",
+            (
+                f"{len(finding.resting)} published numbers rest on a file whose bytes are not "
+                "those recorded:"
+            ),
+        ]
+        lines += [
+            f"  {cell}: {', '.join(names)}" for cell, names in grouped(finding.resting).items()
+        ]
     lines += [f"note: {note}" for note in finding.notes]
     return redact("\n".join([*lines, "", finding.verdict]))
 

@@ -1,9 +1,12 @@
-"""Questions about rows, answered from provenance (`tradewind rows`): which were trained on, from which files; which are on both sides.
+"""Questions about rows, answered from provenance (`tradewind rows`): which were trained on, from
+which files; which are on both sides.
 
-A prepared row, set or sequence carries the source file and the record of it that it came from; two are the same where these are, whatever
-their values. Of winds a row is a target of its split, or context of one at the split's own lead (prepared.json); which aircraft flew it
-stands in the decoded winds under the same file and record, and of climbs in the raw file at that row. Winds are split by time, so an
-aircraft may fly on both sides: that is told apart from a row that stands on both. Files are read only if they are the recorded bytes.
+A prepared row, set or sequence carries the source file and the record of it that it came from; two
+are the same where these are, whatever their values. Of winds a row is a target of its split, or
+context of one at the split's own lead (prepared.json); which aircraft flew it stands in the decoded
+winds under the same file and record, and of climbs in the raw file at that row. Winds are split by
+time, so an aircraft may fly on both sides: that is told apart from a row that stands on both. Files
+are read only if they are the recorded bytes.
 Units: s since 1970 (UTC).
 """
 
@@ -24,9 +27,11 @@ AIRCRAFT = ("AIRCRAFT", "icao")  # columns of raw files of flights that name the
 
 @dataclass
 class Held:
-    """What a prepared data set holds, one entry a row (set, sequence): where it came from, and its place in each split.
+    """What a prepared data set holds, one entry a row (set, sequence): where it came from, and its
+    place in each split.
 
-    N rows. `roles`: (split, role) -> N bool. What is not stored is None, and `missing` says so in words.
+    N rows. `roles`: (split, role) -> N bool. What is not stored is None, and `missing` says so in
+    words.
     """
 
     dataset: str
@@ -43,7 +48,9 @@ class Held:
 
     def side(self, split: str) -> np.ndarray:
         """N bool: whatever stands in a split, in any role."""
-        return np.logical_or.reduce([mask for (name, _), mask in self.roles.items() if name == split])
+        return np.logical_or.reduce(
+            [mask for (name, _), mask in self.roles.items() if name == split]
+        )
 
 
 @dataclass(frozen=True)
@@ -59,8 +66,9 @@ class Place:
 
 @dataclass
 class Shared:
-    """What stands in train and in another split: the very rows, groups (a trajectory, a layout, an aircraft of a split by aircraft) as
-    leaks; flights, aircraft and files as facts. `examples` names some."""
+    """What stands in train and in another split: the very rows, groups (a trajectory, a layout, an
+    aircraft of a split by aircraft) as leaks; flights, aircraft and files as facts. `examples`
+    names some."""
 
     held: Held
     leaks: dict[str, int] = field(default_factory=dict)
@@ -74,15 +82,26 @@ class Shared:
 
 
 def opened(address: str, root: Path = Path(".")) -> Held:
-    """The prepared data set PROFILE/DATASET. InputError for an unknown one, IntegrityError where a file is not the recorded one."""
+    """The prepared data set PROFILE/DATASET. InputError for an unknown one, IntegrityError where
+    a file is not the recorded one."""
     root, parts = Path(root), address.strip("/").split("/")
-    known = ["/".join(file.parts[-4:-3] + file.parts[-2:-1]) for name in ("prepared", "sets", "sequences")
-             for file in sorted(root.glob(f"data/*/prepared/*/{name}.json"))]
+    known = [
+        "/".join(file.parts[-4:-3] + file.parts[-2:-1])
+        for name in ("prepared", "sets", "sequences")
+        for file in sorted(root.glob(f"data/*/prepared/*/{name}.json"))
+    ]
     if address.strip("/") not in known or len(parts) != 2:
-        raise InputError("there is no such prepared data set", found=address + nearest(address, known), expected="PROFILE/DATASET",
-                         remedy="run `dvc repro` or `dvc pull`")
+        raise InputError(
+            "there is no such prepared data set",
+            found=address + nearest(address, known),
+            expected="PROFILE/DATASET",
+            remedy="run `dvc repro` or `dvc pull`",
+        )
     profile, dataset = parts
-    folder, record = f"data/{profile}/prepared/{dataset}", read_json(root / f"data/{profile}/records/{dataset}.prepare.json")
+    folder, record = (
+        f"data/{profile}/prepared/{dataset}",
+        read_json(root / f"data/{profile}/records/{dataset}.prepare.json"),
+    )
     for path, described in record["outputs"].items():
         recorded(root, path, described)
     if (root / folder / "prepared.json").exists():
@@ -91,12 +110,18 @@ def opened(address: str, root: Path = Path(".")) -> Held:
 
 
 def recorded(root: Path, path: str, described: dict) -> None:
-    """IntegrityError where a file is not the one that was recorded, DataError where it is not here."""
+    """IntegrityError where a file is not the one that was recorded, DataError where it is not
+    here."""
     if not (root / path).is_file():
         raise DataError("a file is missing", where=path, remedy="run `dvc repro` (or `dvc pull`)")
     if (found := sha256(root / path)) != described["sha256"]:
-        raise IntegrityError("a file is not the one that its record names: its rows answer nothing", where=path,
-                             expected=described["sha256"], found=found, remedy="`dvc checkout`, or `tradewind audit` a number that rests on it")
+        raise IntegrityError(
+            "a file is not the one that its record names: its rows answer nothing",
+            where=path,
+            expected=described["sha256"],
+            found=found,
+            remedy="`dvc checkout`, or `tradewind audit` a number that rests on it",
+        )
 
 
 def winds(root: Path, address: str, folder: str, record: dict) -> Held:
@@ -104,7 +129,9 @@ def winds(root: Path, address: str, folder: str, record: dict) -> Held:
     import polars as pl
 
     meta = read_json(root / folder / "prepared.json")
-    table = pl.read_parquet(root / folder / "rows.parquet", columns=["t_s", "split", "flight", "file", "record"])
+    table = pl.read_parquet(
+        root / folder / "rows.parquet", columns=["t_s", "split", "flight", "file", "record"]
+    )
     times, split = table["t_s"].to_numpy(), table["split"].to_numpy()
     roles = {(name, "targets"): split == k for k, name in enumerate(SPLITS)}
     roles |= {(name, "context"): context(times, meta, name) for name in SPLITS}
@@ -112,11 +139,16 @@ def winds(root: Path, address: str, folder: str, record: dict) -> Held:
     held = Held(address, "rows", meta["files"], source, number, roles, times, flight)
     decoded = next((path for path in record["inputs"] if path.endswith("/winds.parquet")), "")
     if not (root / decoded).is_file():
-        held.missing["aircraft"] = f"rows.parquet stores no aircraft, and {decoded or 'the decoded winds'}, where it stands, is not here"
+        held.missing["aircraft"] = (
+            f"rows.parquet stores no aircraft, and {decoded or 'the decoded winds'}, where it "
+            "stands, is not here"
+        )
         return held
     recorded(root, decoded, record["inputs"][decoded])
     key = ["file", "record"]
-    names = pl.read_parquet(root / decoded, columns=[*key, "icao"]).unique(key, keep="first", maintain_order=True)
+    names = pl.read_parquet(root / decoded, columns=[*key, "icao"]).unique(
+        key, keep="first", maintain_order=True
+    )
     wanted = table.select(pl.Series("file", np.array(meta["files"], str)[source]), "record")
     found = wanted.join(names, on=key, how="left", maintain_order="left")["icao"]
     held.aircraft = found.fill_null("").to_numpy().astype(str)
@@ -124,8 +156,14 @@ def winds(root: Path, address: str, folder: str, record: dict) -> Held:
 
 
 def context(times: np.ndarray, meta: dict, split: str) -> np.ndarray:
-    """N bool: the rows that are context of a target slice of `split` at the split's own lead (thesis C.1; slices.py in preparation)."""
-    starts = meta["t0_s"] + meta["slice_s"] * np.array(meta["slices"][split], float) - meta["lead_s"] - meta["slice_s"]
+    """N bool: the rows that are context of a target slice of `split` at the split's own lead
+    (thesis C.1; slices.py in preparation)."""
+    starts = (
+        meta["t0_s"]
+        + meta["slice_s"] * np.array(meta["slices"][split], float)
+        - meta["lead_s"]
+        - meta["slice_s"]
+    )
     marks = np.zeros(len(times) + 1, np.int64)
     np.add.at(marks, np.searchsorted(times, starts), 1)
     np.add.at(marks, np.searchsorted(times, starts + meta["slice_s"]), -1)
@@ -140,10 +178,17 @@ def examples(root: Path, address: str, folder: str, record: dict) -> Held:
     meta, path = read_json(root / folder / f"{noun}.json"), f"{folder}/{noun}.safetensors"
     try:
         with safe_open(root / path, "numpy") as file:
-            split, source, number, group = (file.get_tensor(name) for name in ("split", "source", "record", "group"))
+            split, source, number, group = (
+                file.get_tensor(name) for name in ("split", "source", "record", "group")
+            )
     except (SafetensorError, OSError) as error:
-        raise DataError("the prepared file holds no provenance", where=path, found=str(error), expected="split, source, record, group",
-                        remedy="prepare the data set again (`dvc repro`)") from None
+        raise DataError(
+            "the prepared file holds no provenance",
+            where=path,
+            found=str(error),
+            expected="split, source, record, group",
+            remedy="prepare the data set again (`dvc repro`)",
+        ) from None
     roles = {(name, noun): split == k for k, name in enumerate(SPLITS)}
     held = Held(address, noun, meta["files"], source, number, roles, group=group)
     told = f"{Path(path).name} stores of each of its {noun} the file, record, group and split"
@@ -167,25 +212,42 @@ def fly(root: Path, held: Held, record: dict) -> None:
         try:
             table = pl.read_csv(root / path, infer_schema=False)
         except pl.exceptions.PolarsError as error:
-            raise DataError("a raw file of flights cannot be read", where=path, found=str(error).split("\n")[0]) from None
+            raise DataError(
+                "a raw file of flights cannot be read", where=path, found=str(error).split("\n")[0]
+            ) from None
         column = next((column for column in AIRCRAFT if column in table.columns), None)
         if column is None:
-            held.missing["aircraft"] = f"{path} names no aircraft (columns {', '.join(table.columns)})"
+            held.missing["aircraft"] = (
+                f"{path} names no aircraft (columns {', '.join(table.columns)})"
+            )
             return
         mine = held.source == number
         if mine.any() and held.record[mine].max() >= len(table):
-            raise DataError("a sequence is of a row that its raw file does not have", where=path, found=str(held.record[mine].max()),
-                            expected=f"less than {len(table)}", remedy="prepare the data set again (`dvc repro`)")
+            raise DataError(
+                "a sequence is of a row that its raw file does not have",
+                where=path,
+                found=str(held.record[mine].max()),
+                expected=f"less than {len(table)}",
+                remedy="prepare the data set again (`dvc repro`)",
+            )
         named[mine] = table[column].fill_null("").to_numpy()[held.record[mine]]
     held.aircraft = np.char.upper(named.astype(str))
     del held.missing["aircraft"]
 
 
-def ask(held: Held, *, day: str | None = None, aircraft: str | None = None, flight: int | None = None,
-        file: str | None = None) -> list[Place]:
-    """Where the rows asked for stand: one Place a split and role (and `none`: prepared, but of no split). All that is asked must hold.
+def ask(
+    held: Held,
+    *,
+    day: str | None = None,
+    aircraft: str | None = None,
+    flight: int | None = None,
+    file: str | None = None,
+) -> list[Place]:
+    """Where the rows asked for stand: one Place a split and role (and `none`: prepared, but of no
+    split). All that is asked must hold.
 
-    InputError for what the data set does not store, for an unknown aircraft or file, and for a day that is none.
+    InputError for what the data set does not store, for an unknown aircraft or file, and for a day
+    that is none.
     """
     chosen = np.ones(len(held.source), bool)
     if day is not None:
@@ -193,14 +255,20 @@ def ask(held: Held, *, day: str | None = None, aircraft: str | None = None, flig
     if aircraft is not None:
         stored(held, "aircraft", held.aircraft)
         if (name := aircraft.strip().upper()) not in set(held.aircraft.tolist()):
-            raise InputError("no prepared row is of that aircraft", where=held.dataset, found=hint(aircraft, set(held.aircraft.tolist())))
+            raise InputError(
+                "no prepared row is of that aircraft",
+                where=held.dataset,
+                found=hint(aircraft, set(held.aircraft.tolist())),
+            )
         chosen &= held.aircraft == name
     if flight is not None:
         stored(held, "flight", held.flight)
         chosen &= held.flight == flight
     if file is not None:
         if Path(file).name not in held.files:
-            raise InputError("no prepared row is of that file", where=held.dataset, found=hint(file, held.files))
+            raise InputError(
+                "no prepared row is of that file", where=held.dataset, found=hint(file, held.files)
+            )
         chosen &= held.source == held.files.index(Path(file).name)
     roles = sorted(held.roles.items(), key=lambda item: SPLITS.index(item[0][0]))
     places = [place(held, split, role, mask & chosen) for (split, role), mask in roles]
@@ -211,8 +279,12 @@ def ask(held: Held, *, day: str | None = None, aircraft: str | None = None, flig
 def stored(held: Held, what: str, array: np.ndarray | None) -> None:
     """InputError, by name, where the data set does not store what is asked."""
     if array is None:
-        raise InputError(f"this data set cannot be asked by {what}", where=held.dataset, found=held.missing.get(what, "it is not stored"),
-                         remedy="ask by --file")
+        raise InputError(
+            f"this data set cannot be asked by {what}",
+            where=held.dataset,
+            found=held.missing.get(what, "it is not stored"),
+            remedy="ask by --file",
+        )
 
 
 def hint(word: str, known) -> str:
@@ -227,23 +299,45 @@ def on(held: Held, day: str) -> np.ndarray:
         start = datetime.combine(date.fromisoformat(day), datetime.min.time(), UTC)
     except ValueError:
         raise InputError("that is no day", found=day, expected="YYYY-MM-DD (UTC)") from None
-    return (held.time_s >= start.timestamp()) & (held.time_s < (start + timedelta(days=1)).timestamp())
+    return (held.time_s >= start.timestamp()) & (
+        held.time_s < (start + timedelta(days=1)).timestamp()
+    )
 
 
 def place(held: Held, split: str, role: str, mask: np.ndarray) -> Place:
     """The rows of a mask, by file."""
-    count = np.bincount(held.source[mask], minlength=len(held.files)) if mask.any() else np.zeros(len(held.files), int)
-    times = (float(held.time_s[mask].min()), float(held.time_s[mask].max())) if held.time_s is not None and mask.any() else None
-    return Place(split, role, int(mask.sum()), {name: int(n) for name, n in zip(held.files, count, strict=True) if n}, times)
+    count = (
+        np.bincount(held.source[mask], minlength=len(held.files))
+        if mask.any()
+        else np.zeros(len(held.files), int)
+    )
+    times = (
+        (float(held.time_s[mask].min()), float(held.time_s[mask].max()))
+        if held.time_s is not None and mask.any()
+        else None
+    )
+    return Place(
+        split,
+        role,
+        int(mask.sum()),
+        {name: int(n) for name, n in zip(held.files, count, strict=True) if n},
+        times,
+    )
 
 
 def both(held: Held) -> Shared:
-    """What stands in train and in val or test: the very rows, groups; flights, aircraft and files."""
+    """What stands in train and in val or test: the very rows, groups; flights, aircraft and
+    files."""
     found = Shared(held)
     train, other = held.side("train"), held.side("val") | held.side("test")
     keys = held.source.astype(np.int64) << 40 | held.record.astype(np.int64)
-    counted = {f"identical {held.noun} (one record of one file)": (keys, True), "groups": (held.group, True),
-               "flights": (held.flight, False), "aircraft": (held.aircraft, held.time_s is None), "files": (held.source, False)}
+    counted = {
+        f"identical {held.noun} (one record of one file)": (keys, True),
+        "groups": (held.group, True),
+        "flights": (held.flight, False),
+        "aircraft": (held.aircraft, held.time_s is None),
+        "files": (held.source, False),
+    }
     for name, (values, leak) in counted.items():
         if values is not None:
             common = np.intersect1d(values[train], values[other])
@@ -261,24 +355,36 @@ def named(held: Held, name: str, value) -> str:
 
 
 def render(held: Held, places: list[Place], question: bool = True) -> str:
-    """The answer to `ask` as lines of text: whether it is in training, then split by split. Without a `question` the table alone."""
+    """The answer to `ask` as lines of text: whether it is in training, then split by split.
+    Without a `question` the table alone."""
     total = Counter()
     lines = []
     for one in places:
         total[one.split] += one.count
         when = f"   {moment(one.times[0])} to {moment(one.times[1])}" if one.times else ""
         if one.count or one.split != "none":
-            lines.append(f"  {one.split:6} {one.role:10} {one.count:>12,}{when}{sources(one.files)}")
+            lines.append(
+                f"  {one.split:6} {one.role:10} {one.count:>12,}{when}{sources(one.files)}"
+            )
     verdict = "yes, in training" if total["train"] else "no, not in training"
     if not sum(total.values()):
         verdict = f"no {held.noun} of {held.dataset} are of that"
-    return "\n".join([*([verdict] if question else []), f"  {held.dataset}, {held.noun} by split", *lines])
+    return "\n".join(
+        [*([verdict] if question else []), f"  {held.dataset}, {held.noun} by split", *lines]
+    )
 
 
 def sources(files: dict[str, int], most: int = 4) -> str:
     """'   from a.csv (12), b.csv (3)'."""
-    told = [f"{name} ({n:,})" for name, n in sorted(files.items(), key=lambda item: (-item[1], item[0]))]
-    return f"   from {', '.join(told[:most])}" + (f" and {len(told) - most} more files" if len(told) > most else "") if told else ""
+    told = [
+        f"{name} ({n:,})" for name, n in sorted(files.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return (
+        f"   from {', '.join(told[:most])}"
+        + (f" and {len(told) - most} more files" if len(told) > most else "")
+        if told
+        else ""
+    )
 
 
 def moment(seconds: float) -> str:
@@ -292,9 +398,15 @@ def render_both(found: Shared) -> str:
     for title, counted in (("must not be", found.leaks), ("may be", found.facts)):
         for name, count in counted.items():
             examples = f"   for example {', '.join(found.examples[name])}" if count else ""
-            lines.append(f"  {title:11}  {name:42} {count:>8,}{examples if count and title == 'must not be' else ''}")
+            lines.append(
+                f"  {title:11}  {name:42} "
+                f"{count:>8,}{examples if count and title == 'must not be' else ''}"
+            )
     for text in dict.fromkeys(held.missing.values()):
-        lines.append(f"  not stored   {', '.join(name for name, why in held.missing.items() if why == text)}: {text}")
+        lines.append(
+            "  not stored   "
+            f"{', '.join(name for name, why in held.missing.items() if why == text)}: {text}"
+        )
     verdict = "LEAK: something stands" if found.exit_code else "clean: nothing that must not stands"
     verdict += " in train and in val or test"
     return "\n".join([verdict, f"  {held.dataset}, in train and in val or test", *lines])

@@ -1,8 +1,10 @@
-"""The project as a commit holds it, read from git's objects: no checkout, nothing written in the project.
+"""The project as a commit holds it, read from git's objects: no checkout, nothing written in the
+project.
 
-Records and tables of a commit are laid into a temporary folder, where the ledger reads them as it reads a working copy; code is hashed
-from the objects. Many objects are asked of one `git cat-file --batch`. Bytes that git does not hold (data, evaluated numbers) are looked
-for in the working copy and in DVC's cache by the locks of the commit, and believed only if they have the recorded SHA-256.
+Records and tables of a commit are laid into a temporary folder, where the ledger reads them as it
+reads a working copy; code is hashed from the objects. Many objects are asked of one `git cat-file
+--batch`. Bytes that git does not hold (data, evaluated numbers) are looked for in the working copy
+and in DVC's cache by the locks of the commit, and believed only if they have the recorded SHA-256.
 """
 
 import hashlib
@@ -13,34 +15,49 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from stages.errors import InputError
-from stages.files import sha256
-from stages.params import nearest
 from stages.audit.chain import Chain, Ledger, Metric, published, walk
 from stages.audit.hashes import Cache
 from stages.audit.history import blobs, git
+from stages.errors import InputError
+from stages.files import sha256
+from stages.params import nearest
 
-# An item of a dvc.lock or .dvc file, its keys in any order; reading the whole YAML of a long lock would take longer than all else.
+# An item of a dvc.lock or .dvc file, its keys in any order; reading the whole YAML of a long lock
+# would take longer than all else.
 ITEM = re.compile(r"\n(?= *- )")
-PATH = re.compile(r"\bpath:\s+(.+?)(?=, \w+: |,?\}?$)", re.MULTILINE)  # DVC puts a long path on a line of its own
+PATH = re.compile(
+    r"\bpath:\s+(.+?)(?=, \w+: |,?\}?$)", re.MULTILINE
+)  # DVC puts a long path on a line of its own
 MD5 = re.compile(r"\bmd5: ([0-9a-f]{32}(?:\.dir)?)(?![0-9a-f])")
 
 
 def resolve(root: Path, name: str) -> str:
-    """The commit that `name` (a branch, a tag, a hash, HEAD~2) stands for; InputError with the nearest name for an unknown one."""
+    """The commit that `name` (a branch, a tag, a hash, HEAD~2) stands for; InputError with the
+    nearest name for an unknown one."""
     if git(root, "rev-parse", "--git-dir") is None:
-        raise InputError("this is no git repository", where=str(root), remedy="run from a clone of the project")
-    found = None if name.startswith("-") else git(root, "rev-parse", "--verify", "--quiet", name + "^{commit}")
+        raise InputError(
+            "this is no git repository", where=str(root), remedy="run from a clone of the project"
+        )
+    found = (
+        None
+        if name.startswith("-")
+        else git(root, "rev-parse", "--verify", "--quiet", name + "^{commit}")
+    )
     if not found:
         lists = (("for-each-ref", "--format=%(refname:short)"), ("log", "-200", "--format=%h"))
         known = [word for words in lists for word in (git(root, *words) or "").split()]
-        raise InputError("there is no such commit", found=name + nearest(name, known).split(" (known:")[0],
-                         expected="a branch, a tag, a hash or HEAD~N", remedy="`git log --oneline` lists them")
+        raise InputError(
+            "there is no such commit",
+            found=name + nearest(name, known).split(" (known:")[0],
+            expected="a branch, a tag, a hash or HEAD~N",
+            remedy="`git log --oneline` lists them",
+        )
     return found.strip()
 
 
 class Snapshot:
-    """One commit: `ledger` and `chain` of a metric as it has them, `value` its entry; where it has no such number, why not in `absent`."""
+    """One commit: `ledger` and `chain` of a metric as it has them, `value` its entry; where it
+    has no such number, why not in `absent`."""
 
     def __init__(self, root: Path, commit: str, metric: Metric, folder: Path):
         self.root, self.commit, self.folder = root, commit, folder
@@ -48,8 +65,15 @@ class Snapshot:
         for line in filter(None, (git(root, "ls-tree", "-r", "-z", commit) or "").split("\0")):
             about, _, path = line.partition("\t")
             self.tree[path] = about.split()[2]
-        records = (f"data/{metric.profile}/records/*.json", f"reports/*/{metric.profile}/records/*.json")
-        wanted = {path for path in self.tree if path == metric.table or any(fnmatchcase(path, pattern) for pattern in records)}
+        records = (
+            f"data/{metric.profile}/records/*.json",
+            f"reports/*/{metric.profile}/records/*.json",
+        )
+        wanted = {
+            path
+            for path in self.tree
+            if path == metric.table or any(fnmatchcase(path, pattern) for pattern in records)
+        }
         self._known: dict[str, bytes] = {}
         contents = self.read(wanted)
         for path in self.tree:  # of other experiments' tables the name is enough
@@ -72,34 +96,59 @@ class Snapshot:
 
     def sha256(self, paths: set[str]) -> dict[str, str]:
         """SHA-256 of committed files."""
-        return {path: hashlib.sha256(content).hexdigest() for path, content in self.read(paths).items()}
+        return {
+            path: hashlib.sha256(content).hexdigest() for path, content in self.read(paths).items()
+        }
 
     @cached_property
     def _locked(self) -> dict[str, list[str]]:
-        """Path -> the MD5s that the locks of this commit, and what `dvc add` wrote of captures, give it (one, unless a lock is stale)."""
-        patterns, found = ("dvc.lock", "data/*/dvc.lock", "reports/*/dvc.lock", "data/*/raw/*.dvc"), {}
-        for where, content in self.read({path for path in self.tree if any(fnmatchcase(path, pattern) for pattern in patterns)}).items():
+        """Path -> the MD5s that the locks of this commit, and what `dvc add` wrote of captures,
+        give it (one, unless a lock is stale)."""
+        patterns, found = (
+            ("dvc.lock", "data/*/dvc.lock", "reports/*/dvc.lock", "data/*/raw/*.dvc"),
+            {},
+        )
+        for where, content in self.read(
+            {path for path in self.tree if any(fnmatchcase(path, pattern) for pattern in patterns)}
+        ).items():
             for item in ITEM.split(content.decode("utf-8", "replace")):
                 path, md5 = PATH.search(item), MD5.search(item)
-                if path and md5:  # paths of a lock are told from the root, of a .dvc file from its folder
-                    name = posixpath.join(posixpath.dirname(where), path[1]) if where.endswith(".dvc") else path[1]
+                if (
+                    path and md5
+                ):  # paths of a lock are told from the root, of a .dvc file from its folder
+                    name = (
+                        posixpath.join(posixpath.dirname(where), path[1])
+                        if where.endswith(".dvc")
+                        else path[1]
+                    )
                     found.setdefault(name, []).append(md5[1])
         return {path: list(dict.fromkeys(names)) for path, names in found.items()}
 
     def object(self, path: str, digest: str) -> Path | None:
-        """A file with the bytes that this commit's record gives `path`: the working copy's, or a cache object; None where there is none."""
+        """A file with the bytes that this commit's record gives `path`: the working copy's, or a
+        cache object; None where there is none."""
         candidates, cache, place = [self.root / path], Cache(self.root), path
         while place:
             for md5 in self._locked.get(place, ()):
-                inner = [md5] if place == path else listed(cache.path(md5), path.removeprefix(place + "/")) if md5.endswith(".dir") else []
+                inner = (
+                    [md5]
+                    if place == path
+                    else listed(cache.path(md5), path.removeprefix(place + "/"))
+                    if md5.endswith(".dir")
+                    else []
+                )
                 candidates += map(cache.path, inner)
             place = posixpath.dirname(place)
-        return next((file for file in candidates if file.is_file() and sha256(file) == digest), None)
+        return next(
+            (file for file in candidates if file.is_file() and sha256(file) == digest), None
+        )
 
 
 def listed(manifest: Path, name: str) -> list[str]:
     """The MD5 of a file in a folder's manifest, as DVC keeps it."""
     try:
-        return [entry["md5"] for entry in json.loads(manifest.read_bytes()) if entry["relpath"] == name]
+        return [
+            entry["md5"] for entry in json.loads(manifest.read_bytes()) if entry["relpath"] == name
+        ]
     except (OSError, ValueError, KeyError, TypeError):
         return []

@@ -1,7 +1,9 @@
-"""Every file asked for and every object of DVC's cache read once, from disk, on as many threads as there are cores.
+"""Every file asked for and every object of DVC's cache read once, from disk, on as many threads as
+there are cores.
 
-SHA-256 (the records' word) and MD5 (DVC's) come from one pass over a file; a file that is a workspace path and a cache object at once (hard
-links) is read once for both. hashlib lets go of Python's lock while it works, so threads do; small files go to them in batches.
+SHA-256 (the records' word) and MD5 (DVC's) come from one pass over a file; a file that is a
+workspace path and a cache object at once (hard links) is read once for both. hashlib lets go of
+Python's lock while it works, so threads do; small files go to them in batches.
 """
 
 import os
@@ -37,7 +39,8 @@ class Swept:
 
 
 def tasks_of(contents: Bytes, cache: Cache, paths: list[str], names: list[str]) -> list[Task]:
-    """The files behind the paths and names, the largest first; what is not there is told to `contents` and has no task."""
+    """The files behind the paths and names, the largest first; what is not there is told to
+    `contents` and has no task."""
     found: dict[tuple[int, int], Task] = {}
     for path, name in (*((path, "") for path in paths), *(("", name) for name in names)):
         file = contents.file(path) if path else cache.path(name)
@@ -56,23 +59,35 @@ def batches_of(tasks: list[Task]) -> list[list[Task]]:
     """The tasks in groups that are worth a thread's while."""
     groups: list[list[Task]] = [[]]
     for task in tasks:
-        if groups[-1] and (len(groups[-1]) == FILES or sum(one.size for one in groups[-1]) + task.size > BATCH):
+        if groups[-1] and (
+            len(groups[-1]) == FILES or sum(one.size for one in groups[-1]) + task.size > BATCH
+        ):
             groups.append([])
         groups[-1].append(task)
     return groups
 
 
-def sweep(contents: Bytes, cache: Cache, paths: list[str], names: list[str], threads: int | None = None) -> Swept:
-    """Read them all; `contents` and `cache` then know them. DataError where a file cannot be read."""
+def sweep(
+    contents: Bytes, cache: Cache, paths: list[str], names: list[str], threads: int | None = None
+) -> Swept:
+    """Read them all; `contents` and `cache` then know them. DataError where a file cannot be
+    read."""
     tasks = tasks_of(contents, cache, paths, names)
     total = sum(task.size for task in tasks)
-    with (tqdm(total=total, desc="hashing", unit="B", unit_scale=True, disable=None) as bar,
-          ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool):
-        for batch, read in pool.map(lambda batch: (batch, [digests(task.file, sha=bool(task.paths)) for task in batch]), batches_of(tasks)):
+    with (
+        tqdm(total=total, desc="hashing", unit="B", unit_scale=True, disable=None) as bar,
+        ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool,
+    ):
+        for batch, read in pool.map(
+            lambda batch: (batch, [digests(task.file, sha=bool(task.paths)) for task in batch]),
+            batches_of(tasks),
+        ):
             for task, both in zip(batch, read, strict=True):
                 for path in task.paths:
                     contents.learn(path, both)
                 for name in task.names:
                     cache.learn(name, both)
                 bar.update(task.size)
-    return Swept(sum(len(task.paths) for task in tasks), sum(len(task.names) for task in tasks), total)
+    return Swept(
+        sum(len(task.paths) for task in tasks), sum(len(task.names) for task in tasks), total
+    )

@@ -8,29 +8,33 @@ train   and the checkpoint comes out again when the cell is trained
 
 from pathlib import Path
 
-from stages.errors import DataError, InputError, ParamsError
-from stages.files import read_json
-from stages.params import nearest
 from stages.audit import checks, committed, disk, rerun
 from stages.audit.chain import SOURCES, Ledger, Metric, published, walk
 from stages.audit.checks import Case
 from stages.audit.finding import Finding, Problem, Step, worst
 from stages.audit.hashes import Bytes, Locks
 from stages.audit.impact import all_chains, resting
+from stages.errors import DataError, InputError, ParamsError
+from stages.files import read_json
+from stages.params import nearest
 
 DEPTHS = ("record", "hash", "eval", "train")
 
 
 def audit(path: str, depth: str = "record", root: str | Path = Path(".")) -> Finding:
-    """Audit the number at `experiment/profile/dataset/cell/metric`. InputError for an unknown depth or number."""
+    """Audit the number at `experiment/profile/dataset/cell/metric`. InputError for an unknown
+    depth or number."""
     if depth not in DEPTHS:
         raise InputError("unknown depth of verification", found=depth + nearest(depth, DEPTHS))
     root, metric = Path(root), Metric.parse(path)
     case, found = open_case(root, metric), Finding(str(metric), depth)
     found.value, found.files = case.value, sorted(case.chain.files)
     found.problems = [problem for check in (*checks.ALL, *committed.ALL) for problem in check(case)]
-    for name, verify in (("hash", lambda: [p for check in disk.ALL for p in check(case)]),
-                         ("eval", lambda: rerun.evaluation(case, found)), ("train", lambda: rerun.training(case, found))):
+    for name, verify in (
+        ("hash", lambda: [p for check in disk.ALL for p in check(case)]),
+        ("eval", lambda: rerun.evaluation(case, found)),
+        ("train", lambda: rerun.training(case, found)),
+    ):
         if DEPTHS.index(depth) < DEPTHS.index(name):
             break
         if name != "hash" and worst(found.problems) == "FAIL":
@@ -40,30 +44,47 @@ def audit(path: str, depth: str = "record", root: str | Path = Path(".")) -> Fin
     found.problems = unique(found.problems)
     found.steps = steps(case, found)
     places = {problem.path for problem in found.problems if problem.broken}
-    broken = {file for file in found.files if any(file == place or file.startswith(place + "/") for place in places)}
+    broken = {
+        file
+        for file in found.files
+        if any(file == place or file.startswith(place + "/") for place in places)
+    }
     found.resting = resting(broken, all_chains(case.ledger)) if broken else []
     return found
 
 
 def open_case(root: Path, metric: Metric) -> Case:
-    """Everything an audit looks at. A table or params.yaml that cannot be read is a problem of the finding, not an error."""
+    """Everything an audit looks at. A table or params.yaml that cannot be read is a problem of
+    the finding, not an error."""
     ledger, locks, contents = Ledger(root), Locks(root, metric.experiment), Bytes(root)
     value, cells, early = {}, (metric.cell,), []
     entry = locks.producer(metric.table)
     try:
         value, cells = published(ledger, metric)
     except DataError as error:
-        early.append(Problem("FAIL", metric.table, " ".join(str(error).split()), entry.cmd if entry else "", broken=True))
+        early.append(
+            Problem(
+                "FAIL",
+                metric.table,
+                " ".join(str(error).split()),
+                entry.cmd if entry else "",
+                broken=True,
+            )
+        )
     except InputError as error:
         if entry is None or contents.md5(metric.table) in (None, entry.outs.get(metric.table)):
             raise
-        early.append(Problem("FAIL", metric.table, " ".join(str(error).split()), entry.cmd, broken=True))
+        early.append(
+            Problem("FAIL", metric.table, " ".join(str(error).split()), entry.cmd, broken=True)
+        )
     try:
         params = checks.read_params(root)
     except ParamsError as error:
         params = {}
         early.append(Problem("FAIL", "params.yaml", " ".join(str(error).split())))
-    return Case(root, metric, ledger, walk(ledger, metric, cells), locks, contents, value, params, early)
+    return Case(
+        root, metric, ledger, walk(ledger, metric, cells), locks, contents, value, params, early
+    )
 
 
 def unique(problems: list[Problem]) -> list[Problem]:
@@ -73,26 +94,55 @@ def unique(problems: list[Problem]) -> list[Problem]:
 
 def steps(case: Case, found: Finding) -> list[Step]:
     """The chain as lines: the number, each stage with its files, the commit."""
-    lines = [Step("value", f"{case.metric.table} (git)", status(found, {case.metric.table}), shown(case.value))]
+    lines = [
+        Step(
+            "value",
+            f"{case.metric.table} (git)",
+            status(found, {case.metric.table}),
+            shown(case.value),
+        )
+    ]
     for node in case.chain.nodes:
         own = sorted(path for path in case.chain.files if node.owns(path))
         bad = status(found, {node.path, *own, *node.homes}, node.producer)
-        lines.append(Step(node.stage, node.homes[0], bad, f"record {node.path}" + seeded(node.record)))
+        lines.append(
+            Step(node.stage, node.homes[0], bad, f"record {node.path}" + seeded(node.record))
+        )
         listed = licences(case, node.homes[0])
-        lines += [Step("", path, status(found, {path}), file_detail(case, path, listed)) for path in own if path != case.metric.table]
+        lines += [
+            Step("", path, status(found, {path}), file_detail(case, path, listed))
+            for path in own
+            if path != case.metric.table
+        ]
     sources = {path for path in case.chain.inputs if SOURCES.fullmatch(path)}
     if sources:
-        lines.append(Step("", "sources (git)", status(found, sources), f"{len(sources)} files written by hand: printed numbers"))
+        lines.append(
+            Step(
+                "",
+                "sources (git)",
+                status(found, sources),
+                f"{len(sources)} files written by hand: printed numbers",
+            )
+        )
     commit = case.commit
     foreign = set(commit.dirty if commit else ()) - case.own
     tree = "dirty" if foreign else "an own run in this cone" if case.own else "clean in this cone"
-    detail = f"{commit.head[:12]}, {tree}, table last touched by {commit.touched or '-'}" if commit else "none"
+    detail = (
+        f"{commit.head[:12]}, {tree}, table last touched by {commit.touched or '-'}"
+        if commit
+        else "none"
+    )
     return [*lines, Step("commit", "git", status(found, {"."} | foreign), detail)]
 
 
 def status(found: Finding, paths: set[str], producer: str = "") -> str:
-    """ok, or the worst verdict among the problems of these files (or of this producer's parameters)."""
-    mine = [p for p in found.problems if p.path in paths or (producer and p.path == "params.yaml" and p.producer == producer)]
+    """ok, or the worst verdict among the problems of these files (or of this producer's
+    parameters)."""
+    mine = [
+        p
+        for p in found.problems
+        if p.path in paths or (producer and p.path == "params.yaml" and p.producer == producer)
+    ]
     return worst(mine).replace("PASS", "ok")
 
 
@@ -112,8 +162,16 @@ def licences(case: Case, home: str) -> dict:
 def file_detail(case: Case, path: str, listed: dict) -> str:
     """SHA-256 and size as recorded; licence and source of a raw file."""
     described, about = case.described(path) or {}, listed.get(Path(path).name)
-    text = f"sha256 {described['sha256']}, {described['bytes']:,} bytes" if described else "not in a record"
-    return text + (f", licence {about.get('licence')}, source {about.get('source')}" if isinstance(about, dict) else "")
+    text = (
+        f"sha256 {described['sha256']}, {described['bytes']:,} bytes"
+        if described
+        else "not in a record"
+    )
+    return text + (
+        f", licence {about.get('licence')}, source {about.get('source')}"
+        if isinstance(about, dict)
+        else ""
+    )
 
 
 def shown(value: dict) -> str:

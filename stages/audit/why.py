@@ -1,10 +1,12 @@
-"""Why a published number is another one at another commit: the causes, each with the stage where it enters (`tradewind why`).
+"""Why a published number is another one at another commit: the causes, each with the stage where it
+enters (`tradewind why`).
 
-Both commits are read from git's objects. From the table the walk follows only files whose SHA-256 differs, so a change above a file that
-came out the same bytes is told apart as one without effect, and a changed file that a record explains by other changed files is a
-consequence, not a cause. Causes: data (raw files, sources in git), parameters, code (of the records' own lists), environment, arithmetic,
-seed, and a step that one commit lacks. A stage that made other bytes of the same everything, and a table that is not its record's, are no
-causes: FAIL.
+Both commits are read from git's objects. From the table the walk follows only files whose SHA-256
+differs, so a change above a file that came out the same bytes is told apart as one without effect,
+and a changed file that a record explains by other changed files is a consequence, not a cause.
+Causes: data (raw files, sources in git), parameters, code (of the records' own lists), environment,
+arithmetic, seed, and a step that one commit lacks. A stage that made other bytes of the same
+everything, and a table that is not its record's, are no causes: FAIL.
 """
 
 import tempfile
@@ -12,21 +14,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stages.errors import InputError, TradewindError
-from stages.files import read_json
 from stages.audit.causes import PROOFLESS, Change, differences, merged, same, unpinned
 from stages.audit.chain import PLACES, SEED, Metric, Node, pick
 from stages.audit.counting import rows
 from stages.audit.snapshot import Snapshot, resolve
+from stages.errors import InputError, TradewindError
+from stages.files import read_json
 
-PINNED = ("files", "listed", "archive", "captures")  # data sets whose bytes the parameters or the captures name, not our code
+PINNED = (
+    "files",
+    "listed",
+    "archive",
+    "captures",
+)  # data sets whose bytes the parameters or the captures name, not our code
 UNSET = ("absent → null", "null → absent")  # a setting that was never given got a name, or lost it
 NOTES = ("manifest.json", "meta.json")  # they describe the raw files beside them
 
 
 @dataclass
 class Why:
-    """The answer: both entries of the number, its causes, what changed in its cone without effect on it, and what is stale at a commit."""
+    """The answer: both entries of the number, its causes, what changed in its cone without
+    effect on it, and what is stale at a commit."""
 
     metric: Metric
     commits: tuple[str, str]
@@ -34,7 +42,9 @@ class Why:
     new: dict
     causes: list[Change] = field(default_factory=list)
     idle: list[Change] = field(default_factory=list)
-    followed: list[Change] = field(default_factory=list)  # raw files that a cause above them made other
+    followed: list[Change] = field(
+        default_factory=list
+    )  # raw files that a cause above them made other
     stale: list[str] = field(default_factory=list)
     absent: str = ""
 
@@ -52,7 +62,8 @@ class Why:
 
 @dataclass
 class Pair:
-    """The two commits, their records by path, and each record's inputs (path -> SHA-256) that concern the metric."""
+    """The two commits, their records by path, and each record's inputs (path -> SHA-256) that
+    concern the metric."""
 
     a: Snapshot
     b: Snapshot
@@ -80,8 +91,11 @@ class Pair:
     def changed_inputs(self, path: str) -> list[str]:
         """What a record read that was other bytes at the other commit."""
         old, new = (reads.get(path, {}) for reads in self.reads)
-        return sorted(name for name in old.keys() | new.keys()
-                      if name not in old or name not in new or old[name]["sha256"] != new[name]["sha256"])
+        return sorted(
+            name
+            for name in old.keys() | new.keys()
+            if name not in old or name not in new or old[name]["sha256"] != new[name]["sha256"]
+        )
 
     def owner(self, path: str) -> Node | None:
         """The record that made a file, at either commit."""
@@ -89,8 +103,9 @@ class Pair:
 
 
 def cone(side: Snapshot, evaluated: str) -> dict[str, Node]:
-    """The records that a number rests on, by path: the table's, and all above the evaluated numbers. What the table reads besides
-    (other arms' sweeps, for its figures) moves no number; without evaluated numbers the whole chain counts."""
+    """The records that a number rests on, by path: the table's, and all above the evaluated
+    numbers. What the table reads besides (other arms' sweeps, for its figures) moves no number;
+    without evaluated numbers the whole chain counts."""
     start = side.chain.files.get(side.chain.metric.table)
     if start is None or evaluated not in side.chain.inputs:
         return {node.path: node for node in side.chain.nodes}
@@ -99,7 +114,11 @@ def cone(side: Snapshot, evaluated: str) -> dict[str, Node]:
         node = queue.pop()
         if node and node.path not in found:
             found[node.path] = node
-            read = [path for path, readers in side.chain.inputs.items() if any(reader is node for reader, _ in readers)]
+            read = [
+                path
+                for path, readers in side.chain.inputs.items()
+                if any(reader is node for reader, _ in readers)
+            ]
             queue += map(side.ledger.owner, read)
     return found
 
@@ -113,12 +132,18 @@ def span(text: str) -> tuple[str, str]:
     """The two commits of 'A..B'; an end left out is HEAD."""
     old, dots, new = text.partition("..")
     if not dots or "." in (new[:1], old[-1:]):
-        raise InputError("that is no span of two commits", found=text, expected="A..B", remedy="for example HEAD~1..HEAD")
+        raise InputError(
+            "that is no span of two commits",
+            found=text,
+            expected="A..B",
+            remedy="for example HEAD~1..HEAD",
+        )
     return old or "HEAD", new or "HEAD"
 
 
 def why(commits: str, address: str, root: str | Path = Path(".")) -> Why:
-    """Compare a number and its cone at the two commits of 'A..B'. InputError for an unknown commit or number."""
+    """Compare a number and its cone at the two commits of 'A..B'. InputError for an unknown
+    commit or number."""
     root, metric, names = Path(root), Metric.parse(address), span(commits)
     old, new = (resolve(root, name) for name in names)
     with tempfile.TemporaryDirectory(prefix="why-") as folder:
@@ -143,18 +168,26 @@ def compare(root: Path, metric: Metric, commits: tuple[str, str], folder: Path) 
         causes, idle = [*causes, *effective], [*idle, *rest]
     causes += sources(pair, reached)
     known = {change.key for change in [*causes, *pair.followed]}
-    idle = [change for change in [*idle, *sources(pair, None)] if change.key not in known
-            and not any(change.kind == "arithmetic" and same(change, cause) for cause in causes)]
+    idle = [
+        change
+        for change in [*idle, *sources(pair, None)]
+        if change.key not in known
+        and not any(change.kind == "arithmetic" and same(change, cause) for cause in causes)
+    ]
     pins = [side.read({"constraints.txt"}).get("constraints.txt", b"") for side in (a, b)]
     answer.causes = unpinned(merged([*causes, *edited(pair, answer.moved, causes)]), *pins)
     answer.idle, answer.followed = unpinned(merged(idle), *pins), pair.followed
-    answer.stale = [f"at {side.commit[:12]}: {text}" for side in dict.fromkeys((a, b)) for text in stale(side, pair.nodes[side is b])]
+    answer.stale = [
+        f"at {side.commit[:12]}: {text}"
+        for side in dict.fromkeys((a, b))
+        for text in stale(side, pair.nodes[side is b])
+    ]
     return answer
 
 
 def copied(pair: Pair) -> bool:
-    """Whether the table holds just what the evaluation wrote, so that its making changed nothing: at every commit whose evaluated
-    numbers are still here, and these are at least one."""
+    """Whether the table holds just what the evaluation wrote, so that its making changed nothing:
+    at every commit whose evaluated numbers are still here, and these are at least one."""
     known = 0
     for side in (pair.a, pair.b):
         described = side.chain.inputs.get(pair.evaluated)
@@ -166,19 +199,23 @@ def copied(pair: Pair) -> bool:
 
 
 def evaluated(file: Path, metric: Metric) -> float | None:
-    """The number in what an evaluation wrote, an arm's made from its cells as the table makes it; None where it is not there."""
+    """The number in what an evaluation wrote, an arm's made from its cells as the table makes
+    it; None where it is not there."""
     from stages.winds.tabulate import over_seeds
 
     try:
-        cells = {f"{metric.dataset}/{name}": entry for name, entry in read_json(file)["cells"].items()}
+        cells = {
+            f"{metric.dataset}/{name}": entry for name, entry in read_json(file)["cells"].items()
+        }
         return main(pick(cells.get(metric.key) or over_seeds(cells)[metric.key], metric))
     except (TradewindError, KeyError, TypeError, AttributeError):
         return None
 
 
 def reach(pair: Pair, faithful: bool) -> dict[str, list[str]]:
-    """Record -> its inputs that differ, for the records that changed files lead to from the table. Where the evaluated numbers differ
-    the table's other inputs are not followed, and where it only copied them (`faithful`) it is itself no place of a cause."""
+    """Record -> its inputs that differ, for the records that changed files lead to from the table.
+    Where the evaluated numbers differ the table's other inputs are not followed, and where it
+    only copied them (`faithful`) it is itself no place of a cause."""
     start, found = pair.owner(pair.metric.table), {}
     queue = [start.path] if start else []
     while queue:
@@ -195,15 +232,20 @@ def reach(pair: Pair, faithful: bool) -> dict[str, list[str]]:
     return found
 
 
-def explained(pair: Pair, path: str, changed: list[str] | None) -> tuple[list[Change], list[Change]]:
-    """What of a record is a cause, and what changed there without effect. `changed`: its differing inputs, None if none leads here."""
+def explained(
+    pair: Pair, path: str, changed: list[str] | None
+) -> tuple[list[Change], list[Change]]:
+    """What of a record is a cause, and what changed there without effect. `changed`: its
+    differing inputs, None if none leads here."""
     old, new = pair.both(path)
     stage = (new or old).producer
     if old is None or new is None:
         found = [lone(pair, new or old, pair.b if new else pair.a)]
         return (found, []) if changed is not None else ([], found)
     if old.error or new.error:
-        return [Change("unexplained", path, old.error or new.error, stage)] if changed is not None else [], []
+        return [
+            Change("unexplained", path, old.error or new.error, stage)
+        ] if changed is not None else [], []
     own = differences(old.record, new.record, stage)
     if new.stage == "acquire":
         return acquired(pair, new, own, changed is not None)
@@ -212,26 +254,48 @@ def explained(pair: Pair, path: str, changed: list[str] | None) -> tuple[list[Ch
     unset = [change for change in own if change.how in UNSET]
     own = [change for change in own if change not in unset]
     if not own and not changed and old.record["outputs"] != new.record["outputs"]:
-        return [Change("unexplained", new.homes[0], "other bytes of the same inputs, code, parameters, seed, environment and arithmetic", stage)], unset
+        return [
+            Change(
+                "unexplained",
+                new.homes[0],
+                "other bytes of the same inputs, code, parameters, seed, environment and "
+                "arithmetic",
+                stage,
+            )
+        ], unset
     return own, unset
 
 
 def lone(pair: Pair, node: Node, side: Snapshot) -> Change:
-    """A record of one commit only: of an arm's cell it is a seed more or less, else a step that the other commit lacks."""
-    seed = SEED.search(node.record.get("cell", "")) if node.stage == "train" and pair.a.cells != pair.b.cells else None
+    """A record of one commit only: of an arm's cell it is a seed more or less, else a step that
+    the other commit lacks."""
+    seed = (
+        SEED.search(node.record.get("cell", ""))
+        if node.stage == "train" and pair.a.cells != pair.b.cells
+        else None
+    )
     if seed:
-        return Change("seed", f"seed {seed[1]}", "added" if side is pair.b else "removed", node.producer)
+        return Change(
+            "seed", f"seed {seed[1]}", "added" if side is pair.b else "removed", node.producer
+        )
     return Change("stage", node.homes[0], f"only at {side.commit[:12]}", node.producer)
 
 
-def acquired(pair: Pair, node: Node, own: list[Change], effective: bool) -> tuple[list[Change], list[Change]]:
-    """Raw data: the cause where the parameters pin its bytes or nothing else of its making differs; else what made it is the cause."""
+def acquired(
+    pair: Pair, node: Node, own: list[Change], effective: bool
+) -> tuple[list[Change], list[Change]]:
+    """Raw data: the cause where the parameters pin its bytes or nothing else of its making
+    differs; else what made it is the cause."""
     raw = raws(pair, readable(pair, node), node.producer)
     dataset = node.record["params"].get("dataset") or {}
     if not effective:
         return [], [*own, *raw]
     if dataset.get("kind") in PINNED:
-        return raw, [change for change in own if not change.what.startswith(("dataset.files.", "dataset.listed"))]
+        return raw, [
+            change
+            for change in own
+            if not change.what.startswith(("dataset.files.", "dataset.listed"))
+        ]
     if own:
         pair.followed += raw
     return own or raw, []
@@ -250,7 +314,8 @@ def digest(side: Snapshot, path: str) -> str | None:
 
 
 def raws(pair: Pair, names: Iterable[str], stage: str) -> list[Change]:
-    """Files of data as changes, with their rows; what only describes the others is left out where others changed."""
+    """Files of data as changes, with their rows; what only describes the others is left out
+    where others changed."""
     names = list(names)
     telling = [name for name in names if Path(name).name not in NOTES] or names
     found = []
@@ -258,14 +323,19 @@ def raws(pair: Pair, names: Iterable[str], stage: str) -> list[Change]:
         sides = []
         for side in (pair.a, pair.b):
             readers = side.chain.inputs.get(name)
-            sides.append((held(side, name, readers[0][1]["sha256"]), readers[0][1]["bytes"]) if readers else None)
+            sides.append(
+                (held(side, name, readers[0][1]["sha256"]), readers[0][1]["bytes"])
+                if readers
+                else None
+            )
         how = "added" if sides[0] is None else "removed" if sides[1] is None else "changed"
         found.append(Change("data", name, f"{how}, {rows(name, *sides)}", stage))
     return found
 
 
 def held(side: Snapshot, name: str, sha: str) -> Path | None:
-    """The bytes of a file at a commit: from git where it is kept there, from the working copy or the cache else."""
+    """The bytes of a file at a commit: from git where it is kept there, from the working copy or
+    the cache else."""
     if name in side.tree:
         file = side.folder / "held" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -275,22 +345,37 @@ def held(side: Snapshot, name: str, sha: str) -> Path | None:
 
 
 def sources(pair: Pair, reached: dict[str, list[str]] | None) -> list[Change]:
-    """Files that no record made (kept in git, or dropped by hand) and that differ: those that led to the number, or all (None)."""
-    either = {path for name in pair.names() for path in (pair.changed_inputs(name) if reached is None else reached.get(name, ()))}
+    """Files that no record made (kept in git, or dropped by hand) and that differ: those that
+    led to the number, or all (None)."""
+    either = {
+        path
+        for name in pair.names()
+        for path in (pair.changed_inputs(name) if reached is None else reached.get(name, ()))
+    }
     found = sorted(path for path in either if pair.owner(path) is None)
     kept = [path for path in found if path in pair.a.tree or path in pair.b.tree]
-    return raws(pair, kept, "source in git") + raws(pair, [path for path in found if path not in kept], "taken in")
+    return raws(pair, kept, "source in git") + raws(
+        pair, [path for path in found if path not in kept], "taken in"
+    )
 
 
 def edited(pair: Pair, moved: bool, causes: list[Change]) -> list[Change]:
-    """The table where it is not what its own record says was written; and the number where nothing at all explains it."""
+    """The table where it is not what its own record says was written; and the number where
+    nothing at all explains it."""
     found = []
     for side in (pair.a, pair.b):
         node = side.chain.files.get(pair.metric.table)
         described = node.record.get("outputs", {}).get(pair.metric.table) if node else None
-        if moved and (described is None or described["sha256"] != side.sha256({pair.metric.table})[pair.metric.table]):
-            how = f"at {side.commit[:12]} it is not what its record says was written: edited by hand"
-            found.append(Change("edit", pair.metric.table, how, node.producer if node else "no record"))
+        if moved and (
+            described is None
+            or described["sha256"] != side.sha256({pair.metric.table})[pair.metric.table]
+        ):
+            how = (
+                f"at {side.commit[:12]} it is not what its record says was written: edited by hand"
+            )
+            found.append(
+                Change("edit", pair.metric.table, how, node.producer if node else "no record")
+            )
     if moved and not found and not causes:
         how = "nothing in its cone differs: edited by hand, or its making is not deterministic"
         found.append(Change("unexplained", pair.metric.table, how, "tabulate"))
@@ -298,22 +383,37 @@ def edited(pair: Pair, moved: bool, causes: list[Change]) -> list[Change]:
 
 
 def stale(side: Snapshot, nodes: dict[str, Node]) -> list[str]:
-    """Records of the cone that were made with other code, or of other inputs, than the commit holds."""
+    """Records of the cone that were made with other code, or of other inputs, than the commit
+    holds."""
     found = []
-    code = {path for node in nodes.values() if not node.error for path in node.record["code"]["files"]}
+    code = {
+        path for node in nodes.values() if not node.error for path in node.record["code"]["files"]
+    }
     committed = side.sha256(code)
-    for node in sorted(nodes.values(), key=lambda node: (list(PLACES).index(node.stage), node.path)):
+    for node in sorted(
+        nodes.values(), key=lambda node: (list(PLACES).index(node.stage), node.path)
+    ):
         if node.error:
             found.append(f"the record {node.path} cannot be used: {node.error}")
             continue
-        other = sorted(path for path, sha in node.record["code"]["files"].items() if committed.get(path) != sha)
+        other = sorted(
+            path for path, sha in node.record["code"]["files"].items() if committed.get(path) != sha
+        )
         if other:
-            found.append(f"{node.producer} is stale: made with other code than the commit holds: {few(other)}")
+            found.append(
+                f"{node.producer} is stale: made with other code than the commit holds: "
+                f"{few(other)}"
+            )
         for path, readers in side.chain.inputs.items():
             owner = side.ledger.owner(path)
             made = owner.record.get("outputs", {}).get(path) if owner else None
-            if made and any(reader is node and described["sha256"] != made["sha256"] for reader, described in readers):
-                found.append(f"{node.producer} is stale: it read another {path} than {owner.producer} made")
+            if made and any(
+                reader is node and described["sha256"] != made["sha256"]
+                for reader, described in readers
+            ):
+                found.append(
+                    f"{node.producer} is stale: it read another {path} than {owner.producer} made"
+                )
     return found
 
 

@@ -26,8 +26,11 @@ def chosen() -> str:
         return COMMON
     if asked(os.environ) == NATIVE:
         return f"{NATIVE}, as {VARIABLE} asks"
-    return f"{NATIVE}, for " + ("the environment was changed after the start" if able() else
-                                "this processor is none of x86-64 with AVX2 and FMA")
+    return f"{NATIVE}, for " + (
+        "the environment was changed after the start"
+        if able()
+        else "this processor is none of x86-64 with AVX2 and FMA"
+    )
 
 
 def arithmetic(place: Place) -> Finding:
@@ -38,8 +41,12 @@ def arithmetic(place: Place) -> Finding:
     answers = probe.numpy_operations()
     if other := differing(answers):
         text = f"{COMMON}, but other than the reference in {named(other)}: {JUDGED}"
-        return Finding("arithmetic", WARN, text,
-                       f"{INSTALL}; `tradewind doctor --arithmetic` lists every operation")
+        return Finding(
+            "arithmetic",
+            WARN,
+            text,
+            f"{INSTALL}; `tradewind doctor --arithmetic` lists every operation",
+        )
     text = f"{COMMON}; all {len(answers)} operations of NumPy as the reference"
     return Finding("arithmetic", OK, text)
 
@@ -47,10 +54,18 @@ def arithmetic(place: Place) -> Finding:
 def report() -> dict:
     """What `--arithmetic` tells: line, arithmetic, processor, numba, each operation's hash."""
     answers, known = probe.numpy_operations() | probe.torch_operations(), probe.reference()
-    rows = [{"operation": operation, "hash": hashed, "as_reference": known.get(operation) == hashed}
-            for operation, hashed in answers.items()]
-    return {"line": probe.line(), "arithmetic": chosen(), "processor": processor()["model"],
-            "able": able(), "numba": probe.target(), "operations": rows}
+    rows = [
+        {"operation": operation, "hash": hashed, "as_reference": known.get(operation) == hashed}
+        for operation, hashed in answers.items()
+    ]
+    return {
+        "line": probe.line(),
+        "arithmetic": chosen(),
+        "processor": processor()["model"],
+        "able": able(),
+        "numba": probe.target(),
+        "operations": rows,
+    }
 
 
 def render(told: dict) -> str:
@@ -58,10 +73,15 @@ def render(told: dict) -> str:
     rows, common = told["operations"], told["arithmetic"] == COMMON
     wide = max(len(row["operation"]) for row in rows)
     other = [row["operation"] for row in rows if not row["as_reference"]]
-    lines = [f"line        {told['line']}", f"arithmetic  {told['arithmetic']}",
-             f"processor   {told['processor'] or 'unknown'}: it can"
-             + ("" if told["able"] else "not") + " compute in the common arithmetic",
-             f"numba       compiles for {told['numba']}", ""]
+    lines = [
+        f"line        {told['line']}",
+        f"arithmetic  {told['arithmetic']}",
+        f"processor   {told['processor'] or 'unknown'}: it can"
+        + ("" if told["able"] else "not")
+        + " compute in the common arithmetic",
+        f"numba       compiles for {told['numba']}",
+        "",
+    ]
     for row in rows:
         mark = "  other than the reference" if common and not row["as_reference"] else ""
         lines.append(f"{row['operation']:{wide}}  {row['hash']}{mark}")

@@ -1,7 +1,8 @@
 """What a check is given and what it returns, and the cutting of secrets out of every text.
 
-`Place` runs other programs for the checks, each once and with a limit on its time (s), telemetry off. A secret is the user information
-or the query of a URL, or the value of an environment variable whose name says that it holds one or that holds such a URL.
+`Place` runs other programs for the checks, each once and with a limit on its time (s), telemetry
+off. A secret is the user information or the query of a URL, or the value of an environment variable
+whose name says that it holds one or that holds such a URL.
 """
 
 import os
@@ -30,23 +31,41 @@ class Finding:
 
 @dataclass
 class Place:
-    """The project's folder and the environment, with the answers of programs that were asked already."""
+    """The project's folder and the environment, with the answers of programs that were asked
+    already."""
 
     root: Path
     environ: Mapping[str, str]
     answers: dict[tuple[str, ...], subprocess.CompletedProcess] = field(default_factory=dict)
 
     def ask(self, *command: str) -> subprocess.CompletedProcess:
-        """Run a program in the project's folder. One that is missing or too slow answers with status 127 or 124 and a sentence."""
+        """Run a program in the project's folder. One that is missing or too slow answers with
+        status 127 or 124 and a sentence."""
         if command not in self.answers:
-            quiet = {"DVC_NO_ANALYTICS": "1", "DO_NOT_TRACK": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+            quiet = {
+                "DVC_NO_ANALYTICS": "1",
+                "DO_NOT_TRACK": "1",
+                "GIT_OPTIONAL_LOCKS": "0",
+                "LC_ALL": "C",
+            }
             try:
-                done = subprocess.run(command, cwd=self.root, env={**self.environ, **quiet}, stdin=subprocess.DEVNULL,
-                                      capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
+                done = subprocess.run(
+                    command,
+                    cwd=self.root,
+                    env={**self.environ, **quiet},
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    errors="replace",
+                    timeout=TIMEOUT_S,
+                    check=False,
+                )
             except OSError as error:
                 done = subprocess.CompletedProcess(command, 127, "", str(error))
             except subprocess.TimeoutExpired:
-                done = subprocess.CompletedProcess(command, 124, "", f"no answer within {TIMEOUT_S:g} s")
+                done = subprocess.CompletedProcess(
+                    command, 124, "", f"no answer within {TIMEOUT_S:g} s"
+                )
             self.answers[command] = done
         return self.answers[command]
 
@@ -65,14 +84,19 @@ class Place:
 
 
 def safe(text: str, environ: Mapping[str, str]) -> str:
-    """The text without user information, queries and fragments of URLs, and without the secret values of the environment."""
+    """The text without user information, queries and fragments of URLs, and without the secret
+    values of the environment."""
     for name, value in environ.items():
-        hidden = [value] if SECRET_NAME.search(name) else re.findall(r"://[^/\s:@]*:([^/\s]+)@", value)
+        hidden = (
+            [value] if SECRET_NAME.search(name) else re.findall(r"://[^/\s:@]*:([^/\s]+)@", value)
+        )
         for secret in hidden:
             if len(secret) >= LEAST_SECRET:
                 text = text.replace(secret, "(hidden)")
     text = re.sub(r"([a-z0-9+.-]+://)[^/\s'\"]*@", r"\1(hidden)@", text, flags=re.IGNORECASE)
-    return re.sub(r"([a-z0-9+.-]+://[^\s'\"?#]*)[?#][^\s'\"]+", r"\1?(hidden)", text, flags=re.IGNORECASE)
+    return re.sub(
+        r"([a-z0-9+.-]+://[^\s'\"?#]*)[?#][^\s'\"]+", r"\1?(hidden)", text, flags=re.IGNORECASE
+    )
 
 
 def alive(pid: int) -> bool:
@@ -89,12 +113,19 @@ def alive(pid: int) -> bool:
 def words_of(pid: int) -> list[str]:
     """A process' command line; [] for one that is gone or not ours to read."""
     try:
-        return [word.decode(errors="replace") for word in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") if word]
+        return [
+            word.decode(errors="replace")
+            for word in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if word
+        ]
     except OSError:
         return []
 
 
 def called(pid: int) -> str:
-    """A process by number and the first words of its command line (later ones may hold what nobody should read)."""
+    """A process by number and the first words of its command line (later ones may hold what
+    nobody should read)."""
     words = words_of(pid)
-    return f"process {pid}" + (f" ({' '.join([Path(words[0]).name, *words[1:3]])})" if words else "")
+    return f"process {pid}" + (
+        f" ({' '.join([Path(words[0]).name, *words[1:3]])})" if words else ""
+    )

@@ -1,4 +1,5 @@
-"""The check of the mirror: which pinned files of the profile `sample` it holds, looked up as acquisition does it (by size, then digest)."""
+"""The check of the mirror: which pinned files of the profile `sample` it holds, looked up as
+acquisition does it (by size, then digest)."""
 
 import contextlib
 
@@ -18,21 +19,39 @@ def mirror(place: Place) -> Finding:
     if not folder:
         return Finding("mirror", OK, "TRADEWIND_MIRROR is not set: pinned files are downloaded")
     if not (place.root / folder).is_dir():
-        return Finding("mirror", FAIL, f"TRADEWIND_MIRROR is no folder: {folder}", "name an existing folder, or unset it to download")
+        return Finding(
+            "mirror",
+            FAIL,
+            f"TRADEWIND_MIRROR is no folder: {folder}",
+            "name an existing folder, or unset it to download",
+        )
     settings, shelf = params.load(place.root / "params.yaml"), Mirror(place.root / folder)
     profile = settings.profiles[PROFILE]
-    wanted = {f"{dataset}/{name}": source for dataset in (*profile.acquired, *profile.problems, *profile.sequences)
-              for name, source in pinned_files(below(place, settings.datasets[dataset])).items()}
+    wanted = {
+        f"{dataset}/{name}": source
+        for dataset in (*profile.acquired, *profile.problems, *profile.sequences)
+        for name, source in pinned_files(below(place, settings.datasets[dataset])).items()
+    }
     missing = [name for name, source in wanted.items() if not holds(shelf, source)]
-    told = f"{folder} holds {len(wanted) - len(missing)} of the {len(wanted)} pinned files of `{PROFILE}`"
-    return Finding("mirror", WARN if missing else OK, told + (f"; not {', '.join(missing[:SHOWN])}" if missing else "") + (
-        f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""),
-                   "put the missing files there under any name, or let them be downloaded")
+    told = (
+        f"{folder} holds {len(wanted) - len(missing)} of the {len(wanted)} pinned files of "
+        f"`{PROFILE}`"
+    )
+    return Finding(
+        "mirror",
+        WARN if missing else OK,
+        told
+        + (f"; not {', '.join(missing[:SHOWN])}" if missing else "")
+        + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""),
+        "put the missing files there under any name, or let them be downloaded",
+    )
 
 
 def below(place: Place, dataset: params.Dataset) -> params.Dataset:
     """The data set with its listing looked for in the place."""
-    listed = dataset.listed and dataset.listed.model_copy(update={"listing": str(place.root / dataset.listed.listing)})
+    listed = dataset.listed and dataset.listed.model_copy(
+        update={"listing": str(place.root / dataset.listed.listing)}
+    )
     return dataset.model_copy(update={"listed": listed})
 
 

@@ -1,7 +1,9 @@
-"""A model card, in Markdown, for any trained cell: what it is, what it learned from and how well, what it is not for, how to check it.
+"""A model card, in Markdown, for any trained cell: what it is, what it learned from and how well,
+what it is not for, how to check it.
 
-All is told by the records and tables in git. An address is EXPERIMENT/PROFILE/DATASET/CELL, as in the audit without the metric. A model
-that was promoted by scheduled retraining is told from its line in reports/ledger.jsonl too: by which numbers, against whom, on what.
+All is told by the records and tables in git. An address is EXPERIMENT/PROFILE/DATASET/CELL, as in
+the audit without the metric. A model that was promoted by scheduled retraining is told from its
+line in reports/ledger.jsonl too: by which numbers, against whom, on what.
 """
 
 import json
@@ -9,32 +11,57 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stages.errors import DataError, InputError
-from stages.params import nearest
-from stages.page import promotions
 from stages.audit.chain import Node
+from stages.errors import DataError, InputError
 from stages.exports import checks, citation
 from stages.exports.tree import Tree, of_commit
+from stages.page import promotions
+from stages.params import nearest
 
 LEDGER = "reports/ledger.jsonl"
 SHOWN = 60  # numbers in the table of evaluation
 LIMITS = {
-    "wind": ("It nowcasts wind from measurements of the same region and the last hours; it knows no physics and no forecast model's output.",
-             "Below and above the altitudes, and outside the region and season, of its training data its numbers mean nothing.",
-             "Not for operational use: no flight may be planned or flown by it."),
-    "other": ("It is an experiment on a benchmark problem, trained small; the documents' own sizes and budgets are larger where the report says so.",
-              "Its numbers hold for data drawn as its test set was."),
+    "wind": (
+        (
+            "It nowcasts wind from measurements of the same region and the last hours; it knows no "
+            "physics and no forecast model's output."
+        ),
+        (
+            "Below and above the altitudes, and outside the region and season, of its training "
+            "data its numbers mean nothing."
+        ),
+        "Not for operational use: no flight may be planned or flown by it.",
+    ),
+    "other": (
+        (
+            "It is an experiment on a benchmark problem, trained small; the documents' own sizes "
+            "and budgets are larger where the report says so."
+        ),
+        "Its numbers hold for data drawn as its test set was.",
+    ),
 }
 
 
 def card(address: str, root: Path = Path(".")) -> str:
-    """The card of a trained cell of the commit. InputError for an address that no training record has."""
+    """The card of a trained cell of the commit. InputError for an address that no training
+    record has."""
     tree, parts = of_commit(root), address.strip("/").split("/")
     known = {name_of(node): node for node in checks.read(tree) if node.stage in ("train", "sweep")}
     name = "/".join(parts)
     if len(parts) != 4 or name not in known:
-        raise InputError("there is no such trained cell", found=address + nearest(name, known), expected="EXPERIMENT/PROFILE/DATASET/CELL")
-    entry = next((one for one in reversed(entries(tree)) if one.get("kind") == "promoted" and one.get("after") in weights(known[name])), None)
+        raise InputError(
+            "there is no such trained cell",
+            found=address + nearest(name, known),
+            expected="EXPERIMENT/PROFILE/DATASET/CELL",
+        )
+    entry = next(
+        (
+            one
+            for one in reversed(entries(tree))
+            if one.get("kind") == "promoted" and one.get("after") in weights(known[name])
+        ),
+        None,
+    )
     return render(tree, known[name], entry)
 
 
@@ -51,14 +78,28 @@ def promoted(tree: Tree) -> Iterator[tuple[str, str]]:
 def entries(tree: Tree) -> list[dict[str, Any]]:
     """The ledger's entries. DataError at the first line that the chain of hashes does not hold."""
     found, previous = [], ""
-    for number, line in enumerate(tree.files[LEDGER].decode("utf-8", "replace").splitlines() if LEDGER in tree.modes else (), 1):
+    for number, line in enumerate(
+        tree.files[LEDGER].decode("utf-8", "replace").splitlines() if LEDGER in tree.modes else (),
+        1,
+    ):
         try:
             entry = json.loads(line)
-            own = json.dumps({key: value for key, value in entry.items() if key != "digest"}, sort_keys=True, allow_nan=False, ensure_ascii=False)
-            if (entry["number"], entry["previous"], entry["digest"]) != (number, previous, promotions.sha256(own)):
+            own = json.dumps(
+                {key: value for key, value in entry.items() if key != "digest"},
+                sort_keys=True,
+                allow_nan=False,
+                ensure_ascii=False,
+            )
+            if (entry["number"], entry["previous"], entry["digest"]) != (
+                number,
+                previous,
+                promotions.sha256(own),
+            ):
                 raise ValueError("it is not what was written")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError("the ledger is broken", where=f"{LEDGER}, line {number}", found=str(error)) from None
+            raise DataError(
+                "the ledger is broken", where=f"{LEDGER}, line {number}", found=str(error)
+            ) from None
         found.append(entry)
         previous = promotions.sha256(line)
     return found
@@ -72,49 +113,133 @@ def name_of(node: Node) -> str:
 
 def weights(node: Node) -> set[str]:
     """The SHA-256 of a cell's weights."""
-    return {described["sha256"] for path, described in node.record["outputs"].items() if path.endswith(".safetensors")}
+    return {
+        described["sha256"]
+        for path, described in node.record["outputs"].items()
+        if path.endswith(".safetensors")
+    }
 
 
 def render(tree: Tree, node: Node, entry: dict[str, Any] | None) -> str:
     """The card of a trained cell."""
     record, (experiment, profile, dataset, cell) = node.record, name_of(node).split("/")
     params, wind = record["params"], experiment.startswith("wind")
-    lines = [f"# Model card: {name_of(node)}", "", f"Of commit {tree.commit.name}, {tree.commit.date}.", "", "## What it is", "",
-             f"- Model `{params.get('model', cell)}`, arm `{params.get('arm', 'plain')}`, size `{params.get('size', 'none')}`, seed {record['seed']}.",
-             f"- Arguments: {inline(params.get('arguments', {}))}",
-             *(f"- `{path}`, {described['bytes']:,} bytes, SHA-256 `{described['sha256']}`" for path, described in sorted(record["outputs"].items())),
-             f"- Licence: {citation.licence({})}, as the project's; the data keep their own (below). Authors: {', '.join(citation.authors(tree, {}))}.", ""]
-    lines += ["## Intended use", "", "Research: comparison of models on the same data under the same protocol, and the audit of published numbers.", "",
-              "## Not intended", "", *(f"- {text}" for text in LIMITS["wind" if wind else "other"]), "", "## Data", ""]
+    lines = [
+        f"# Model card: {name_of(node)}",
+        "",
+        f"Of commit {tree.commit.name}, {tree.commit.date}.",
+        "",
+        "## What it is",
+        "",
+        (
+            f"- Model `{params.get('model', cell)}`, arm `{params.get('arm', 'plain')}`, size "
+            f"`{params.get('size', 'none')}`, seed {record['seed']}."
+        ),
+        f"- Arguments: {inline(params.get('arguments', {}))}",
+        *(
+            f"- `{path}`, {described['bytes']:,} bytes, SHA-256 `{described['sha256']}`"
+            for path, described in sorted(record["outputs"].items())
+        ),
+        (
+            f"- Licence: {citation.licence({})}, as the project's; the data keep their own "
+            f"(below). Authors: {', '.join(citation.authors(tree, {}))}."
+        ),
+        "",
+    ]
+    lines += [
+        "## Intended use",
+        "",
+        (
+            "Research: comparison of models on the same data under the same protocol, and the "
+            "audit of published numbers."
+        ),
+        "",
+        "## Not intended",
+        "",
+        *(f"- {text}" for text in LIMITS["wind" if wind else "other"]),
+        "",
+        "## Data",
+        "",
+    ]
     lines += data(tree, node, profile, dataset)
-    lines += ["", "## Training", "", *(f"- {key}: {inline(params[key])}" for key in sorted(params) if key not in ("arguments", "arm", "model", "size")),
-              f"- Code digest `{record['code']['digest']}` over {len(record['code']['files'])} files; environment: {inline(record['environment'])}",
-              "- Durations are kept out of records (they differ from run to run); `.work/durations.jsonl` of the machine has them.", ""]
+    lines += [
+        "",
+        "## Training",
+        "",
+        *(
+            f"- {key}: {inline(params[key])}"
+            for key in sorted(params)
+            if key not in ("arguments", "arm", "model", "size")
+        ),
+        (
+            f"- Code digest `{record['code']['digest']}` over {len(record['code']['files'])} "
+            f"files; environment: {inline(record['environment'])}"
+        ),
+        (
+            "- Durations are kept out of records (they differ from run to run); "
+            "`.work/durations.jsonl` of the machine has them."
+        ),
+        "",
+    ]
     lines += evaluation(tree, experiment, profile, dataset, cell)
     lines += against(entry) if entry else []
-    lines += ["## How to check", "", "    tradewind audit " + first_number(tree, experiment, profile, dataset, cell) + " --verify eval", "",
-              "re-hashes every file behind the number and computes it again from these weights; `--verify train` trains again.",
-              "Exit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.", ""]
+    lines += [
+        "## How to check",
+        "",
+        "    tradewind audit "
+        + first_number(tree, experiment, profile, dataset, cell)
+        + " --verify eval",
+        "",
+        (
+            "re-hashes every file behind the number and computes it again from these weights; "
+            "`--verify train` trains again."
+        ),
+        "Exit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.",
+        "",
+    ]
     return "\n".join(lines)
 
 
 def data(tree: Tree, node: Node, profile: str, dataset: str) -> list[str]:
-    """What it learned from: prepared files, raw set, licence, period or split as far as the records tell."""
-    lines = [f"- read `{path}`, {described['bytes']:,} bytes, SHA-256 `{described['sha256']}`" for path, described in sorted(node.record["inputs"].items())
-             if path.startswith("data/")]
-    prepare, acquire = (tree.homes.get(f"data/{profile}/{place}/{dataset}") for place in ("prepared", "raw"))
+    """What it learned from: prepared files, raw set, licence, period or split as far as the
+    records tell."""
+    lines = [
+        f"- read `{path}`, {described['bytes']:,} bytes, SHA-256 `{described['sha256']}`"
+        for path, described in sorted(node.record["inputs"].items())
+        if path.startswith("data/")
+    ]
+    prepare, acquire = (
+        tree.homes.get(f"data/{profile}/{place}/{dataset}") for place in ("prepared", "raw")
+    )
     if prepare and not prepare.error:
         lines.append(f"- prepared with {inline(prepare.record['params'])}")
     if acquire and not acquire.error:
         outputs = acquire.record["outputs"].values()
-        plan = {key: value for key, value in citation.asked(acquire).items() if value and key not in ("files", "entry", "kind")}
-        licences, size = ", ".join(citation.licence_of(acquire, tree)), sum(one["bytes"] for one in outputs)
-        origin = f", simulated by us with {inline(plan)}" if citation.ours(acquire) else f"; see `release/croissant/{profile}/{dataset}.json` of a release"
-        lines.append(f"- raw set `{profile}/{dataset}`: {len(outputs)} files, {size:,} bytes, licence {licences}{origin}")
+        plan = {
+            key: value
+            for key, value in citation.asked(acquire).items()
+            if value and key not in ("files", "entry", "kind")
+        }
+        licences, size = (
+            ", ".join(citation.licence_of(acquire, tree)),
+            sum(one["bytes"] for one in outputs),
+        )
+        origin = (
+            f", simulated by us with {inline(plan)}"
+            if citation.ours(acquire)
+            else f"; see `release/croissant/{profile}/{dataset}.json` of a release"
+        )
+        lines.append(
+            f"- raw set `{profile}/{dataset}`: {len(outputs)} files, {size:,} bytes, licence "
+            f"{licences}{origin}"
+        )
     judged = f"data/{profile}/validated/{dataset}.json"
     if judged in tree.modes:
         verdict = tree.json(judged)
-        lines.append(f"- gate: {'passed' if verdict.get('success') else 'FAILED'}, {len(verdict.get('expectations', ()))} expectations (`{judged}`)")
+        lines.append(
+            f"- gate: {'passed' if verdict.get('success') else 'FAILED'}, "
+            f"{len(verdict.get('expectations', ()))} expectations (`{judged}`)"
+        )
     return lines
 
 
@@ -123,14 +248,39 @@ def evaluation(tree: Tree, experiment: str, profile: str, dataset: str, cell: st
     table = f"reports/{experiment}/{profile}/metrics.json"
     cells = tree.json(table).get("cells", {}) if table in tree.modes else {}
     numbers = (cells.get(f"{dataset}/{cell}") or {}).get("metrics") or {}
-    lines = ["## Evaluation", "", f"On the test split, from `{table}`:", "", "| metric | value | 90 % interval | n | unit |", "| --- | --- | --- | --- | --- |"]
+    lines = [
+        "## Evaluation",
+        "",
+        f"On the test split, from `{table}`:",
+        "",
+        "| metric | value | 90 % interval | n | unit |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for name in sorted(numbers)[:SHOWN]:
         one = numbers[name] if isinstance(numbers[name], dict) else {"value": numbers[name]}
         interval = f"[{one['low']:.6g}, {one['high']:.6g}]" if "low" in one else "–"
-        lines.append(f"| {name} | {one.get('value', float('nan')):.6g} | {interval} | {one.get('n', '–')} | {one.get('unit', '')} |")
+        lines.append(
+            f"| {name} | {one.get('value', float('nan')):.6g} | {interval} | {one.get('n', '–')} | "
+            f"{one.get('unit', '')} |"
+        )
     more = len(numbers) - SHOWN
-    return [*lines, "", f"{more} more numbers stand there, by altitude, lead and so on." if more > 0 else "All that was measured.", ""] if numbers else [
-        "## Evaluation", "", f"`{table}` holds no number of this cell alone; see the report.", ""]
+    return (
+        [
+            *lines,
+            "",
+            f"{more} more numbers stand there, by altitude, lead and so on."
+            if more > 0
+            else "All that was measured.",
+            "",
+        ]
+        if numbers
+        else [
+            "## Evaluation",
+            "",
+            f"`{table}` holds no number of this cell alone; see the report.",
+            "",
+        ]
+    )
 
 
 def first_number(tree: Tree, experiment: str, profile: str, dataset: str, cell: str) -> str:
@@ -144,25 +294,61 @@ def first_number(tree: Tree, experiment: str, profile: str, dataset: str, cell: 
 
 def against(entry: dict[str, Any]) -> list[str]:
     """Champion against predecessor, from the ledger."""
-    errors, by, chosen = entry.get("rmse_component_kn") or {}, entry.get("difference_kn"), entry.get("evaluation") or {}
-    told = f"{by['value']:+.2f} kn, 90 % interval [{by['low']:+.2f}, {by['high']:+.2f}]" if by else "not measured"
-    return ["## Champion against predecessor", "", f"- Promoted by entry {entry['number']} of the ledger, {entry['time']}, "
-            f"commit {entry.get('commit') or 'unknown'}.",
-            f"- RMSE per component on the same {chosen.get('slices', 'unknown')} slices: {errors.get('challenger', 'unknown')} kn, "
-            f"{entry.get('against') or 'nobody'} {errors.get('against', 'unknown')} kn; difference {told}.",
-            f"- Before: `{entry.get('before') or 'no champion'}`; raw data `{entry.get('raw', '')}`; "
-            f"drift {(entry.get('drift') or {}).get('state', 'not measured')}.",
-            *(f"- {reason}" for reason in entry.get("reasons", ())), ""]
+    errors, by, chosen = (
+        entry.get("rmse_component_kn") or {},
+        entry.get("difference_kn"),
+        entry.get("evaluation") or {},
+    )
+    told = (
+        f"{by['value']:+.2f} kn, 90 % interval [{by['low']:+.2f}, {by['high']:+.2f}]"
+        if by
+        else "not measured"
+    )
+    return [
+        "## Champion against predecessor",
+        "",
+        f"- Promoted by entry {entry['number']} of the ledger, {entry['time']}, "
+        f"commit {entry.get('commit') or 'unknown'}.",
+        (
+            f"- RMSE per component on the same {chosen.get('slices', 'unknown')} slices: "
+            f"{errors.get('challenger', 'unknown')} kn, {entry.get('against') or 'nobody'} "
+            f"{errors.get('against', 'unknown')} kn; difference {told}."
+        ),
+        f"- Before: `{entry.get('before') or 'no champion'}`; raw data `{entry.get('raw', '')}`; "
+        f"drift {(entry.get('drift') or {}).get('state', 'not measured')}.",
+        *(f"- {reason}" for reason in entry.get("reasons", ())),
+        "",
+    ]
 
 
 def bare(tree: Tree, entry: dict[str, Any]) -> str:
     """The card of a champion whose training record has given way to a later one."""
-    return "\n".join([f"# Model card: champion {entry['after'][:12]}", "", f"Of commit {tree.commit.name}, {tree.commit.date}.", "", "## What it is", "",
-                      f"- Weights of SHA-256 `{entry['after']}`, kept by DVC in the store of champions; reference.json `{entry.get('reference', '')}`.",
-                      f"- Its training record is not of this commit any more; "
-                      f"`git log {entry.get('commit', '')[:12]}..` of reports/ledger.jsonl leads to it.", "",
-                      *against(entry), "## Not intended", "", *(f"- {text}" for text in LIMITS["wind"]), "",
-                      "## How to check", "", "    tradewind ledger --verify", ""])
+    return "\n".join(
+        [
+            f"# Model card: champion {entry['after'][:12]}",
+            "",
+            f"Of commit {tree.commit.name}, {tree.commit.date}.",
+            "",
+            "## What it is",
+            "",
+            (
+                f"- Weights of SHA-256 `{entry['after']}`, kept by DVC in the store of champions; "
+                f"reference.json `{entry.get('reference', '')}`."
+            ),
+            f"- Its training record is not of this commit any more; "
+            f"`git log {entry.get('commit', '')[:12]}..` of reports/ledger.jsonl leads to it.",
+            "",
+            *against(entry),
+            "## Not intended",
+            "",
+            *(f"- {text}" for text in LIMITS["wind"]),
+            "",
+            "## How to check",
+            "",
+            "    tradewind ledger --verify",
+            "",
+        ]
+    )
 
 
 def inline(value: Any) -> str:

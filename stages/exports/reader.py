@@ -1,9 +1,11 @@
-"""A bundle read without unpacking it: every rule of its container is checked before a member is believed.
+"""A bundle read without unpacking it: every rule of its container is checked before a member is
+believed.
 
-A release stores its members unpacked (ZIP method 0) and each once, so the container can hold no more than its own size: there is
-nothing to explode. Refused by name: another method, encryption, links and devices, absolute names, `..`, backslashes, drive letters,
-control characters, two names for one file (also but for case), sizes that exceed the file, members that overlap, a damaged member.
-Nothing is written to disk. Sizes in bytes. CWE-22, CWE-59, CWE-409.
+A release stores its members unpacked (ZIP method 0) and each once, so the container can hold no
+more than its own size: there is nothing to explode. Refused by name: another method, encryption,
+links and devices, absolute names, `..`, backslashes, drive letters, control characters, two names
+for one file (also but for case), sizes that exceed the file, members that overlap, a damaged
+member. Nothing is written to disk. Sizes in bytes. CWE-22, CWE-59, CWE-409.
 """
 
 import re
@@ -23,7 +25,8 @@ UNSAFE = re.compile(r"[\\\x00-\x1f\x7f\ud800-\udfff]|^[A-Za-z]:|^/")
 
 
 class Reader(Mapping):
-    """The members of a bundle by name; use it as a context. InputError for a file that is no bundle, DataError for a bad member."""
+    """The members of a bundle by name; use it as a context. InputError for a file that is no
+    bundle, DataError for a bad member."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -33,9 +36,16 @@ class Reader(Mapping):
         except FileNotFoundError:
             raise InputError("there is no such bundle", where=str(path)) from None
         except IsADirectoryError:
-            raise InputError("that is a folder", where=str(path), expected="a bundle: one .zip file") from None
+            raise InputError(
+                "that is a folder", where=str(path), expected="a bundle: one .zip file"
+            ) from None
         except (zipfile.BadZipFile, ValueError, struct.error, OverflowError, RuntimeError) as error:
-            raise DataError("the bundle cannot be opened", where=str(path), found=str(error), expected="a zip file, whole") from None
+            raise DataError(
+                "the bundle cannot be opened",
+                where=str(path),
+                found=str(error),
+                expected="a zip file, whole",
+            ) from None
         try:
             self._judge()
         except BaseException:
@@ -55,31 +65,51 @@ class Reader(Mapping):
         for info in infos:
             key = unicodedata.normalize("NFC", info.orig_filename).casefold()
             if key in folded:
-                raise self.refuse(info.orig_filename, "the name comes twice (or another that differs only in case)")
+                raise self.refuse(
+                    info.orig_filename,
+                    "the name comes twice (or another that differs only in case)",
+                )
             folded.add(key)
             self.infos[info.orig_filename] = info
 
     def _member(self, info: zipfile.ZipInfo, size: int) -> None:
         """DataError unless a member is a plain stored file of a safe name."""
         name, kind = info.orig_filename, stat.S_IFMT(info.external_attr >> 16)
-        if not name or UNSAFE.search(name) or any(part in ("", ".", "..") for part in name.split("/")) or len(name) > 1000:
-            raise self.refuse(name, "its name is absolute, leads outside, or holds a character that no name here holds")
+        if (
+            not name
+            or UNSAFE.search(name)
+            or any(part in ("", ".", "..") for part in name.split("/"))
+            or len(name) > 1000
+        ):
+            raise self.refuse(
+                name,
+                "its name is absolute, leads outside, or holds a character that no name here holds",
+            )
         if kind != stat.S_IFREG:
             raise self.refuse(name, f"its mode is {kind:o}: a link, a folder or a device")
         if info.flag_bits & 0x1:
             raise self.refuse(name, "it is encrypted")
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-            raise self.refuse(name, f"it is packed ({info.compress_size} bytes that claim to be {info.file_size}): a release stores its files as they are")
+            raise self.refuse(
+                name,
+                f"it is packed ({info.compress_size} bytes that claim to be {info.file_size}): a "
+                "release stores its files as they are",
+            )
         if info.header_offset + 30 + info.file_size > size:
             raise self.refuse(name, f"it claims {info.file_size} bytes, more than the bundle holds")
 
     def refuse(self, name: str, reason: str) -> DataError:
         """What is said of a member that is refused."""
-        return DataError("the bundle is refused", where=f"{self.path.name}: {name[:200]!r}", found=reason,
-                         remedy="nothing was unpacked; get the bundle anew from where it was published")
+        return DataError(
+            "the bundle is refused",
+            where=f"{self.path.name}: {name[:200]!r}",
+            found=reason,
+            remedy="nothing was unpacked; get the bundle anew from where it was published",
+        )
 
     def blocks(self, name: str) -> Iterator[bytes]:
-        """A member's bytes, a block at a time. DataError where its checksum is not the container's."""
+        """A member's bytes, a block at a time. DataError where its checksum is not the
+        container's."""
         try:
             with self.archive.open(self.infos[name]) as stream:
                 while block := stream.read(BLOCK):
@@ -89,7 +119,9 @@ class Reader(Mapping):
 
     def __getitem__(self, name: str) -> bytes:
         if self.infos[name].file_size > LOADED:
-            raise self.refuse(name, f"{self.infos[name].file_size} bytes, where at most {LOADED} are read at once")
+            raise self.refuse(
+                name, f"{self.infos[name].file_size} bytes, where at most {LOADED} are read at once"
+            )
         return b"".join(self.blocks(name))
 
     def __contains__(self, name: object) -> bool:

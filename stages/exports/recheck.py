@@ -1,9 +1,12 @@
-"""`tradewind verify BUNDLE`: whether a release is what it says, on a machine that has neither the repository nor DVC nor the data.
+"""`tradewind verify BUNDLE`: whether a release is what it says, on a machine that has neither the
+repository nor DVC nor the data.
 
-In turn: the container (reader.py) · the manifest names every member with its SHA-256, no more, no fewer · git's text of the commit has the
-commit's name as its hash, and the members are the very files of its tree · what was made of them (citation, Croissant, crate, cards) is
-made again and compared · records, links, results, code, environment, pins and locks (checks.py). PASS 0, FAIL 1, INCONCLUSIVE 3: the
-exports were made by another version of this code, so they cannot be made again here. Nothing is unpacked.
+In turn: the container (reader.py) · the manifest names every member with its SHA-256, no more, no
+fewer · git's text of the commit has the commit's name as its hash, and the members are the very
+files of its tree · what was made of them (citation, Croissant, crate, cards) is made again and
+compared · records, links, results, code, environment, pins and locks (checks.py). PASS 0, FAIL 1,
+INCONCLUSIVE 3: the exports were made by another version of this code, so they cannot be made again
+here. Nothing is unpacked.
 """
 
 import hashlib
@@ -13,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stages.errors import DataError, InputError, TradewindError
-from stages.files import json_text
 from stages.audit.finding import EXIT_CODES, Problem, worst
+from stages.errors import DataError, InputError, TradewindError
 from stages.exports import bundle, checks
 from stages.exports.reader import Reader
 from stages.exports.tree import PROGRAM, REGULAR, Commit, Tree, commit_name, kind_of, tree_name
+from stages.files import json_text
 
 HOME = Path(__file__).parents[3]
 OURS = "stages/exports/"
@@ -53,7 +56,10 @@ class Checked:
         lines = [f"bundle   {self.bundle}", f"commit   {self.commit}"]
         for name, told, problems in self.steps:
             lines.append(f"  {'ok' if not problems else worst(problems):<13} {name:<12} {told}")
-        lines += [f"{problem.verdict}: {problem.path}: {problem.text}" for problem in self.problems[:SHOWN]]
+        lines += [
+            f"{problem.verdict}: {problem.path}: {problem.text}"
+            for problem in self.problems[:SHOWN]
+        ]
         lines += [f"and {len(self.problems) - SHOWN} more"] if len(self.problems) > SHOWN else []
         return "\n".join([*lines, self.verdict])
 
@@ -61,23 +67,46 @@ class Checked:
 def verify(path: str | Path, commit: str | None = None) -> Checked:
     """Check a bundle; `commit` is the name that was cited, where the bundle must be of that one.
 
-    InputError for a file that is not there, DataError for a container that is refused or that no release wrote.
+    InputError for a file that is not there, DataError for a container that is refused or that no
+    release wrote.
     """
     with Reader(Path(path)) as members:
         told = read_manifest(members)
         made = Commit.parse(told["commit"], members[bundle.COMMIT])
         found = Checked(Path(path).name, made.name)
         hashes = {name: hashed(members, name, kind_of(told["tree"])) for name in members}
-        found.steps.append(("members", f"{len(members)} members hashed", list(listed(told["members"], hashes))))
-        modes = {name: entry["mode"] for name, entry in told["members"].items() if entry["kind"] == "commit" and name in hashes}
+        found.steps.append(
+            ("members", f"{len(members)} members hashed", list(listed(told["members"], hashes)))
+        )
+        modes = {
+            name: entry["mode"]
+            for name, entry in told["members"].items()
+            if entry["kind"] == "commit" and name in hashes
+        }
         tree = Tree(members, modes, made)
         tree.__dict__["sha256"] = {name: hashes[name][0] for name in modes}  # already hashed
-        found.steps.append(("commit", f"{len(modes)} files are the tree of the commit", list(committed(tree, told, hashes, commit))))
+        found.steps.append(
+            (
+                "commit",
+                f"{len(modes)} files are the tree of the commit",
+                list(committed(tree, told, hashes, commit)),
+            )
+        )
         again, problems = derived(tree, told["members"], members)
-        found.steps.append(("exports", f"{again} members made again from the commit's files", problems))
+        found.steps.append(
+            ("exports", f"{again} members made again from the commit's files", problems)
+        )
         for name, check in checks.ALL.items():
-            found.steps.append((name, (check.__doc__ or "").splitlines()[0], guarded(name, check, tree)))
-        found.steps.append(("data", "bytes that came along are those of the records", list(carried(tree, told["members"], hashes))))
+            found.steps.append(
+                (name, (check.__doc__ or "").splitlines()[0], guarded(name, check, tree))
+            )
+        found.steps.append(
+            (
+                "data",
+                "bytes that came along are those of the records",
+                list(carried(tree, told["members"], hashes)),
+            )
+        )
     return found
 
 
@@ -88,26 +117,55 @@ def guarded(name: str, check, tree: Tree) -> list[Problem]:
     except TradewindError as error:
         return [Problem("FAIL", error.where or name, " ".join(str(error).split()))]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        return [Problem("FAIL", name, f"what is recorded has another form: {type(error).__name__} at {error}")]
+        return [
+            Problem(
+                "FAIL",
+                name,
+                f"what is recorded has another form: {type(error).__name__} at {error}",
+            )
+        ]
 
 
 def read_manifest(members: Reader) -> dict[str, Any]:
-    """The bundle's list of its members; DataError where it is none, or is written otherwise than we write it."""
+    """The bundle's list of its members; DataError where it is none, or is written otherwise than
+    we write it."""
     for name in (bundle.MANIFEST, bundle.COMMIT):
         if name not in members:
-            raise DataError("that is no release of tradewind", where=members.path.name, expected=f"a member {name}", found=f"{len(members)} others")
+            raise DataError(
+                "that is no release of tradewind",
+                where=members.path.name,
+                expected=f"a member {name}",
+                found=f"{len(members)} others",
+            )
     text = members[bundle.MANIFEST]
     try:
         told = json.loads(text.decode("utf-8"), object_pairs_hook=once)
-        sound = json_text(told).encode() == text and told["format"] == bundle.FORMAT and isinstance(told["commit"], str) and isinstance(told["tree"], str)
+        sound = (
+            json_text(told).encode() == text
+            and told["format"] == bundle.FORMAT
+            and isinstance(told["commit"], str)
+            and isinstance(told["tree"], str)
+        )
         for entry in told["members"].values():
             kind = entry["kind"]
-            sound &= isinstance(entry["sha256"], str) and type(entry["bytes"]) is int and kind in ("commit", "made", "data")
+            sound &= (
+                isinstance(entry["sha256"], str)
+                and type(entry["bytes"]) is int
+                and kind in ("commit", "made", "data")
+            )
             sound &= entry.get("mode") in ((REGULAR, PROGRAM) if kind == "commit" else (None,))
     except (DataError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError("the bundle's manifest is none", where=bundle.MANIFEST, found=f"{type(error).__name__}: {str(error)[:200]}") from None
+        raise DataError(
+            "the bundle's manifest is none",
+            where=bundle.MANIFEST,
+            found=f"{type(error).__name__}: {str(error)[:200]}",
+        ) from None
     if not sound:
-        raise DataError("the bundle's manifest is not as a release writes it", where=bundle.MANIFEST, expected=f"{bundle.FORMAT}, sorted JSON")
+        raise DataError(
+            "the bundle's manifest is not as a release writes it",
+            where=bundle.MANIFEST,
+            expected=f"{bundle.FORMAT}, sorted JSON",
+        )
     return told
 
 
@@ -122,7 +180,11 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def hashed(members: Reader, name: str, kind: str) -> tuple[str, int, str]:
     """SHA-256, size and git's name of a member, in one pass."""
     size = members.infos[name].file_size
-    sha, blob, read = hashlib.sha256(), hashlib.new(kind, f"blob {size}\0".encode(), usedforsecurity=False), 0
+    sha, blob, read = (
+        hashlib.sha256(),
+        hashlib.new(kind, f"blob {size}\0".encode(), usedforsecurity=False),
+        0,
+    )
     for block in members.blocks(name):
         sha.update(block)
         blob.update(block)
@@ -140,55 +202,118 @@ def listed(told: dict[str, dict], hashes: dict[str, tuple[str, int, str]]) -> It
         digest, size, _ = hashes[name]
         if (digest, size) != (told[name]["sha256"], told[name]["bytes"]):
             said = f"{told[name]['sha256'][:12]} ({told[name]['bytes']} bytes)"
-            yield Problem("FAIL", name, f"its SHA-256 is {digest[:12]} ({size} bytes), the manifest says {said}", broken=True)
+            yield Problem(
+                "FAIL",
+                name,
+                f"its SHA-256 is {digest[:12]} ({size} bytes), the manifest says {said}",
+                broken=True,
+            )
 
 
-def committed(tree: Tree, told: dict[str, Any], hashes: dict[str, tuple[str, int, str]], wanted: str | None) -> Iterator[Problem]:
-    """The commit's text has its name, its tree is that of the members, and it is the one that was cited."""
+def committed(
+    tree: Tree, told: dict[str, Any], hashes: dict[str, tuple[str, int, str]], wanted: str | None
+) -> Iterator[Problem]:
+    """The commit's text has its name, its tree is that of the members, and it is the one that
+    was cited."""
     if commit_name(tree.commit) != tree.commit.name:
-        yield Problem("FAIL", bundle.COMMIT, f"it has the name {commit_name(tree.commit)[:12]}, the manifest says {tree.commit.name[:12]}")
+        yield Problem(
+            "FAIL",
+            bundle.COMMIT,
+            f"it has the name {commit_name(tree.commit)[:12]}, the manifest says "
+            f"{tree.commit.name[:12]}",
+        )
     if wanted and not (len(wanted) >= 7 and tree.commit.name.startswith(wanted.lower())):
-        yield Problem("FAIL", bundle.COMMIT, f"the bundle is of commit {tree.commit.name[:12]}, asked for was {wanted[:12]}")
+        yield Problem(
+            "FAIL",
+            bundle.COMMIT,
+            f"the bundle is of commit {tree.commit.name[:12]}, asked for was {wanted[:12]}",
+        )
     try:
-        name = tree_name({path: (mode, hashes[path][2]) for path, mode in tree.modes.items()}, kind_of(tree.commit.tree))
+        name = tree_name(
+            {path: (mode, hashes[path][2]) for path, mode in tree.modes.items()},
+            kind_of(tree.commit.tree),
+        )
     except (RecursionError, ValueError) as error:
         name = f"none ({type(error).__name__})"
     if name != tree.commit.tree or told["tree"] != tree.commit.tree:
-        yield Problem("FAIL", "(the commit's files)", f"together they have the name {name[:12]}, the commit's tree is {tree.commit.tree[:12]}: "
-                      "a file is not the commit's")
+        yield Problem(
+            "FAIL",
+            "(the commit's files)",
+            f"together they have the name {name[:12]}, the commit's tree is "
+            f"{tree.commit.tree[:12]}: a file is not the commit's",
+        )
 
 
 def derived(tree: Tree, told: dict[str, dict], members: Reader) -> tuple[int, list[Problem]]:
-    """What was made of the commit's files is made again; only by the very code that the bundle holds does that say anything."""
+    """What was made of the commit's files is made again; only by the very code that the bundle
+    holds does that say anything."""
     code = [path for path in tree.modes if path.startswith(OURS) and path.endswith(".py")]
     here = {f"{OURS}{file.name}" for file in Path(__file__).parent.glob("*.py")}
     if here != set(code) or any(tree.files[path] != (HOME / path).read_bytes() for path in code):
-        return 0, [Problem("INCONCLUSIVE", OURS, "the exports were made by another version of this code: unpack the bundle and verify with the one inside")]
+        return 0, [
+            Problem(
+                "INCONCLUSIVE",
+                OURS,
+                "the exports were made by another version of this code: unpack the bundle and "
+                "verify with the one inside",
+            )
+        ]
     try:
         made = bundle.derived(tree)
     except (TradewindError, KeyError, TypeError, AttributeError, ValueError) as error:
-        return 0, [Problem("FAIL", "release/", f"what a release holds cannot be made of these files: {' '.join(str(error).split())}")]
+        return 0, [
+            Problem(
+                "FAIL",
+                "release/",
+                "what a release holds cannot be made of these files: "
+                f"{' '.join(str(error).split())}",
+            )
+        ]
     kept = {name for name, entry in told.items() if entry["kind"] == "made"}
-    problems = [Problem("FAIL", name, "a release of this commit holds it, this bundle does not") for name in sorted(made.keys() - kept)]
-    problems += [Problem("FAIL", name, "it is not what the commit's files make", broken=True) for name in sorted(kept)
-                 if made.get(name) != (members[name] if name in members else None)]
+    problems = [
+        Problem("FAIL", name, "a release of this commit holds it, this bundle does not")
+        for name in sorted(made.keys() - kept)
+    ]
+    problems += [
+        Problem("FAIL", name, "it is not what the commit's files make", broken=True)
+        for name in sorted(kept)
+        if made.get(name) != (members[name] if name in members else None)
+    ]
     return len(made), problems
 
 
-def carried(tree: Tree, told: dict[str, dict], hashes: dict[str, tuple[str, int, str]]) -> Iterator[Problem]:
+def carried(
+    tree: Tree, told: dict[str, dict], hashes: dict[str, tuple[str, int, str]]
+) -> Iterator[Problem]:
     """Data in the bundle are outputs of an acquisition that simulates, with the recorded bytes."""
     from stages.exports import citation
-    for name in sorted(name for name, entry in told.items() if entry["kind"] == "data" and name in hashes):
+
+    for name in sorted(
+        name for name, entry in told.items() if entry["kind"] == "data" and name in hashes
+    ):
         owner = tree.owner(name)
-        described = owner.record.get("outputs", {}).get(name) if owner and owner.stage == "acquire" and not owner.error and citation.ours(owner) else None
+        described = (
+            owner.record.get("outputs", {}).get(name)
+            if owner and owner.stage == "acquire" and not owner.error and citation.ours(owner)
+            else None
+        )
         if described is None or (described["sha256"], described["bytes"]) != hashes[name][:2]:
-            yield Problem("FAIL", name, "it is no output of a simulated data set, or other bytes than recorded", broken=True)
+            yield Problem(
+                "FAIL",
+                name,
+                "it is no output of a simulated data set, or other bytes than recorded",
+                broken=True,
+            )
 
 
 def main(path: str, commit: str | None = None) -> int:
     """Print what was checked and the verdict; its exit code."""
-    if commit is not None and not (7 <= len(commit) <= 64 and set(commit.lower()) <= set("0123456789abcdef")):
-        raise InputError("that is no commit's name", found=commit, expected="at least 7 hexadecimal digits")
+    if commit is not None and not (
+        7 <= len(commit) <= 64 and set(commit.lower()) <= set("0123456789abcdef")
+    ):
+        raise InputError(
+            "that is no commit's name", found=commit, expected="at least 7 hexadecimal digits"
+        )
     found = verify(path, commit)
     print(found.render())
     return found.exit_code

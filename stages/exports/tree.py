@@ -1,9 +1,10 @@
 """The files of one commit, in memory, and the arithmetic by which git names them.
 
-A release is a function of a commit, so all that exports read comes through here: `of_commit` takes the blobs from git, never from the
-working tree; a bundle (reader.py) gives the same view of the same files on a machine without git. git names a file by the SHA-1 of
-"blob <size>\\0" and its bytes, a folder by that of its sorted entries, a commit by that of its text (SHA-256 in newer repositories):
-so whoever holds the files and the commit's text can check that they belong together.
+A release is a function of a commit, so all that exports read comes through here: `of_commit` takes
+the blobs from git, never from the working tree; a bundle (reader.py) gives the same view of the
+same files on a machine without git. git names a file by the SHA-1 of "blob <size>\\0" and its
+bytes, a folder by that of its sorted entries, a commit by that of its text (SHA-256 in newer
+repositories): so whoever holds the files and the commit's text can check that they belong together.
 """
 
 import datetime as dt
@@ -19,17 +20,18 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from stages.errors import DataError, InputError
-from stages.files import json_of
 from stages.audit.chain import Node, nearest_home, read_node
 from stages.audit.history import blobs
+from stages.errors import DataError, InputError
+from stages.files import json_of
 
 REGULAR, PROGRAM = "100644", "100755"
 
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit: its name, the name of its tree, when it was made (Unix seconds), its text as git keeps it."""
+    """A commit: its name, the name of its tree, when it was made (Unix seconds), its text as git
+    keeps it."""
 
     name: str
     tree: str
@@ -41,12 +43,18 @@ class Commit:
         """From git's own text; DataError where that is no commit."""
         head = text.split(b"\n\n", 1)[0].decode("utf-8", errors="replace").split("\n")
         try:
-            tree, = (line.split()[1] for line in head if line.startswith("tree "))
-            made, = (line.split("> ")[-1].split()[0] for line in head if line.startswith("committer "))
+            (tree,) = (line.split()[1] for line in head if line.startswith("tree "))
+            (made,) = (
+                line.split("> ")[-1].split()[0] for line in head if line.startswith("committer ")
+            )
             return cls(name, tree, int(made), text)
         except (ValueError, IndexError):
-            raise DataError("that is no commit", where=name, expected="git's text of a commit: tree, author, committer",
-                            found=repr(text[:80])) from None
+            raise DataError(
+                "that is no commit",
+                where=name,
+                expected="git's text of a commit: tree, author, committer",
+                found=repr(text[:80]),
+            ) from None
 
     @property
     def date(self) -> str:
@@ -74,10 +82,13 @@ class Tree:
         return json_of(self.files[path], path)
 
     def yaml(self, path: str) -> dict:
-        """A file's YAML mapping, parsed once; {} where the commit has no such file. DataError where it is none."""
+        """A file's YAML mapping, parsed once; {} where the commit has no such file. DataError
+        where it is none."""
         if path not in self._parsed:
             try:
-                self._parsed[path] = mapping(self.files[path].decode("utf-8"), path) if path in self.modes else {}
+                self._parsed[path] = (
+                    mapping(self.files[path].decode("utf-8"), path) if path in self.modes else {}
+                )
             except UnicodeDecodeError as error:
                 raise DataError("the file is not UTF-8", where=path, found=str(error)) from None
         return self._parsed[path]
@@ -98,8 +109,16 @@ class Tree:
     @cached_property
     def nodes(self) -> list[Node]:
         """Every run record, sorted by path; one that cannot be read has an `error`."""
-        paths = [path for path in sorted(self.modes) if "/records/" in path and path.endswith(".json") and path.startswith(("data/", "reports/"))]
-        return [node for node in (read_node(path, partial(self.json, path)) for path in paths) if node]
+        paths = [
+            path
+            for path in sorted(self.modes)
+            if "/records/" in path
+            and path.endswith(".json")
+            and path.startswith(("data/", "reports/"))
+        ]
+        return [
+            node for node in (read_node(path, partial(self.json, path)) for path in paths) if node
+        ]
 
     @cached_property
     def homes(self) -> dict[str, Node]:
@@ -112,11 +131,14 @@ class Tree:
 
 
 def mapping(text: str, where: str) -> dict:
-    """A YAML mapping from text by the compiled parser, {} for anything else; DataError where it is not plain YAML."""
+    """A YAML mapping from text by the compiled parser, {} for anything else; DataError where it
+    is not plain YAML."""
     try:
         content = YAML(typ="safe").load(text)
     except (YAMLError, ValueError, RecursionError) as error:
-        raise DataError("it is not plain YAML", where=where, found=" ".join(str(error).split())) from None
+        raise DataError(
+            "it is not plain YAML", where=where, found=" ".join(str(error).split())
+        ) from None
     return content if isinstance(content, dict) else {}
 
 
@@ -124,19 +146,33 @@ def git(root: Path, *arguments: str) -> bytes:
     """Output of a git command that only reads; InputError where it fails or git is not here."""
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, env=environment, check=False)
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, env=environment, check=False
+        )
     except FileNotFoundError:
-        raise InputError("git is not installed", remedy="a release is made of a commit; install git") from None
+        raise InputError(
+            "git is not installed", remedy="a release is made of a commit; install git"
+        ) from None
     if done.returncode:
-        raise InputError(f"`git {arguments[0]}` failed", where=str(root), found=done.stderr.decode("utf-8", "replace").strip()[-500:])
+        raise InputError(
+            f"`git {arguments[0]}` failed",
+            where=str(root),
+            found=done.stderr.decode("utf-8", "replace").strip()[-500:],
+        )
     return done.stdout
 
 
 def of_commit(root: Path) -> Tree:
-    """HEAD's files. InputError without a commit, below the repository's root, or for an entry that is no plain file."""
+    """HEAD's files. InputError without a commit, below the repository's root, or for an entry
+    that is no plain file."""
     top = git(root, "rev-parse", "--show-toplevel").decode().rstrip("\n")
     if Path(top).resolve() != root.resolve():
-        raise InputError("that is not the repository's root", where=str(root), expected=top, remedy="run it there")
+        raise InputError(
+            "that is not the repository's root",
+            where=str(root),
+            expected=top,
+            remedy="run it there",
+        )
     name = git(root, "rev-parse", "--verify", "HEAD").decode().strip()
     commit = Commit.parse(name, git(root, "cat-file", "commit", name))
     modes, names = {}, {}
@@ -144,7 +180,11 @@ def of_commit(root: Path) -> Tree:
         about, _, path = line.partition(b"\t")
         mode, _, blob = about.decode().split()
         if mode not in (REGULAR, PROGRAM):
-            raise InputError("a release holds plain files only", where=path.decode("utf-8", "replace"), found=f"mode {mode}: a link or a submodule")
+            raise InputError(
+                "a release holds plain files only",
+                where=path.decode("utf-8", "replace"),
+                found=f"mode {mode}: a link or a submodule",
+            )
         try:
             modes[path.decode("utf-8")], names[path.decode("utf-8")] = mode, blob
         except UnicodeDecodeError:
@@ -178,8 +218,14 @@ def tree_name(blobs: dict[str, tuple[str, str]], kind: str = "sha1") -> str:
             folders.setdefault(first, {})[rest] = mode, blob
         else:
             entries.append((first.encode(), first.encode(), mode, blob))
-    entries += [(name.encode() + b"/", name.encode(), "40000", tree_name(inner, kind)) for name, inner in folders.items()]  # git's order
-    body = b"".join(mode.encode() + b" " + name + b"\0" + bytes.fromhex(blob) for _, name, mode, blob in sorted(entries))
+    entries += [
+        (name.encode() + b"/", name.encode(), "40000", tree_name(inner, kind))
+        for name, inner in folders.items()
+    ]  # git's order
+    body = b"".join(
+        mode.encode() + b" " + name + b"\0" + bytes.fromhex(blob)
+        for _, name, mode, blob in sorted(entries)
+    )
     return _named("tree", body, kind)
 
 

@@ -1,11 +1,15 @@
-"""The metrics of predictions on sets of points (thesis 3.4, tables 3.2 and C.2-C.4), named as what they are.
+"""The metrics of predictions on sets of points (thesis 3.4, tables 3.2 and C.2-C.4), named as what
+they are.
 
-`mse` and `rmse` are over all targets and components together. The documents report, of their validation data, the mean over batches
-of each batch's MSE (or RMSE): `mse_batch_mean`, `rmse_batch_mean`, here of whole batches of the training's size. With MSE and batches
-of one size that is the same number; the mean of the batches' RMSE is a smaller one. `mse_permuted` is the MSE when the context's values
-have changed places among their set's points: one equal to `mse` is of a model that does not use where values were measured. Intervals
-are 90 % percentile bootstraps over groups: sets of one trajectory or one file are not independent and are drawn together.
-Shapes: S sets, T targets, O components, G groups, K sums, R resamples. Errors are in the problem's units; r2 has none.
+`mse` and `rmse` are over all targets and components together. The documents report, of their
+validation data, the mean over batches of each batch's MSE (or RMSE): `mse_batch_mean`,
+`rmse_batch_mean`, here of whole batches of the training's size. With MSE and batches of one size
+that is the same number; the mean of the batches' RMSE is a smaller one. `mse_permuted` is the MSE
+when the context's values have changed places among their set's points: one equal to `mse` is of a
+model that does not use where values were measured. Intervals are 90 % percentile bootstraps over
+groups: sets of one trajectory or one file are not independent and are drawn together.
+Shapes: S sets, T targets, O components, G groups, K sums, R resamples. Errors are in the problem's
+units; r2 has none.
 """
 
 from collections.abc import Callable
@@ -26,7 +30,9 @@ class Answers:
     predicted: np.ndarray  # (S, T, O)
     measured: np.ndarray  # (S, T, O)
     group: np.ndarray  # (S,) sets with one number are not independent
-    permuted: np.ndarray | None = None  # (S, T, O), predicted from contexts whose values have changed places
+    permuted: np.ndarray | None = (
+        None  # (S, T, O), predicted from contexts whose values have changed places
+    )
 
 
 def squared(unit: str) -> str:
@@ -39,7 +45,11 @@ def columns(answers: Answers) -> Sums:
     measured = answers.measured.astype(np.float64)
     error = (answers.predicted - measured) ** 2
     count = measured.shape[1] * measured.shape[2]
-    found = {"n": np.full(len(measured), float(count)), "se": error.sum((1, 2)), "squares": (measured**2).sum((1, 2))}
+    found = {
+        "n": np.full(len(measured), float(count)),
+        "se": error.sum((1, 2)),
+        "squares": (measured**2).sum((1, 2)),
+    }
     found |= {f"sum_{k}": measured[:, :, k].sum(1) for k in range(measured.shape[2])}
     if answers.permuted is not None:
         found["se_permuted"] = ((answers.permuted - measured) ** 2).sum((1, 2))
@@ -49,11 +59,14 @@ def columns(answers: Answers) -> Sums:
 def grouped(found: Sums, group: np.ndarray) -> Sums:
     """Sums over the sets of each group, in the order of the groups' numbers: name -> (G,)."""
     numbers, which = np.unique(group, return_inverse=True)
-    return {name: np.bincount(which, column, minlength=len(numbers)) for name, column in found.items()}
+    return {
+        name: np.bincount(which, column, minlength=len(numbers)) for name, column in found.items()
+    }
 
 
 def batched(found: Sums, size: int) -> Sums:
-    """Each batch's MSE and RMSE, of `size` sets in their order (the last may hold fewer), and 1 to count them: name -> (batches,)."""
+    """Each batch's MSE and RMSE, of `size` sets in their order (the last may hold fewer), and 1
+    to count them: name -> (batches,)."""
     number = np.arange(len(found["n"])) // size
     sums = grouped(found, number)
     mse = sums["se"] / sums["n"]
@@ -81,7 +94,8 @@ BATCH_METRICS: dict[str, tuple[int, Callable[[Sums], np.ndarray]]] = {
 
 
 def drawn(sums: Sums, resamples: int, rng: np.random.Generator) -> Sums:
-    """Sums (G,) of groups -> sums (R,) of resamples: as many groups as there are, drawn with replacement."""
+    """Sums (G,) of groups -> sums (R,) of resamples: as many groups as there are, drawn with
+    replacement."""
     matrix = np.stack(list(sums.values()), 1)
     count, parts = len(matrix), []
     step = max(1, CHUNK // count)
@@ -89,12 +103,17 @@ def drawn(sums: Sums, resamples: int, rng: np.random.Generator) -> Sums:
         rows = min(step, resamples - first)
         chosen = rng.integers(count, size=(rows, count)) + count * np.arange(rows)[:, None]
         times = np.bincount(chosen.ravel(), minlength=rows * count).reshape(rows, count)
-        parts.append(np.einsum("rg,gk->rk", times, matrix))  # not BLAS: the same bits for any number of threads
+        parts.append(
+            np.einsum("rg,gk->rk", times, matrix)
+        )  # not BLAS: the same bits for any number of threads
     return dict(zip(sums, np.concatenate(parts).T, strict=True))
 
 
-def _summarised(sums: Sums, table: dict, unit: str, resamples: int, rng: np.random.Generator, suffix: str) -> tuple[dict, dict]:
-    """Metrics of group sums and why one is undefined; without low and high where there is one group only."""
+def _summarised(
+    sums: Sums, table: dict, unit: str, resamples: int, rng: np.random.Generator, suffix: str
+) -> tuple[dict, dict]:
+    """Metrics of group sums and why one is undefined; without low and high where there is one
+    group only."""
     total = {name: column.sum() for name, column in sums.items()}
     replicates = drawn(sums, resamples, rng) if len(sums["n"]) > 1 else None
     units = {0: "1", 1: unit, 2: squared(unit)}
@@ -109,31 +128,60 @@ def _summarised(sums: Sums, table: dict, unit: str, resamples: int, rng: np.rand
             continue
         found[name + suffix] = {"value": float(value), "unit": units[power], "n": int(total["n"])}
         if values is not None and np.isfinite(values).all():
-            found[name + suffix] |= dict(zip(("low", "high"), bootstrap.interval(values), strict=True))
+            found[name + suffix] |= dict(
+                zip(("low", "high"), bootstrap.interval(values), strict=True)
+            )
         elif values is not None:
             undefined[f"{name}{suffix} (interval)"] = "its denominator is zero on some resamples"
     return found, undefined
 
 
-def summarise(answers: Answers, batch: int, unit: str, resamples: int, rng: np.random.Generator, suffix: str = "") -> tuple[dict, dict]:
-    """Metrics of some sets: name + `suffix` -> {value, unit, n, low, high}, and name -> why it is undefined. n counts single values.
+def summarise(
+    answers: Answers,
+    batch: int,
+    unit: str,
+    resamples: int,
+    rng: np.random.Generator,
+    suffix: str = "",
+) -> tuple[dict, dict]:
+    """Metrics of some sets: name + `suffix` -> {value, unit, n, low, high}, and name -> why it is
+    undefined. n counts single values.
 
     The batch means are resampled by batch, all else by group.
     """
     found = columns(answers)
-    metrics, undefined = _summarised(grouped(found, answers.group), METRICS, unit, resamples, rng, suffix)
+    metrics, undefined = _summarised(
+        grouped(found, answers.group), METRICS, unit, resamples, rng, suffix
+    )
     more, why = _summarised(batched(found, batch), BATCH_METRICS, unit, resamples, rng, suffix)
     return metrics | more, undefined | why
 
 
-def mean_of(values: np.ndarray, group: np.ndarray, unit: str, resamples: int, rng: np.random.Generator,
-            weight: np.ndarray | None = None) -> dict:
-    """The mean of one value a set (S,), or of sums (S,) over their `weight` (S,), with its 90 % interval over groups."""
+def mean_of(
+    values: np.ndarray,
+    group: np.ndarray,
+    unit: str,
+    resamples: int,
+    rng: np.random.Generator,
+    weight: np.ndarray | None = None,
+) -> dict:
+    """The mean of one value a set (S,), or of sums (S,) over their `weight` (S,), with its 90 %
+    interval over groups."""
     count = np.ones(len(values)) if weight is None else weight.astype(np.float64)
     sums = grouped({"total": values.astype(np.float64), "n": count}, group)
     sums = {name: column[sums["n"] > 0] for name, column in sums.items()}
-    entry = {"value": float(sums["total"].sum() / sums["n"].sum()), "unit": unit, "n": int(sums["n"].sum())}
+    entry = {
+        "value": float(sums["total"].sum() / sums["n"].sum()),
+        "unit": unit,
+        "n": int(sums["n"].sum()),
+    }
     if len(sums["n"]) > 1:
         replicates = drawn(sums, resamples, rng)
-        entry |= dict(zip(("low", "high"), bootstrap.interval(replicates["total"] / replicates["n"]), strict=True))
+        entry |= dict(
+            zip(
+                ("low", "high"),
+                bootstrap.interval(replicates["total"] / replicates["n"]),
+                strict=True,
+            )
+        )
     return entry

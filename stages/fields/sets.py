@@ -1,8 +1,11 @@
-"""Prepared sets of points as batches: what training and evaluation both read of a problem beside wind (stages/fields/prepare.py writes it).
+"""Prepared sets of points as batches: what training and evaluation both read of a problem beside
+wind (stages/fields/prepare.py writes it).
 
-Where targets see each other (MSA, HyperMixer) an answer depends on what else is asked, so a model is asked as many targets at a time
-as when it was trained: `predict` splits a set's targets accordingly.
-Shapes: S sets of the file, B of a batch, C context points, T targets, X positions, I context values, O target values.
+Where targets see each other (MSA, HyperMixer) an answer depends on what else is asked, so a model
+is asked as many targets at a time as when it was trained: `predict` splits a set's targets
+accordingly.
+Shapes: S sets of the file, B of a batch, C context points, T targets, X positions, I context
+values, O target values.
 """
 
 from dataclasses import dataclass
@@ -40,13 +43,19 @@ class PreparedSets:
     def open(cls, folder: Path, device: str | torch.device = "cpu") -> "PreparedSets":
         """Read a prepared folder. DataError when it is missing or not what preparation writes."""
         if not (folder / "sets.safetensors").is_file():
-            raise DataError("the prepared sets are missing", where=str(folder), remedy="run `dvc repro`")
+            raise DataError(
+                "the prepared sets are missing", where=str(folder), remedy="run `dvc repro`"
+            )
         try:
             tensors = load_file(folder / "sets.safetensors", device=str(device))
             found = {name: tensors[name] for name in (*TABLES, "split", "group")}
         except (SafetensorError, KeyError) as error:
-            raise DataError("not prepared sets", where=str(folder / "sets.safetensors"), found=f"{type(error).__name__}: {error}",
-                            remedy="run `dvc repro`") from None
+            raise DataError(
+                "not prepared sets",
+                where=str(folder / "sets.safetensors"),
+                found=f"{type(error).__name__}: {error}",
+                remedy="run `dvc repro`",
+            ) from None
         meta = read_json(folder / "sets.json")
         unit = torch.tensor(meta["scaler"]["o_std"], dtype=torch.float32, device=device)
         return cls(*(found[name] for name in TABLES), found["split"], found["group"], unit, meta)
@@ -54,29 +63,48 @@ class PreparedSets:
     @property
     def dimensions(self) -> dict[str, int]:
         """x_dim, i_dim and o_dim, as `build` wants them."""
-        return {"x_dim": self.context_x.shape[2], "i_dim": self.context_y.shape[2], "o_dim": self.target_y.shape[2]}
+        return {
+            "x_dim": self.context_x.shape[2],
+            "i_dim": self.context_y.shape[2],
+            "o_dim": self.target_y.shape[2],
+        }
 
     def split(self, name: str) -> Tensor:
         """The numbers of a split's sets, ascending."""
         return torch.nonzero(self.placed == SPLITS.index(name)).flatten()
 
     def batch(self, numbers: Tensor, targets: Tensor | None = None) -> Batch:
-        """Some sets (B,) as a batch; of their targets those of `targets` (an index, the same for all sets), all when None."""
+        """Some sets (B,) as a batch; of their targets those of `targets` (an index, the same for
+        all sets), all when None."""
         x, y = self.target_x[numbers], self.target_y[numbers]
         if targets is not None:
             x, y = x[:, targets], y[:, targets]
         return whole(self.context_x[numbers], self.context_y[numbers], x, y)
 
     @torch.no_grad()
-    def predict(self, model: nn.Module, numbers: Tensor, targets: int | None = None, context_y: Tensor | None = None) -> Tensor:
-        """Predicted means (B, T, O) of some sets, asking `targets` of them at a time; `context_y` (B, C, I) replaces the sets' own values."""
+    def predict(
+        self,
+        model: nn.Module,
+        numbers: Tensor,
+        targets: int | None = None,
+        context_y: Tensor | None = None,
+    ) -> Tensor:
+        """Predicted means (B, T, O) of some sets, asking `targets` of them at a time;
+        `context_y` (B, C, I) replaces the sets' own values."""
         count = self.target_x.shape[1]
         asked = min(targets or count, count)
         rows = max(1, CHUNK // (self.context_x.shape[1] + asked))
         found = []
-        for part, values in zip(numbers.split(rows), (context_y if context_y is not None else self.context_y[numbers]).split(rows), strict=True):
+        for part, values in zip(
+            numbers.split(rows),
+            (context_y if context_y is not None else self.context_y[numbers]).split(rows),
+            strict=True,
+        ):
             context_x = self.context_x[part]
-            pieces = [model(whole(context_x, values, x, None)).mean for x in self.target_x[part].split(asked, 1)]
+            pieces = [
+                model(whole(context_x, values, x, None)).mean
+                for x in self.target_x[part].split(asked, 1)
+            ]
             found.append(torch.cat(pieces, 1))
         return torch.cat(found)
 

@@ -5,6 +5,7 @@ from torch import Tensor
 
 
 def masked_mean(values: Float[Tensor, "B C I"], mask: Bool[Tensor, "B C"]) -> Float[Tensor, "B I"]:
-    """Mean over the real points; 0, the mean of the training rows in standardised units, where there is none."""
+    """Mean over the real points; 0, the mean of the training rows in standardised units, where
+    there is none."""
     weight = mask.to(values.dtype)[:, :, None]
     return (values * weight).sum(1) / weight.sum(1).clamp_min(1)

@@ -1,16 +1,18 @@
 """From points to tokens: the two encoding schemes of thesis section 3.3.2, equations 3.1-3.4.
 
-Traditional: context varphi(x, y), target psi(x). Shared: context phi(x) + nu(y), target phi(x), with one phi for both.
-Every map has two hidden ReLU layers. Shapes: B batch, C context, T target, X positions, I values, H width.
+Traditional: context varphi(x, y), target psi(x). Shared: context phi(x) + nu(y), target phi(x),
+with one phi for both. Every map has two hidden ReLU layers. Shapes: B batch, C context, T target, X
+positions, I values, H width.
 
-The shared scheme also adds a learned embedding of the token's kind, Linear(one-hot of context | target). The thesis does not
-write it; we inferred it from the parameter counts asked of the shared scheme (see fields/msa.py). It costs 3H parameters. `kind=False`
-leaves it out: for models that never mix the two kinds of tokens, and whose counts have no room for it.
+The shared scheme also adds a learned embedding of the token's kind, Linear(one-hot of context |
+target). The thesis does not write it; we inferred it from the parameter counts asked of the shared
+scheme (see fields/msa.py). It costs 3H parameters. `kind=False` leaves it out: for models that
+never mix the two kinds of tokens, and whose counts have no room for it.
 """
 
 import torch
-from torch import Tensor, nn
 from jaxtyping import Float
+from torch import Tensor, nn
 
 from stages.layers.mlp import mlp
 
@@ -24,15 +26,26 @@ class Shared(nn.Module):
         self.value = mlp(i_dim, width, width, width)  # nu
         self.kind = nn.Linear(2, width) if kind else None
 
-    def forward(self, context_x: Float[Tensor, "B C X"], context_y: Float[Tensor, "B C I"],
-                target_x: Float[Tensor, "B T X"]) -> Float[Tensor, "B C+T H"]:
+    def forward(
+        self,
+        context_x: Float[Tensor, "B C X"],
+        context_y: Float[Tensor, "B C I"],
+        target_x: Float[Tensor, "B T X"],
+    ) -> Float[Tensor, "B C+T H"]:
         """Tokens, context first."""
         positions = self.position(torch.cat((context_x, target_x), 1))
         count = context_x.shape[1]
         if self.kind is None:
-            return torch.cat((positions[:, :count] + self.value(context_y), positions[:, count:]), 1)
-        context, target = self.kind.weight.T + self.kind.bias  # each (H,): the map of a one-hot kind
-        return torch.cat((positions[:, :count] + self.value(context_y) + context, positions[:, count:] + target), 1)
+            return torch.cat(
+                (positions[:, :count] + self.value(context_y), positions[:, count:]), 1
+            )
+        context, target = (
+            self.kind.weight.T + self.kind.bias
+        )  # each (H,): the map of a one-hot kind
+        return torch.cat(
+            (positions[:, :count] + self.value(context_y) + context, positions[:, count:] + target),
+            1,
+        )
 
 
 class Traditional(nn.Module):
@@ -43,10 +56,16 @@ class Traditional(nn.Module):
         self.context = mlp(x_dim + i_dim, width, width, width)  # varphi
         self.target = mlp(x_dim, width, width, width)  # psi
 
-    def forward(self, context_x: Float[Tensor, "B C X"], context_y: Float[Tensor, "B C I"],
-                target_x: Float[Tensor, "B T X"]) -> Float[Tensor, "B C+T H"]:
+    def forward(
+        self,
+        context_x: Float[Tensor, "B C X"],
+        context_y: Float[Tensor, "B C I"],
+        target_x: Float[Tensor, "B T X"],
+    ) -> Float[Tensor, "B C+T H"]:
         """Tokens, context first."""
-        return torch.cat((self.context(torch.cat((context_x, context_y), -1)), self.target(target_x)), 1)
+        return torch.cat(
+            (self.context(torch.cat((context_x, context_y), -1)), self.target(target_x)), 1
+        )
 
 
 ENCODERS = {"shared": Shared, "traditional": Traditional}

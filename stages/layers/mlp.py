@@ -1,4 +1,5 @@
-"""Multilayer perceptron: linear maps with ReLU between them, none after the last (thesis section 3.3.2)."""
+"""Multilayer perceptron: linear maps with ReLU between them, none after the last (thesis section
+3.3.2)."""
 
 from torch import nn
 

@@ -1,9 +1,12 @@
-"""Exact k nearest points by looking at all of them, in chunks (thesis section 1.4.2, linear search).
+"""Exact k nearest points by looking at all of them, in chunks (thesis section 1.4.2, linear
+search).
 
-Differences are squared axis by axis, not expanded into |a|^2 + |b|^2 - 2ab: the expanded form loses the small distances to
-rounding, and equal points must have distance 0. Memory is bounded by PAIRS distances (HELD in `Linear`) whatever the numbers of points.
-`Linear` answers the contract's causal query; `nearest` searches batches of padded sets; `smallest` and `ordered` choose among candidates.
-Shapes: B batch, M queries, N points, D dimensions, K neighbours. Any unit; the caller scales the axes.
+Differences are squared axis by axis, not expanded into |a|^2 + |b|^2 - 2ab: the expanded form loses
+the small distances to rounding, and equal points must have distance 0. Memory is bounded by PAIRS
+distances (HELD in `Linear`) whatever the numbers of points. `Linear` answers the contract's causal
+query; `nearest` searches batches of padded sets; `smallest` and `ordered` choose among candidates.
+Shapes: B batch, M queries, N points, D dimensions, K neighbours. Any unit; the caller scales the
+axes.
 """
 
 from collections.abc import Iterator
@@ -16,17 +19,23 @@ from torch import Tensor
 from stages.neighbours import contract
 
 PAIRS = 1 << 22  # distances held at once: 16 MB of float32
-HELD = {"cpu": 1 << 18, "cuda": 1 << 26}  # the same in `Linear`: what a core's cache holds, what fills a GPU
+HELD = {
+    "cpu": 1 << 18,
+    "cuda": 1 << 26,
+}  # the same in `Linear`: what a core's cache holds, what fills a GPU
 
 
 class Neighbours(NamedTuple):
-    """Nearest first, ties by lowest index; where fewer than K points are allowed: infinity and -1."""
+    """Nearest first, ties by lowest index; where fewer than K points are allowed: infinity and
+    -1."""
 
     square_distance: Float[Tensor, "B M K"]
     index: Int[Tensor, "B M K"]
 
 
-def square_distance(queries: Float[Tensor, "B M D"], points: Float[Tensor, "B N D"]) -> Float[Tensor, "B M N"]:
+def square_distance(
+    queries: Float[Tensor, "B M D"], points: Float[Tensor, "B N D"]
+) -> Float[Tensor, "B M N"]:
     """Squared Euclidean distance of every query to every point, without cancellation."""
     total = queries.new_zeros(queries.shape[0], queries.shape[1], points.shape[1])
     for axis in range(queries.shape[2]):
@@ -40,9 +49,14 @@ def chunks(queries: int, points: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, queries, size))
 
 
-def nearest(queries: Float[Tensor, "B M D"], points: Float[Tensor, "B N D"], k: int,
-            mask: Bool[Tensor, "B N"] | None = None) -> Neighbours:
-    """The k nearest points of every query among those where `mask` is True; computed in float32, k >= 1."""
+def nearest(
+    queries: Float[Tensor, "B M D"],
+    points: Float[Tensor, "B N D"],
+    k: int,
+    mask: Bool[Tensor, "B N"] | None = None,
+) -> Neighbours:
+    """The k nearest points of every query among those where `mask` is True; computed in float32,
+    k >= 1."""
     batch, count = queries.shape[0], points.shape[1]
     distances = queries.new_full((batch, queries.shape[1], k), torch.inf, dtype=torch.float32)
     indices = torch.full_like(distances, -1, dtype=torch.int64)
@@ -53,7 +67,8 @@ def nearest(queries: Float[Tensor, "B M D"], points: Float[Tensor, "B N D"], k: 
         square = square_distance(queries[:, part].float(), points.float())
         if mask is not None:
             square.masked_fill_(~mask[:, None, :], torch.inf)
-        # A non-negative float's bits order like an integer, so bits and index make one key in which no two are equal.
+        # A non-negative float's bits order like an integer, so bits and index make one key in which
+        # no two are equal.
         keys = (square.view(torch.int32).long() << 32) + order
         index = keys.topk(found, largest=False).values & 0xFFFFFFFF
         best = square.gather(2, index)
@@ -63,14 +78,21 @@ def nearest(queries: Float[Tensor, "B M D"], points: Float[Tensor, "B N D"], k: 
 
 
 class Linear(contract.Index):
-    """Every query against every point that it sees: its points in order of time are a prefix, and only that is computed."""
+    """Every query against every point that it sees: its points in order of time are a prefix,
+    and only that is computed."""
 
     def __init__(self, points: Tensor, trajectory: Tensor | None = None):
         super().__init__(points, trajectory)
         self.columns = points.detach()[self.order].T.contiguous()
 
     @torch.no_grad()
-    def _search(self, queries: Float[Tensor, "M 4"], k: int, scale: Float[Tensor, "M 4"], allowed: Int[Tensor, "M"]) -> contract.Neighbours:
+    def _search(
+        self,
+        queries: Float[Tensor, "M 4"],
+        k: int,
+        scale: Float[Tensor, "M 4"],
+        allowed: Int[Tensor, "M"],
+    ) -> contract.Neighbours:
         found = contract.empty(len(queries), k, self.points)
         held = HELD.get(queries.device.type, PAIRS)
         stretch = max(1, min(int(allowed.max()), held // 4))
@@ -79,7 +101,9 @@ class Linear(contract.Index):
             found.square_distance[rows], found.index[rows] = ordered(distance, index)
         return found._replace(mask=found.index >= 0, comparisons=allowed.clone())
 
-    def _prefix(self, queries: Tensor, k: int, scale: Tensor, allowed: Tensor, stretch: int) -> tuple[Tensor, Tensor]:
+    def _prefix(
+        self, queries: Tensor, k: int, scale: Tensor, allowed: Tensor, stretch: int
+    ) -> tuple[Tensor, Tensor]:
         """The k nearest of each query, unordered, `stretch` points at a time."""
         blank = contract.empty(len(queries), k, self.points)
         distance, index = blank.square_distance, blank.index
@@ -88,31 +112,47 @@ class Linear(contract.Index):
             stop = min(start + stretch, most)
             square = _columns_distance(queries, self.columns[:, start:stop], scale)
             if stop > least:
-                square.masked_fill_(torch.arange(start, stop, device=square.device) >= allowed[:, None], torch.inf)
+                square.masked_fill_(
+                    torch.arange(start, stop, device=square.device) >= allowed[:, None], torch.inf
+                )
             some = smallest(square, self.order[start:stop].expand_as(square), k)
-            distance, index = smallest(torch.cat([distance, some[0]], 1), torch.cat([index, some[1]], 1), k)
+            distance, index = smallest(
+                torch.cat([distance, some[0]], 1), torch.cat([index, some[1]], 1), k
+            )
         return distance, index
 
 
-def smallest(distance: Float[Tensor, "M C"], index: Int[Tensor, "M C"], k: int) -> tuple[Float[Tensor, "M k"], Int[Tensor, "M k"]]:
-    """Of C candidates a row the k lowest by (distance, index), in any order; infinity and -1 where there are fewer finite ones."""
+def smallest(
+    distance: Float[Tensor, "M C"], index: Int[Tensor, "M C"], k: int
+) -> tuple[Float[Tensor, "M k"], Int[Tensor, "M k"]]:
+    """Of C candidates a row the k lowest by (distance, index), in any order; infinity and -1
+    where there are fewer finite ones."""
     if distance.shape[1] <= k:
         missing = (0, k - distance.shape[1])
-        distance, index = torch.nn.functional.pad(distance, missing, value=torch.inf), torch.nn.functional.pad(index, missing, value=-1)
+        distance, index = (
+            torch.nn.functional.pad(distance, missing, value=torch.inf),
+            torch.nn.functional.pad(index, missing, value=-1),
+        )
     else:
         distance, index = _narrowed(distance, index, k)
         values, chosen = distance.topk(k, largest=False, sorted=False)
         edge = values.amax(1, keepdim=True)
         crowded = (((distance <= edge).sum(1) > k) & torch.isfinite(edge[:, 0])).nonzero()[:, 0]
-        if len(crowded):  # more candidates at the last distance than places: all nearer ones (-1), then the lowest indices
+        # more candidates at the last distance than places: all nearer ones (-1), then the lowest
+        # indices
+        if len(crowded):
             tied, last = distance[crowded], edge[crowded]
-            key = torch.where(tied < last, -1, index[crowded]).masked_fill_(tied > last, torch.iinfo(torch.int64).max)
+            key = torch.where(tied < last, -1, index[crowded]).masked_fill_(
+                tied > last, torch.iinfo(torch.int64).max
+            )
             chosen[crowded] = key.topk(k, largest=False, sorted=False).indices
         distance, index = distance.gather(1, chosen), index.gather(1, chosen)
     return distance, index.masked_fill(torch.isinf(distance), -1)
 
 
-def ordered(distance: Float[Tensor, "M k"], index: Int[Tensor, "M k"]) -> tuple[Float[Tensor, "M k"], Int[Tensor, "M k"]]:
+def ordered(
+    distance: Float[Tensor, "M k"], index: Int[Tensor, "M k"]
+) -> tuple[Float[Tensor, "M k"], Int[Tensor, "M k"]]:
     """Each row sorted by (distance, index)."""
     index, by_index = index.sort(1)
     distance, by_distance = distance.gather(1, by_index).sort(dim=1, stable=True)
@@ -120,24 +160,28 @@ def ordered(distance: Float[Tensor, "M k"], index: Int[Tensor, "M k"]) -> tuple[
 
 
 def _narrowed(distance: Tensor, index: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Fewer columns that still hold each row's k lowest: those of the k groups with the lowest minima, where no further group ties."""
+    """Fewer columns that still hold each row's k lowest: those of the k groups with the lowest
+    minima, where no further group ties."""
     rows, width = distance.shape
     group = int((width / k) ** 0.5)
     count = width // max(group, 1)
     if group < 4:
         return distance, index
-    minima = distance[:, :group * count].reshape(rows, group, count).amin(1)
+    minima = distance[:, : group * count].reshape(rows, group, count).amin(1)
     values, chosen = minima.topk(k, largest=False, sorted=False)
     if int((minima <= values.amax(1, keepdim=True)).sum(1).max()) > k:
         return distance, index
-    columns = (chosen[:, None, :] + count * torch.arange(group, device=chosen.device)[:, None]).flatten(1)
+    columns = (
+        chosen[:, None, :] + count * torch.arange(group, device=chosen.device)[:, None]
+    ).flatten(1)
     tail = torch.arange(group * count, width, device=chosen.device).expand(rows, -1)
     columns = torch.cat([columns, tail], 1)
     return distance.gather(1, columns), index.gather(1, columns)
 
 
 def _columns_distance(queries: Tensor, columns: Tensor, scale: Tensor) -> Tensor:
-    """The contract's distance of all pairs (M, N) from points by column (4, N), with one buffer an axis."""
+    """The contract's distance of all pairs (M, N) from points by column (4, N), with one buffer
+    an axis."""
     total = None
     for axis in range(contract.AXES):
         term = queries[:, axis, None] - columns[axis]

@@ -1,6 +1,7 @@
 """The searches for causal nearest neighbours by name, so that swapping them is one word in params.
 
-All of them give the same answers, bit for bit (contract.py); they differ in where they run, what they are built of and how fast they are.
+All of them give the same answers, bit for bit (contract.py); they differ in where they run, what
+they are built of and how fast they are.
 """
 
 import inspect
@@ -18,11 +19,18 @@ from stages.neighbours.linear import Linear
 from stages.neighbours.trajectory import Trajectory
 
 METHODS: dict[str, type[Index]] = {
-    "linear": Linear, "kdtree": KDTree, "forest": Forest, "trajectory": Trajectory, "boxes": Boxes, "compiled": Compiled}
+    "linear": Linear,
+    "kdtree": KDTree,
+    "forest": Forest,
+    "trajectory": Trajectory,
+    "boxes": Boxes,
+    "compiled": Compiled,
+}
 
 
 def build(name: str, points: Tensor, trajectory: Tensor | None = None, **options) -> Index:
-    """The index called `name` over points (N, 4) of trajectories (N,), with that method's own options; InputError for unknown words."""
+    """The index called `name` over points (N, 4) of trajectories (N,), with that method's own
+    options; InputError for unknown words."""
     method = METHODS[_known(name, list(METHODS), "search for neighbours")]
     words = list(inspect.signature(method).parameters)[2:]
     for option in options:
@@ -33,6 +41,10 @@ def build(name: str, points: Tensor, trajectory: Tensor | None = None, **options
 def _known(word: str, words: list[str], what: str) -> str:
     if word not in words:
         close = get_close_matches(str(word), words, 1, 0)
-        raise InputError(f"no {what} is called so", found=repr(word), expected=", ".join(words) or "none",
-                         remedy=f"did you mean {close[0]!r}?" if close else "")
+        raise InputError(
+            f"no {what} is called so",
+            found=repr(word),
+            expected=", ".join(words) or "none",
+            remedy=f"did you mean {close[0]!r}?" if close else "",
+        )
     return word

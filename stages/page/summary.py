@@ -1,4 +1,5 @@
-"""reports/summary-PROFILE.json: the main number of every arm of every experiment, small enough for `dvc metrics diff`."""
+"""reports/summary-PROFILE.json: the main number of every arm of every experiment, small enough
+for `dvc metrics diff`."""
 
 from pathlib import Path
 
@@ -10,7 +11,8 @@ METRICS = ("rmse_component_kn", "mse", "nats", "comparisons_share")
 
 
 def summary(profile: str) -> None:
-    """Gather {metric: {experiment: {data set: {arm: mean}}}} of one profile. DataError where nothing has been tabulated."""
+    """Gather {metric: {experiment: {data set: {arm: mean}}}} of one profile. DataError where
+    nothing has been tabulated."""
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     for file in sorted(Path("reports").glob(f"*/{profile}/metrics.json")):
         for name, arm in read_json(file)["arms"].items():
@@ -20,5 +22,9 @@ def summary(profile: str) -> None:
                     of_experiment = found.setdefault(metric, {}).setdefault(file.parts[1], {})
                     of_experiment.setdefault(dataset, {})[label] = arm["metrics"][metric]["mean"]
     if not found:
-        raise DataError("there is nothing to summarise", where=f"reports/*/{profile}/metrics.json", remedy="run `dvc repro`")
+        raise DataError(
+            "there is nothing to summarise",
+            where=f"reports/*/{profile}/metrics.json",
+            remedy="run `dvc repro`",
+        )
     write_json(Path("reports") / f"summary-{profile}.json", found)

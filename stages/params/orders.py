@@ -1,7 +1,9 @@
-"""What a profile can afford of the thesis' chapter 4: how sequences are read, how a model learns them, and how it is sampled and judged.
+"""What a profile can afford of the thesis' chapter 4: how sequences are read, how a model learns
+them, and how it is sampled and judged.
 
-Sections of a profile: `readings.<dataset>`, `learning_orders.<dataset>`, `orders`, and the list `order_cells`. A step takes `batch` sequences; the share of
-sequences shown from left to right at a curriculum's first step is a number from 0 to 1 (table 4.4 labels its rows by it).
+Sections of a profile: `readings.<dataset>`, `learning_orders.<dataset>`, `orders`, and the list
+`order_cells`. A step takes `batch` sequences; the share of sequences shown from left to right at a
+curriculum's first step is a number from 0 to 1 (table 4.4 labels its rows by it).
 """
 
 from typing import Annotated, Literal
@@ -33,11 +35,14 @@ class TextReading(Text):
     reader: Literal["text"]
 
 
-Readings = Annotated[PlainReading | FlightReading | TextReading, Field(discriminator="reader")]  # `reader`: a file of stages/sequences/reading
+Readings = Annotated[
+    PlainReading | FlightReading | TextReading, Field(discriminator="reader")
+]  # `reader`: a file of stages/sequences/reading
 
 
 class OrderCell(Section):
-    """A cell of the experiment any_order: a data set of sequences, a model, one of its arms and sizes, a seed."""
+    """A cell of the experiment any_order: a data set of sequences, a model, one of its arms and
+    sizes, a seed."""
 
     dataset: Name
     model: Name
@@ -47,11 +52,13 @@ class OrderCell(Section):
 
 
 class OrderBudget(Section):
-    """How a cell learns a data set of sequences. `rates`: models that learn at another rate than `learning_rate`.
+    """How a cell learns a data set of sequences. `rates`: models that learn at another rate than
+    `learning_rate`.
 
-    `prompt_loss`: the prompt's tokens count in the loss and are shuffled like all others (the public code of the thesis); else they stand
-    first in every order and do not count. `curriculum`: share of sequences that are shown from left to right at the first step of a
-    model whose order is `curriculum`; it falls linearly to 0 over the steps. A model's arm may set its own.
+    `prompt_loss`: the prompt's tokens count in the loss and are shuffled like all others (the
+    public code of the thesis); else they stand first in every order and do not count. `curriculum`:
+    share of sequences that are shown from left to right at the first step of a model whose order is
+    `curriculum`; it falls linearly to 0 over the steps. A model's arm may set its own.
     """
 
     steps: Count
@@ -66,11 +73,13 @@ class OrderBudget(Section):
 
 
 class OrderEvaluation(Section):
-    """How the cells of a data set are sampled and judged: `samples` test prompts (all where there are fewer), `batch` sequences at a time.
+    """How the cells of a data set are sampled and judged: `samples` test prompts (all where there
+    are fewer), `batch` sequences at a time.
 
-    `orders`: numbers of orders that bursts try; `diffusion`: numbers of denoising steps; `posteriors`: test sequences whose exact
-    conditionals are compared with the learned ones, 0 for none; `bootstrap`: resamples of an interval; `memory`: data sets of at most so
-    many training sequences are sampled and judged at training prompts too (4.3.6), 0 for none.
+    `orders`: numbers of orders that bursts try; `diffusion`: numbers of denoising steps;
+    `posteriors`: test sequences whose exact conditionals are compared with the learned ones, 0 for
+    none; `bootstrap`: resamples of an interval; `memory`: data sets of at most so many training
+    sequences are sampled and judged at training prompts too (4.3.6), 0 for none.
     """
 
     samples: Count

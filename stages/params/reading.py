@@ -1,7 +1,9 @@
-"""Where parameters stand: params.yaml, and the parts of it that have files of their own beneath stages/params.
+"""Where parameters stand: params.yaml, and the parts of it that have files of their own beneath
+stages/params.
 
-DVC reads a params file anew for every stage that names a key of it, so what stages name stands in small files: data sets, a model's arms
-and sizes, what a profile affords, sweeps, what holds for all. `gathered` puts it together as one tree; `prefix` says where a file's keys go.
+DVC reads a params file anew for every stage that names a key of it, so what stages name stands in
+small files: data sets, a model's arms and sizes, what a profile affords, sweeps, what holds for
+all. `gathered` puts it together as one tree; `prefix` says where a file's keys go.
 """
 
 from pathlib import Path, PurePosixPath
@@ -15,8 +17,13 @@ from stages.errors import ParamsError
 WHOLE = "params.yaml"
 PARTS = "stages/params"
 # Files that hold parameters, and where in the tree their keys belong.
-PLACES = {WHOLE: "", f"{PARTS}/*.yaml": "", f"{PARTS}/datasets/*.yaml": "datasets", f"{PARTS}/models/*.yaml": "models.{file}",
-          f"{PARTS}/budgets/*/*.yaml": "profiles.{folder}"}
+PLACES = {
+    WHOLE: "",
+    f"{PARTS}/*.yaml": "",
+    f"{PARTS}/datasets/*.yaml": "datasets",
+    f"{PARTS}/models/*.yaml": "models.{file}",
+    f"{PARTS}/budgets/*/*.yaml": "profiles.{folder}",
+}
 
 
 def read_yaml(path: Path):
@@ -24,15 +31,20 @@ def read_yaml(path: Path):
     try:
         return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ParamsError(f"{path.name} is missing", where=str(path), remedy="run from the project's root") from None
+        raise ParamsError(
+            f"{path.name} is missing", where=str(path), remedy="run from the project's root"
+        ) from None
     except UnicodeDecodeError as error:
         raise ParamsError("the file is not UTF-8", where=str(path), found=str(error)) from None
     except (YAMLError, ValueError) as error:
-        raise ParamsError("the file is not plain YAML", where=str(path), found=" ".join(str(error).split())) from None
+        raise ParamsError(
+            "the file is not plain YAML", where=str(path), found=" ".join(str(error).split())
+        ) from None
 
 
 def prefix(file: str) -> str | None:
-    """The dotted key under which a file's own keys belong ("" for the whole); None where it holds no parameters of the project."""
+    """The dotted key under which a file's own keys belong ("" for the whole); None where it
+    holds no parameters of the project."""
     path = PurePosixPath(file)
     for pattern, place in PLACES.items():
         if path.match(pattern) and len(path.parts) == pattern.count("/") + 1:
@@ -41,24 +53,46 @@ def prefix(file: str) -> str | None:
 
 
 def gathered(path: Path) -> Any:
-    """params.yaml and the parts that stand beside it, as one tree. ParamsError for a key twice, a part that is no mapping, a stray file."""
+    """params.yaml and the parts that stand beside it, as one tree. ParamsError for a key twice,
+    a part that is no mapping, a stray file."""
     whole = read_yaml(path)
     if not isinstance(whole, dict):
         return whole  # the schema says what is wrong with it
     for file in sorted((path.parent / PARTS).rglob("*.yaml")):
         if (home := prefix(file.relative_to(path.parent).as_posix())) is None:
-            raise ParamsError("no parameters belong here", where=str(file), expected=", ".join(PLACES), remedy="move or delete the file")
+            raise ParamsError(
+                "no parameters belong here",
+                where=str(file),
+                expected=", ".join(PLACES),
+                remedy="move or delete the file",
+            )
         inner = whole
         for key in filter(None, home.split(".")):
             inner = inner.setdefault(key, {}) if isinstance(inner, dict) else None
         part = read_yaml(file)
         if not isinstance(inner, dict) or not isinstance(part, dict):
-            raise ParamsError("these parameters are no mapping", where=str(file), expected="keys and values", found=type(part).__name__)
+            raise ParamsError(
+                "these parameters are no mapping",
+                where=str(file),
+                expected="keys and values",
+                found=type(part).__name__,
+            )
         if twice := sorted(set(part) & set(inner)):
-            raise ParamsError("parameters stand twice", where=str(file), found=f"{', '.join(twice)}, also in {path}", remedy="delete one of them")
+            raise ParamsError(
+                "parameters stand twice",
+                where=str(file),
+                found=f"{', '.join(twice)}, also in {path}",
+                remedy="delete one of them",
+            )
         inner.update(part)
     run, profiles = whole.get("run"), whole.get("profiles")
-    if isinstance(run, dict) and isinstance(profiles, dict) and isinstance(profiles.get(run.get("profile")), dict):
-        for key, content in profiles[run["profile"]].items():  # the same object where `run` is an alias; a copy of it lacks the parts
+    if (
+        isinstance(run, dict)
+        and isinstance(profiles, dict)
+        and isinstance(profiles.get(run.get("profile")), dict)
+    ):
+        for key, content in profiles[
+            run["profile"]
+        ].items():  # the same object where `run` is an alias; a copy of it lacks the parts
             run.setdefault(key, content)
     return whole

@@ -1,4 +1,5 @@
-"""The parts of params.yaml: each one's keys, types and ranges. What parts say of each other is checked in `Params` (__init__.py)."""
+"""The parts of params.yaml: each one's keys, types and ranges. What parts say of each other is
+checked in `Params` (__init__.py)."""
 
 import math
 from datetime import datetime
@@ -6,14 +7,35 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from stages.params.base import Count, Counts, FileName, Interval, Name, Positive, Section, Seed, Variant
+from stages.params.base import (
+    Count,
+    Counts,
+    FileName,
+    Interval,
+    Name,
+    Positive,
+    Section,
+    Seed,
+    Variant,
+)
 from stages.params.orders import OrderBudget, OrderCell, OrderEvaluation, Readings
-from stages.params.problems import PROBLEMS, Cds, Darcy, NavierStokes, Poisson, SetBudget, Sets, Sines, Weather
+from stages.params.problems import (
+    PROBLEMS,
+    Cds,
+    Darcy,
+    NavierStokes,
+    Poisson,
+    SetBudget,
+    Sets,
+    Sines,
+    Weather,
+)
 from stages.params.sequences import Plan
 
 
 class Split(Section):
-    """Intervals of target time [start, end) in seconds from the data's first multiple of slice_s since 1970."""
+    """Intervals of target time [start, end) in seconds from the data's first multiple of slice_s
+    since 1970."""
 
     train: tuple[Interval, ...]
     val: tuple[Interval, ...]
@@ -29,14 +51,16 @@ class Split(Section):
 
 
 class Rolling(Section):
-    """A split that moves with data that grow: the last `test_s` seconds test, `val_s` before them select, all before those train."""
+    """A split that moves with data that grow: the last `test_s` seconds test, `val_s` before
+    them select, all before those train."""
 
     test_s: Positive
     val_s: Positive
 
 
 class Prepare(Section):
-    """Slices and splits of one data set: intervals that stand (`split`), or one that moves with the data (`rolling`)."""
+    """Slices and splits of one data set: intervals that stand (`split`), or one that moves with
+    the data (`rolling`)."""
 
     slice_s: Positive
     lead_s: Positive
@@ -52,7 +76,8 @@ class Prepare(Section):
 
 
 class Budget(Section):
-    """How long a cell may train; patience counts validations without improvement; a step takes the mean over `slices` slices."""
+    """How long a cell may train; patience counts validations without improvement; a step takes
+    the mean over `slices` slices."""
 
     steps: Count
     validate_every: Count
@@ -69,14 +94,16 @@ class Evaluation(Section):
 
 
 class PointSets(Section):
-    """Where neighbours are searched: prepared data sets by name, and synthetic sets (thesis section 1.4.2)."""
+    """Where neighbours are searched: prepared data sets by name, and synthetic sets (thesis
+    section 1.4.2)."""
 
     original: tuple[Name, ...]
     synthetic: tuple[Literal["smoothed_random_walk", "random_points", "simultaneous_points"], ...]
 
 
 class Search(Section):
-    """The search for neighbours: points of a set at most, queries, k; points a segment (K), segments a fetch (F), points a leaf.
+    """The search for neighbours: points of a set at most, queries, k; points a segment (K),
+    segments a fetch (F), points a leaf.
 
     `window` is in the standardised time of the synthetic sets; a prepared set has its own lead.
     """
@@ -109,27 +136,31 @@ class Profile(Section):
     training: Budget
     evaluation: Evaluation
     search: Search | None = None
-    problems: tuple[Name, ...] = ()     # the data sets that are sets of points, not winds
-    rooms: tuple[Name, ...] = ()        # of these, the ones of the experiment sparse_fields on which all models meet
-    fields: tuple[Name, ...] = ()       # the ones on which some do
-    failures: tuple[Name, ...] = ()     # the ones of failure_modes
+    problems: tuple[Name, ...] = ()  # the data sets that are sets of points, not winds
+    rooms: tuple[
+        Name, ...
+    ] = ()  # of these, the ones of the experiment sparse_fields on which all models meet
+    fields: tuple[Name, ...] = ()  # the ones on which some do
+    failures: tuple[Name, ...] = ()  # the ones of failure_modes
     field_seeds: tuple[Seed, ...] = ()  # of both experiments
-    field_models: tuple[Name, ...] = ()          # that meet on `rooms` with shared encoders,
-    field_apart: tuple[Name, ...] = ()           # and with traditional ones
-    field_variants: tuple[Variant, ...] = ()     # further arms on `rooms`, one seed
-    failure_variants: tuple[Variant, ...] = ()   # the arms of failure_modes
-    regions: tuple[Name, ...] = ()      # its data sets whose targets keep to a quarter of the area, by overlap
-    region_variants: tuple[Variant, ...] = ()    # and the arms that learn each of them
-    brief: tuple[Name, ...] = ()        # its data sets that many sizes learn in few steps (figure C.7)
-    sensitivity: tuple[Variant, ...] = ()        # and those sizes
+    field_models: tuple[Name, ...] = ()  # that meet on `rooms` with shared encoders,
+    field_apart: tuple[Name, ...] = ()  # and with traditional ones
+    field_variants: tuple[Variant, ...] = ()  # further arms on `rooms`, one seed
+    failure_variants: tuple[Variant, ...] = ()  # the arms of failure_modes
+    regions: tuple[
+        Name, ...
+    ] = ()  # its data sets whose targets keep to a quarter of the area, by overlap
+    region_variants: tuple[Variant, ...] = ()  # and the arms that learn each of them
+    brief: tuple[Name, ...] = ()  # its data sets that many sizes learn in few steps (figure C.7)
+    sensitivity: tuple[Variant, ...] = ()  # and those sizes
     brief_winds: tuple[Name, ...] = ()  # the same of winds,
-    wind_widths: tuple[Variant, ...] = ()        # learned by these sizes
-    rivals: tuple[Variant, ...] = ()             # of MSA on winds
+    wind_widths: tuple[Variant, ...] = ()  # learned by these sizes
+    rivals: tuple[Variant, ...] = ()  # of MSA on winds
     sets: dict[Name, Sets] = {}
     learning: dict[Name, SetBudget] = {}
-    sequences: tuple[Name, ...] = ()             # the data sets that are sequences of tokens
+    sequences: tuple[Name, ...] = ()  # the data sets that are sequences of tokens
     readings: dict[Name, Readings] = {}
-    order_cells: tuple[OrderCell, ...] = ()      # of the experiment any_order
+    order_cells: tuple[OrderCell, ...] = ()  # of the experiment any_order
     learning_orders: dict[Name, OrderBudget] = {}
     orders: OrderEvaluation | None = None
 
@@ -168,7 +199,8 @@ class Source(Section):
 
 
 class Listed(Section):
-    """Many pinned files of one licence: `listing` is a file of the project with a line (sha256, bytes, name) for each; `base` + name is its URL."""
+    """Many pinned files of one licence: `listing` is a file of the project with a line (sha256,
+    bytes, name) for each; `base` + name is its URL."""
 
     listing: Annotated[str, Field(pattern=r"^data/sources/[a-z0-9_]+\.txt$")]
     base: Annotated[str, Field(pattern=r"^https://[^\s@'\"`$;|&<>\\]+/$")]
@@ -183,7 +215,9 @@ class Flown(Section):
     hours: Annotated[float, Field(gt=0, le=1000)]
     aircraft: Count
     update_s: Positive
-    south_west: tuple[Annotated[float, Field(ge=-80, le=80)], Annotated[float, Field(ge=-180, le=180)]]
+    south_west: tuple[
+        Annotated[float, Field(ge=-80, le=80)], Annotated[float, Field(ge=-180, le=180)]
+    ]
     extent_km: tuple[Positive, Positive]
     altitude_m: tuple[Positive, Positive]
 
@@ -197,14 +231,19 @@ class Simulate(Flown):
     heading_noise_deg: Annotated[float, Field(ge=0)]
 
 
-REPORTS_MAX = 4096  # the covariance that an exact draw factors has this many rows and columns: 128 MiB
+REPORTS_MAX = (
+    4096  # the covariance that an exact draw factors has this many rows and columns: 128 MiB
+)
 
 
 class Gaussian(Flown):
-    """A wind that is a Gaussian process, and the flights that measure it; see stages/winds/sky/gaussian_wind.py."""
+    """A wind that is a Gaussian process, and the flights that measure it; see
+    stages/winds/sky/gaussian_wind.py."""
 
     update_s: Annotated[float, Field(ge=1, le=1e6)]
-    mean_m_s: tuple[Annotated[float, Field(ge=-100, le=100)], Annotated[float, Field(ge=-100, le=100)]]
+    mean_m_s: tuple[
+        Annotated[float, Field(ge=-100, le=100)], Annotated[float, Field(ge=-100, le=100)]
+    ]
     sd_m_s: Positive
     horizontal_km: Positive
     vertical_km: Positive
@@ -219,16 +258,33 @@ class Gaussian(Flown):
     @model_validator(mode="after")
     def can_be_drawn(self):
         if not 1 <= self.reports <= REPORTS_MAX:
-            raise ValueError(f"aircraft, hours and update_s make {self.reports} reports, not from 1 to {REPORTS_MAX} (an exact draw "
-                             "factors a matrix of reports x reports)")
+            raise ValueError(
+                f"aircraft, hours and update_s make {self.reports} reports, not from 1 to "
+                f"{REPORTS_MAX} (an exact draw factors a matrix of reports x reports)"
+            )
         return self
 
 
 class Dataset(Section):
-    """A data set: at which level it enters (frames, states or winds) and where its bytes come from."""
+    """A data set: at which level it enters (frames, states or winds) and where its bytes come
+    from."""
 
     entry: Literal["frames", "states", "winds", "sets", "sequences"]
-    kind: Literal["simulate", "gaussian", "files", "listed", "archive", "captures", "cds", "sequences", "poisson", "darcy", "navier_stokes", "sines", "weather"]
+    kind: Literal[
+        "simulate",
+        "gaussian",
+        "files",
+        "listed",
+        "archive",
+        "captures",
+        "cds",
+        "sequences",
+        "poisson",
+        "darcy",
+        "navier_stokes",
+        "sines",
+        "weather",
+    ]
     files: dict[FileName, Source] = {}
     listed: Listed | None = None
     cds: Cds | None = None
@@ -244,38 +300,53 @@ class Dataset(Section):
     @property
     def plan(self) -> Simulate | Gaussian | Section | None:
         """What a set of ours is made from; None for one that is fetched."""
-        return getattr(self, self.kind) if self.kind in ("simulate", "gaussian", "sequences", *PROBLEMS) else None
+        return (
+            getattr(self, self.kind)
+            if self.kind in ("simulate", "gaussian", "sequences", *PROBLEMS)
+            else None
+        )
 
     @model_validator(mode="after")
     def has_a_source(self):
-        if self.kind in ("simulate", "gaussian", "listed", "cds", "sequences", *PROBLEMS) and getattr(self, self.kind) is None:
+        if (
+            self.kind in ("simulate", "gaussian", "listed", "cds", "sequences", *PROBLEMS)
+            and getattr(self, self.kind) is None
+        ):
             raise ValueError(f"kind {self.kind} needs the section `{self.kind}`")
         for made, kinds in (("sets", PROBLEMS), ("sequences", ("sequences",))):
             if self.kind in kinds and self.entry != made:
-                raise ValueError(f"kind {self.kind} makes {made}, which cannot enter as {self.entry}")
+                raise ValueError(
+                    f"kind {self.kind} makes {made}, which cannot enter as {self.entry}"
+                )
         if self.kind in ("simulate", "gaussian"):
             try:
                 datetime.fromisoformat(self.plan.start)
             except ValueError as error:
-                raise ValueError(f"{self.kind}.start: there is no such moment as {self.plan.start} ({error})") from None
+                raise ValueError(
+                    f"{self.kind}.start: there is no such moment as {self.plan.start} ({error})"
+                ) from None
         if self.kind == "gaussian" and self.entry != "winds":
             raise ValueError(f"kind gaussian makes winds, which cannot enter as {self.entry}")
         if self.kind == "captures" and (self.files or self.entry != "frames"):
-            raise ValueError("kind captures takes raw frames in as they arrive: entry frames, no `files`")
+            raise ValueError(
+                "kind captures takes raw frames in as they arrive: entry frames, no `files`"
+            )
         if not self.plan and not self.files and self.kind not in ("captures", "listed", "cds"):
             raise ValueError(f"kind {self.kind} needs at least one entry in `files`")
         return self
 
 
 class Model(Section):
-    """A model's arms (what is compared) and sizes (how large); each is a set of keyword arguments of its class."""
+    """A model's arms (what is compared) and sizes (how large); each is a set of keyword
+    arguments of its class."""
 
     arms: dict[Name, dict[str, int | float | str | tuple[int, ...]]]
     sizes: dict[Name, dict[str, int | str]] = {}
 
 
 class Contexts(Section):
-    """Neighbours of a target: the search (stages/neighbours/methods.py), how many are kept beforehand, the metric they are chosen by."""
+    """Neighbours of a target: the search (stages/neighbours/methods.py), how many are kept
+    beforehand, the metric they are chosen by."""
 
     method: Name
     places: Annotated[int, Field(ge=1, le=4096)]
@@ -285,9 +356,11 @@ class Contexts(Section):
 
 
 class Range(Section):
-    """What a sweep may choose for one argument of a model: one `of` some numbers or words, or a number from `low` to `high`.
+    """What a sweep may choose for one argument of a model: one `of` some numbers or words, or a
+    number from `low` to `high`.
 
-    Whole numbers or not, on a logarithmic axis or not; `steps`: how many values of the range a grid takes.
+    Whole numbers or not, on a logarithmic axis or not; `steps`: how many values of the range a grid
+    takes.
     """
 
     low: float | None = None
@@ -295,7 +368,13 @@ class Range(Section):
     log: bool = False
     whole: bool = False
     steps: Annotated[int, Field(ge=2, le=1000)] | None = None
-    of: Annotated[tuple[int | float | Annotated[str, Field(max_length=100)], ...], Field(min_length=1, max_length=1000)] | None = None
+    of: (
+        Annotated[
+            tuple[int | float | Annotated[str, Field(max_length=100)], ...],
+            Field(min_length=1, max_length=1000),
+        ]
+        | None
+    ) = None
 
     @model_validator(mode="after")
     def open(self):
@@ -305,7 +384,11 @@ class Range(Section):
         if self.of:
             twice = sorted({str(value) for value in self.of if self.of.count(value) > 1})
             if twice or self.log or self.whole or self.steps:
-                raise ValueError(f"`of` has {', '.join(twice)} twice" if twice else "`of` goes without log, whole and steps")
+                raise ValueError(
+                    f"`of` has {', '.join(twice)} twice"
+                    if twice
+                    else "`of` goes without log, whole and steps"
+                )
             return self
         if not self.low < self.high:
             raise ValueError(f"low {self.low:g} is not below high {self.high:g}")
@@ -317,19 +400,30 @@ class Range(Section):
 
     def written(self, value: float) -> int | float:
         """A number as it is tried and written: whole, or of three digits, and in the range."""
-        return int(round(value)) if self.whole else min(max(float(f"{value:.3g}"), self.low), self.high)
+        return (
+            int(round(value))
+            if self.whole
+            else min(max(float(f"{value:.3g}"), self.low), self.high)
+        )
 
     def grid(self) -> tuple[int | float | str, ...]:
-        """The values of a grid's axis: all of `of`, or `steps` from low to high, evenly (in the logarithm where the axis is)."""
+        """The values of a grid's axis: all of `of`, or `steps` from low to high, evenly (in the
+        logarithm where the axis is)."""
         if self.of:
             return self.of
         parts = [step / (self.steps - 1) for step in range(self.steps)]
-        along = (self.low * (self.high / self.low) ** part if self.log else self.low + (self.high - self.low) * part for part in parts)
+        along = (
+            self.low * (self.high / self.low) ** part
+            if self.log
+            else self.low + (self.high - self.low) * part
+            for part in parts
+        )
         return tuple(dict.fromkeys(map(self.written, along)))
 
 
 class Sweep(Section):
-    """A search for a model's arguments on every `val_every`-th validation slice, in `trials` draws (a grid: as many as it has points)."""
+    """A search for a model's arguments on every `val_every`-th validation slice, in `trials`
+    draws (a grid: as many as it has points)."""
 
     trials: Annotated[int, Field(ge=1, le=100_000)]
     val_every: Count
@@ -341,20 +435,28 @@ class Sweep(Section):
     def fits(self):
         taken = sorted({"draw", "rmse_component_kn", "state"} & set(self.space))
         if taken:
-            raise ValueError(f"space: {', '.join(taken)} is a column of trials.csv, not an argument")
+            raise ValueError(
+                f"space: {', '.join(taken)} is a column of trials.csv, not an argument"
+            )
         for name, axis in self.space.items():
             if self.sampler == "grid" and not (axis.of or axis.steps):
                 raise ValueError(f"space.{name}: a grid needs `steps` (or `of`)")
             if self.sampler != "grid" and axis.steps:
                 raise ValueError(f"space.{name}: `steps` belong to a grid, not to {self.sampler}")
         if self.sampler == "grid" and self.trials < self.draws:
-            raise ValueError(f"trials: {self.trials} are fewer than the {self.draws} points of the grid")
+            raise ValueError(
+                f"trials: {self.trials} are fewer than the {self.draws} points of the grid"
+            )
         return self
 
     @property
     def draws(self) -> int:
         """How many trials there will be: `trials`, or the points of the grid."""
-        return math.prod(len(axis.grid()) for axis in self.space.values()) if self.sampler == "grid" else self.trials
+        return (
+            math.prod(len(axis.grid()) for axis in self.space.values())
+            if self.sampler == "grid"
+            else self.trials
+        )
 
 
 class Training(Section):
@@ -367,7 +469,8 @@ class Training(Section):
 
 
 class Drift(Section):
-    """Where a capture's distribution counts as far from the champion's training data: `warn` is told, above `refuse` nothing is promoted."""
+    """Where a capture's distribution counts as far from the champion's training data: `warn` is
+    told, above `refuse` nothing is promoted."""
 
     warn: Positive
     refuse: Positive
@@ -380,7 +483,8 @@ class Drift(Section):
 
 
 class Retraining(Section):
-    """Scheduled retraining (flows/retrain.py): when, on what, which cell is the challenger, and what it must do to be promoted."""
+    """Scheduled retraining (flows/retrain.py): when, on what, which cell is the challenger, and
+    what it must do to be promoted."""
 
     cron: Annotated[str, Field(pattern=r"^\S+( \S+){4}$")]
     drop: Annotated[str, Field(pattern=r"^[A-Za-z0-9._/-]+$")]

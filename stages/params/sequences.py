@@ -1,7 +1,9 @@
-"""The sequences of the thesis' chapter 4 (section 4.3.1, appendix D): how each kind is simulated, and how many there are.
+"""The sequences of the thesis' chapter 4 (section 4.3.1, appendix D): how each kind is simulated,
+and how many there are.
 
-A section of params.yaml a kind; `kind` is its name and the name of its simulator (stages/sequences/made/) and reader
-(stages/sequences/reading/). `train`, `val` and `test` count sequences of the three splits.
+A section of params.yaml a kind; `kind` is its name and the name of its simulator
+(stages/sequences/made/) and reader (stages/sequences/reading/). `train`, `val` and `test` count
+sequences of the three splits.
 """
 
 from typing import Annotated, Literal
@@ -35,9 +37,11 @@ def _fits(total: int, length: int) -> None:
 
 
 class Reading(Section):
-    """How a data set is read: the seed of what is drawn, and how many training sequences are kept at most (null: all).
+    """How a data set is read: the seed of what is drawn, and how many training sequences are kept
+    at most (null: all).
 
-    Fewer training sequences with the same val and test sequences: the study of memorisation (4.3.5).
+    Fewer training sequences with the same val and test sequences: the study of memorisation
+    (4.3.5).
     """
 
     seed: Seed
@@ -46,7 +50,8 @@ class Reading(Section):
 
 # product begins
 class Product(Made):
-    """`length` independent tokens of two kinds; a token is 1 with probability `share` (4.3.1: 100 and 0.1)."""
+    """`length` independent tokens of two kinds; a token is 1 with probability `share` (4.3.1:
+    100 and 0.1)."""
 
     kind: Literal["product"] = "product"
     length: Annotated[int, Field(ge=1, le=4096)] = 100
@@ -56,12 +61,15 @@ class Product(Made):
     def fits(self):
         _fits(self.total, self.length)
         return self
+
+
 # product ends
 
 
 # step begins
 class Step(Made):
-    """Zeros with one run of `width` ones, its begin uniform; see D.2.3 (100 and 10). `last`: whether it may end the sequence.
+    """Zeros with one run of `width` ones, its begin uniform; see D.2.3 (100 and 10). `last`:
+    whether it may end the sequence.
 
     The public code never draws the last begin (`last` false): 90 of 91 places in a sequence of 100.
     """
@@ -82,6 +90,8 @@ class Step(Made):
     def places(self) -> int:
         """Begins that a run can have."""
         return self.length - self.width + int(self.last)
+
+
 # step ends
 
 
@@ -96,19 +106,25 @@ class Permutation(Made):
     def fits(self):
         _fits(self.total, self.length)
         return self
+
+
 # permutation ends
 
 
 # walk begins
 class Walk(Made):
-    """A lazy random walk of `length` tokens from one of `starts`, each as likely (D.1: 100, 120, 130, 140).
+    """A lazy random walk of `length` tokens from one of `starts`, each as likely (D.1: 100, 120,
+    130, 140).
 
-    A step is 0 with probability `stay`, else one up or down, each as likely. Token = altitude - the lowest altitude within reach.
+    A step is 0 with probability `stay`, else one up or down, each as likely. Token = altitude - the
+    lowest altitude within reach.
     """
 
     kind: Literal["walk"] = "walk"
     length: Annotated[int, Field(ge=2, le=1024)] = 100
-    starts: Annotated[tuple[Annotated[int, Field(ge=0, le=10_000)], ...], Field(min_length=1, max_length=64)] = (100, 120, 130, 140)
+    starts: Annotated[
+        tuple[Annotated[int, Field(ge=0, le=10_000)], ...], Field(min_length=1, max_length=64)
+    ] = (100, 120, 130, 140)
     stay: Annotated[float, Field(ge=0, lt=1)] = 0.2
 
     @model_validator(mode="after")
@@ -129,14 +145,18 @@ class Walk(Made):
     def vocabulary(self) -> int:
         """Altitudes within reach."""
         return self.starts[-1] - self.starts[0] + 2 * (self.length - 1) + 1
+
+
 # walk ends
 
 
 # maze begins
 class Maze(Made):
-    """Mazes of `rows` x `columns` cells with about `walls` walls (4.3.1: 13 x 21, 15), then the same maze with its path.
+    """Mazes of `rows` x `columns` cells with about `walls` walls (4.3.1: 13 x 21, 15), then the
+    same maze with its path.
 
-    `far`: the fewest steps from start to goal. All mazes are different; `most_tries` bounds how many are drawn for one that will do.
+    `far`: the fewest steps from start to goal. All mazes are different; `most_tries` bounds how
+    many are drawn for one that will do.
     """
 
     kind: Literal["maze"] = "maze"
@@ -150,19 +170,29 @@ class Maze(Made):
     def fits(self):
         _fits(self.total, 2 * self.rows * self.columns)
         if not (self.rows % 2 and self.columns % 2):
-            raise ValueError(f"rows and columns are {self.rows} and {self.columns}: walls stand on even lines, both must be odd")
+            raise ValueError(
+                f"rows and columns are {self.rows} and {self.columns}: walls stand on even lines, "
+                "both must be odd"
+            )
         if self.far > self.rows + self.columns - 6:
             most = self.rows + self.columns - 6
-            raise ValueError(f"far is {self.far}: an empty maze of this size has no cells more than {most} steps apart")
+            raise ValueError(
+                f"far is {self.far}: an empty maze of this size has no cells more than {most} "
+                "steps apart"
+            )
         return self
+
+
 # maze ends
 
 
 # grammar begins
 class Grammar(Made):
-    """Sentences of a small grammar, letter by letter, in sequences of `length` letters; see stages/sequences/made/grammar.py.
+    """Sentences of a small grammar, letter by letter, in sequences of `length` letters; see
+    stages/sequences/made/grammar.py.
 
-    `nested`: the chance that a noun has a clause; `plural`: of a plural noun; `deepest`: clauses within clauses.
+    `nested`: the chance that a noun has a clause; `plural`: of a plural noun; `deepest`: clauses
+    within clauses.
     """
 
     kind: Literal["grammar"] = "grammar"
@@ -175,15 +205,19 @@ class Grammar(Made):
     def fits(self):
         _fits(self.total, self.length)
         return self
+
+
 # grammar ends
 
 
 # climb begins
 class ClimbReading(Section):
-    """How flights become sequences: one token of the aircraft's type, `steps` cleared levels and `steps` altitudes, `step_s` apart (4.3.1).
+    """How flights become sequences: one token of the aircraft's type, `steps` cleared levels and
+    `steps` altitudes, `step_s` apart (4.3.1).
 
-    Altitudes and levels are binned by `bin_ft`; a flight gives a sequence every `stride` steps, where it changes by `least_change_ft`. A
-    silence of more than `gap_s` ends a flight. `train`, `val`, `test`: weights of the splits, which are drawn by aircraft.
+    Altitudes and levels are binned by `bin_ft`; a flight gives a sequence every `stride` steps,
+    where it changes by `least_change_ft`. A silence of more than `gap_s` ends a flight. `train`,
+    `val`, `test`: weights of the splits, which are drawn by aircraft.
     """
 
     kind: Literal["climb"] = "climb"
@@ -200,7 +234,8 @@ class ClimbReading(Section):
 
 
 class Climb(Made, ClimbReading):
-    """Simulated climbs and descents of so many `types`, `flights_each` of one aircraft; see stages/sequences/made/climb.py."""
+    """Simulated climbs and descents of so many `types`, `flights_each` of one aircraft; see
+    stages/sequences/made/climb.py."""
 
     kind: Literal["climb"] = "climb"
     least_change_ft: Annotated[int, Field(ge=0, le=40_000)] = 0
@@ -211,17 +246,25 @@ class Climb(Made, ClimbReading):
     def fits(self):
         _fits(self.total, self.steps * self.step_s // 4)
         if self.total < 3 * self.flights_each:
-            raise ValueError(f"{self.total} flights, {self.flights_each} an aircraft, leave a split without aircraft")
+            raise ValueError(
+                f"{self.total} flights, {self.flights_each} an aircraft, leave a split without "
+                "aircraft"
+            )
         return self
+
+
 # climb ends
 
 
 # text begins
 class Text(Section):
-    """How a text becomes sequences of `length` tokens without overlap: characters, or pieces of `vocabulary` kinds (byte-pair encoding).
+    """How a text becomes sequences of `length` tokens without overlap: characters, or pieces of
+    `vocabulary` kinds (byte-pair encoding).
 
-    Files whose names say train, valid and test are the splits; else every file is cut by weight: `train`, then `val`, then `test`.
-    `most_mb`: million characters of text that are read at most, from the files in the order of their names; null: all.
+    Files whose names say train, valid and test are the splits; else every file is cut by weight:
+    `train`, then `val`, then `test`.
+    `most_mb`: million characters of text that are read at most, from the files in the order of
+    their names; null: all.
     """
 
     kind: Literal["text"] = "text"
@@ -233,7 +276,11 @@ class Text(Section):
     train: Number = 8
     val: Number = 1
     test: Number = 1
+
+
 # text ends
 
 
-Plan = Annotated[Product | Step | Permutation | Walk | Maze | Grammar | Climb, Field(discriminator="kind")]  # what a simulated set is made from
+Plan = Annotated[
+    Product | Step | Permutation | Walk | Maze | Grammar | Climb, Field(discriminator="kind")
+]  # what a simulated set is made from

@@ -1,9 +1,12 @@
-"""The ledger of a sweep: every draw 0 ... n-1 is finished exactly once, whoever works on it and whoever is killed.
+"""The ledger of a sweep: every draw 0 ... n-1 is finished exactly once, whoever works on it and
+whoever is killed.
 
-A trial of the study carries its draw from the moment that it exists (a waiting trial is made with it, in one transaction). Of the trials of
-one draw that have not failed, the one with the least number counts; a worker that holds another one fails it. A finished or failed trial
-never changes. So two who make the same waiting trial, or hold a living worker for dead, cost time and no exactness. A draw is owed when it
-has no trial but failed ones: whoever looks for work makes the least owed draw anew, which after a kill is the one that was lost.
+A trial of the study carries its draw from the moment that it exists (a waiting trial is made with
+it, in one transaction). Of the trials of one draw that have not failed, the one with the least
+number counts; a worker that holds another one fails it. A finished or failed trial never changes.
+So two who make the same waiting trial, or hold a living worker for dead, cost time and no
+exactness. A draw is owed when it has no trial but failed ones: whoever looks for work makes the
+least owed draw anew, which after a kill is the one that was lost.
 """
 
 import contextlib
@@ -26,11 +29,14 @@ from stages.sweeps.store import Store
 POLL_S = 0.2
 DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 Report = Callable[[int, float], None]
-Objective = Callable[[Arguments, Report | None], float]  # told its arguments and, where trials are pruned, whom to report to
+Objective = Callable[
+    [Arguments, Report | None], float
+]  # told its arguments and, where trials are pruned, whom to report to
 
 
 class Superfluous(Exception):
-    """A trial that is nobody's draw, another one's already, or was taken for dead: it is failed, and that is all."""
+    """A trial that is nobody's draw, another one's already, or was taken for dead: it is failed,
+    and that is all."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,11 @@ class Plan:
 
     def study(self, store: Store, begin: bool = True) -> optuna.Study:
         """The plan's study in a store."""
-        pruner = optuna.pruners.MedianPruner(n_startup_trials=5) if self.wanted.pruner == "median" else optuna.pruners.NopPruner()
+        pruner = (
+            optuna.pruners.MedianPruner(n_startup_trials=5)
+            if self.wanted.pruner == "median"
+            else optuna.pruners.NopPruner()
+        )
         return store.study(Proposals(self.wanted, self.seed, self.model), pruner, begin)
 
 
@@ -74,11 +84,16 @@ class Ledger:
 
     def finished(self) -> list[Draw]:
         """The draws that are done, in order."""
-        return [told(draw, trial) for draw, trial in sorted(self.valid().items()) if trial.state in DONE]
+        return [
+            told(draw, trial) for draw, trial in sorted(self.valid().items()) if trial.state in DONE
+        ]
 
     def joined(self) -> int:
         """How many of them were made by workers of other commands."""
-        return sum(trial.state in DONE and trial.user_attrs.get("joined", False) for trial in self.valid().values())
+        return sum(
+            trial.state in DONE and trial.user_attrs.get("joined", False)
+            for trial in self.valid().values()
+        )
 
     def offer(self) -> bool:
         """See that a trial waits, of the least draw owed; False when no draw is left to take."""
@@ -88,7 +103,9 @@ class Ledger:
         owed = next((draw for draw in range(self.plan.wanted.draws) if draw not in held), None)
         if owed is None:
             return False
-        self.study.add_trial(optuna.trial.create_trial(state=TrialState.WAITING, user_attrs={"draw": owed}))
+        self.study.add_trial(
+            optuna.trial.create_trial(state=TrialState.WAITING, user_attrs={"draw": owed})
+        )
         fault("offered")
         return True
 
@@ -97,12 +114,16 @@ class Ledger:
         return self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
 
     def bury(self, seen: set[int]) -> None:
-        """Fail the trials whose worker has not signed for the grace period. `seen`: the caller's memory of those it has looked at.
+        """Fail the trials whose worker has not signed for the grace period. `seen`: the caller's
+        memory of those it has looked at.
 
-        A worker killed before its first signature would never be missed, so whoever sees a running trial first signs for it once.
+        A worker killed before its first signature would never be missed, so whoever sees a running
+        trial first signs for it once.
         KeyError when the study is gone: its outputs stand.
         """
-        _ = self.study.user_attrs  # read from the store; lists of trials may come from Optuna's memory
+        _ = (
+            self.study.user_attrs
+        )  # read from the store; lists of trials may come from Optuna's memory
         for trial in self.running():
             if trial.number not in seen:
                 seen.add(trial.number)
@@ -112,9 +133,11 @@ class Ledger:
             optuna.storages.fail_stale_trials(self.study)
 
     def settle(self, local: bool) -> None:
-        """Before a sweep goes on: end what was running when its last worker died, so that its draw comes first again.
+        """Before a sweep goes on: end what was running when its last worker died, so that its draw
+        comes first again.
 
-        In a local store nobody else is at work; in a shared one whoever lives finishes, and the dead are known by their silence.
+        In a local store nobody else is at work; in a shared one whoever lives finishes, and the
+        dead are known by their silence.
         """
         left = {trial.number for trial in self.running()}
         seen: set[int] = set()
@@ -126,8 +149,14 @@ class Ledger:
                 self.bury(seen)
                 time.sleep(POLL_S)
 
-    def work(self, objective: Objective, progress: Callable[[int], None] | None = None, joined: bool = False) -> None:
-        """Make draws until all are finished, by whomever; errors of the objective are raised. `progress` is told how many are finished."""
+    def work(
+        self,
+        objective: Objective,
+        progress: Callable[[int], None] | None = None,
+        joined: bool = False,
+    ) -> None:
+        """Make draws until all are finished, by whomever; errors of the objective are raised.
+        `progress` is told how many are finished."""
         seen: set[int] = set()
         while (done := len(self.finished())) < self.plan.wanted.draws:
             if progress:
@@ -143,7 +172,9 @@ class Ledger:
     def attempt(self, objective: Objective, joined: bool = False) -> None:
         """Take one waiting trial and finish it."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # Optuna's own loop signs; here `beating` does
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # Optuna's own loop signs; here `beating` does
             trial = self.study.ask()
         fault("asked")
         with beating(self.study, trial):
@@ -172,7 +203,9 @@ class Ledger:
         mine = self.valid().get(trial.user_attrs.get("draw"))
         if mine is None or mine.number != trial.number:
             raise Superfluous
-        arguments = {name: suggested(trial, name, axis) for name, axis in self.plan.wanted.space.items()}
+        arguments = {
+            name: suggested(trial, name, axis) for name, axis in self.plan.wanted.space.items()
+        }
         if joined:
             trial.set_user_attr("joined", True)
         fault("trial")
@@ -202,7 +235,11 @@ def told(draw: int, trial: FrozenTrial) -> Draw:
     """A finished trial as the sweep's outputs tell it."""
     if trial.state == TrialState.PRUNED:
         return Draw(draw, trial.params, None, "pruned")
-    return Draw(draw, trial.params, trial.value, "finished") if math.isfinite(trial.value) else Draw(draw, trial.params, None, "not finite")
+    return (
+        Draw(draw, trial.params, trial.value, "finished")
+        if math.isfinite(trial.value)
+        else Draw(draw, trial.params, None, "not finite")
+    )
 
 
 @contextlib.contextmanager
@@ -212,7 +249,9 @@ def beating(study: optuna.Study, trial: optuna.Trial) -> Iterator[None]:
 
     def beat() -> None:
         while True:
-            with contextlib.suppress(optuna.exceptions.StorageInternalError):  # a signature missed is no harm: see the grace period
+            with contextlib.suppress(
+                optuna.exceptions.StorageInternalError
+            ):  # a signature missed is no harm: see the grace period
                 storage.record_heartbeat(trial._trial_id)
             if ended.wait(storage.get_heartbeat_interval()):
                 return

@@ -1,10 +1,12 @@
-"""One sweep: the arguments of a model that learns nothing by gradient, chosen on validation slices (thesis sections 1.3.3, 1.4.1).
+"""One sweep: the arguments of a model that learns nothing by gradient, chosen on validation slices
+(thesis sections 1.3.3, 1.4.1).
 
-The thesis searched k, the scales and the like with a random forest, and prints no ranges; we use Optuna's tree of Parzen estimators, random
-draws or a grid (`sweeps` in params.yaml). The objective is the RMSE per component over all points of every `val_every`-th validation slice.
-With one worker the draws come one after another and are the same on every run, also on one that was killed and goes on. With several, the
-draws of `random` and `grid` still are; those of `tpe` are not, as what each is proposed from depends on who was faster, nor is what a
-pruner ends.
+The thesis searched k, the scales and the like with a random forest, and prints no ranges; we use
+Optuna's tree of Parzen estimators, random draws or a grid (`sweeps` in params.yaml). The objective
+is the RMSE per component over all points of every `val_every`-th validation slice. With one worker
+the draws come one after another and are the same on every run, also on one that was killed and goes
+on. With several, the draws of `random` and `grid` still are; those of `tpe` are not, as what each
+is proposed from depends on who was faster, nor is what a pruner ends.
 """
 
 import contextlib
@@ -26,16 +28,16 @@ from torch import nn
 from tqdm import tqdm
 
 from stages import params
-from stages.winds.contexts.given import Contexts
 from stages.errors import DataError, InputError, TradewindError
-from stages.files import die_with
 from stages.fields.models import build
+from stages.files import die_with
 from stages.sweeps.ledger import POLL_S, Draw, Ledger, Objective, Plan, Report
 from stages.sweeps.space import Arguments
 from stages.sweeps.store import Store
-from stages.winds.batches import Data
-from stages.winds.fitting import scale_to
 from stages.training.losses import square
+from stages.winds.batches import Data
+from stages.winds.contexts.given import Contexts
+from stages.winds.fitting import scale_to
 
 PARTS = 4  # of the slices; after each but the last a pruner may end the draw
 
@@ -54,7 +56,12 @@ class Score:
     def __call__(self, arguments: Arguments, report: Report | None = None) -> float:
         """RMSE per component, knots."""
         torch.set_num_threads(self.threads)
-        return score(build(self.model, {**self.arm, **arguments}), opened(self.prepared, self.contexts), self.every, report)
+        return score(
+            build(self.model, {**self.arm, **arguments}),
+            opened(self.prepared, self.contexts),
+            self.every,
+            report,
+        )
 
 
 @functools.lru_cache(maxsize=1)
@@ -67,20 +74,28 @@ def opened(prepared: Path, settings: params.Contexts) -> Contexts:
 def score(model: nn.Module, contexts: Contexts, every: int, report: Report | None = None) -> float:
     """RMSE per component in knots over every n-th validation slice.
 
-    The slices come in four parts, each spread over the whole validation, so that what `report` is told after a part is near what follows.
+    The slices come in four parts, each spread over the whole validation, so that what `report` is
+    told after a part is near what follows.
     """
     scale_to(model, contexts)
     model.eval()
     data = Data(contexts, model, torch.device("cpu"))
     unit_kn, slices = data.unit_kn(), data.slices("val")[::every]
     if not slices:
-        raise DataError("nothing to choose on", found="no validation slices", remedy="widen the split's intervals in params.yaml")
+        raise DataError(
+            "nothing to choose on",
+            found="no validation slices",
+            remedy="widen the split's intervals in params.yaml",
+        )
     squares, points = 0.0, 0
     for part in range(PARTS):
         for slice in slices[part::PARTS]:
             batch = data.batch(slice)
             count = int(batch.target_mask.sum())
-            squares, points = squares + float(square(model(batch).mean, batch, unit_kn)) * count, points + count
+            squares, points = (
+                squares + float(square(model(batch).mean, batch, unit_kn)) * count,
+                points + count,
+            )
         if report and points and part < PARTS - 1:
             report(part, float(np.sqrt(squares / points)))
     return float(np.sqrt(squares / points))
@@ -90,13 +105,19 @@ def best(draws: list[Draw]) -> Draw:
     """The draw with the least error; the first of equals. DataError when none has one."""
     found = [draw for draw in draws if draw.value is not None]
     if not found:
-        raise DataError("no draw of the sweep has a finite error", found=f"{len(draws)} draws",
-                        remedy="mend the sweep's space in params.yaml")
+        raise DataError(
+            "no draw of the sweep has a finite error",
+            found=f"{len(draws)} draws",
+            remedy="mend the sweep's space in params.yaml",
+        )
     return min(found, key=lambda draw: (draw.value, draw.draw))
 
 
-def sweep(plan: Plan, store: Store, objective: Objective, workers: int = 1) -> tuple[list[Draw], int]:
-    """Make, or go on with, all draws of a plan; returns them in order, and how many were made by workers that joined from elsewhere."""
+def sweep(
+    plan: Plan, store: Store, objective: Objective, workers: int = 1
+) -> tuple[list[Draw], int]:
+    """Make, or go on with, all draws of a plan; returns them in order, and how many were made by
+    workers that joined from elsewhere."""
     store.make()
     ledger = Ledger(plan, plan.study(store))
     ledger.settle(store.local)
@@ -110,7 +131,8 @@ def sweep(plan: Plan, store: Store, objective: Objective, workers: int = 1) -> t
 
 
 def join(plan: Plan, store: Store, objective: Objective) -> None:
-    """Help with a sweep that runs elsewhere until all its draws are finished. InputError when there is none."""
+    """Help with a sweep that runs elsewhere until all its draws are finished. InputError when
+    there is none."""
     store.make()
     ledger = Ledger(plan, plan.study(store, begin=False))
     with tqdm(total=plan.wanted.draws, disable=None, unit="draw") as bar:
@@ -122,13 +144,22 @@ def join(plan: Plan, store: Store, objective: Objective) -> None:
                 raise
 
 
-def together(ledger: Ledger, store: Store, objective: Objective, workers: int, progress: Callable[[int], None]) -> None:
+def together(
+    ledger: Ledger,
+    store: Store,
+    objective: Objective,
+    workers: int,
+    progress: Callable[[int], None],
+) -> None:
     """The draws by several processes of ours. A killed one is missed and its draw made by another.
 
     DataError when one fails or none is left.
     """
     spawn = multiprocessing.get_context("spawn")
-    crew = [spawn.Process(target=labour, args=(ledger.plan, store, objective, os.getpid())) for _ in range(workers)]
+    crew = [
+        spawn.Process(target=labour, args=(ledger.plan, store, objective, os.getpid()))
+        for _ in range(workers)
+    ]
     seen: set[int] = set()
     try:
         for process in crew:
@@ -157,8 +188,12 @@ def check(crew: list[BaseProcess], living: list[BaseProcess], done: int) -> None
     if failed or not living:
         what = "a worker of the sweep failed" if failed else "all workers of the sweep were killed"
         codes = ", ".join(str(process.exitcode) for process in crew if process.exitcode is not None)
-        raise DataError(what, found=f"exit codes {codes}; {done} draws are finished and kept",
-                        remedy=("see its error above; " if failed else "") + "run the same command again to go on")
+        raise DataError(
+            what,
+            found=f"exit codes {codes}; {done} draws are finished and kept",
+            remedy=("see its error above; " if failed else "")
+            + "run the same command again to go on",
+        )
 
 
 def labour(plan: Plan, store: Store, objective: Objective, parent: int) -> None:

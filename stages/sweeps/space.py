@@ -1,7 +1,9 @@
-"""Which arguments a draw tries: a function of the seed, the draw's number and, for the tree of Parzen estimators, of the draws before it.
+"""Which arguments a draw tries: a function of the seed, the draw's number and, for the tree of
+Parzen estimators, of the draws before it.
 
-Every draw has its own seed, so nothing depends on what a process drew earlier: a sweep that was killed and goes on draws what it would
-have drawn, and draws of `random` and `grid` are the same in any order and in any process.
+Every draw has its own seed, so nothing depends on what a process drew earlier: a sweep that was
+killed and goes on draws what it would have drawn, and draws of `random` and `grid` are the same in
+any order and in any process.
 """
 
 import itertools
@@ -9,13 +11,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.trial import FrozenTrial
 
 from stages import params, seeds
 
 Arguments = dict[str, int | float | str]
-optuna.logging.set_verbosity(optuna.logging.ERROR)  # it tells every study and every failed trial; what matters is told here
+optuna.logging.set_verbosity(
+    optuna.logging.ERROR
+)  # it tells every study and every failed trial; what matters is told here
 
 
 def distribution(axis: params.Range) -> BaseDistribution:
@@ -38,10 +47,14 @@ def grid(wanted: params.Sweep) -> list[Arguments]:
     return [dict(zip(wanted.space, point, strict=True)) for point in itertools.product(*values)]
 
 
-def proposed(wanted: params.Sweep, seed: int, model: str, draw: int, past: Sequence[FrozenTrial] = ()) -> Arguments:
-    """The arguments of one draw. `past`, in the order of their draws: what is known of others; only `tpe` reads it.
+def proposed(
+    wanted: params.Sweep, seed: int, model: str, draw: int, past: Sequence[FrozenTrial] = ()
+) -> Arguments:
+    """The arguments of one draw. `past`, in the order of their draws: what is known of others; only
+    `tpe` reads it.
 
-    A trial of `past` that is still running counts as a bad one, so that workers side by side do not try the same place.
+    A trial of `past` that is still running counts as a bad one, so that workers side by side do not
+    try the same place.
     """
     if wanted.sampler == "grid":
         return grid(wanted)[draw]
@@ -53,7 +66,10 @@ def proposed(wanted: params.Sweep, seed: int, model: str, draw: int, past: Seque
     study = optuna.create_study(direction="minimize", sampler=sampler)
     study.add_trials(known)
     asked = study.ask(distributions(wanted)).params
-    return {name: asked[name] if axis.of else axis.written(asked[name]) for name, axis in wanted.space.items()}
+    return {
+        name: asked[name] if axis.of else axis.written(asked[name])
+        for name, axis in wanted.space.items()
+    }
 
 
 class Proposals(optuna.samplers.BaseSampler):
@@ -70,18 +86,32 @@ class Proposals(optuna.samplers.BaseSampler):
             return
         told = study.get_trials(deepcopy=False) if self.wanted.sampler == "tpe" else []
         others = {"COMPLETE": 0, "PRUNED": 0, "RUNNING": 1}
-        known = [one for one in told if one.state.name in others and one.number != trial.number and "draw" in one.user_attrs]
+        known = [
+            one
+            for one in told
+            if one.state.name in others and one.number != trial.number and "draw" in one.user_attrs
+        ]
         known.sort(key=lambda one: (others[one.state.name], one.user_attrs["draw"], one.number))
         self.chosen = proposed(self.wanted, self.seed, self.model, draw, known)
 
-    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
         """Nothing is drawn jointly here: `proposed` did."""
         return {}
 
-    def sample_relative(self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]) -> dict[str, Any]:
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
         """See `infer_relative_search_space`."""
         return {}
 
-    def sample_independent(self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution) -> Any:
+    def sample_independent(
+        self,
+        study: optuna.Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
         """The value that `before_trial` chose."""
         return self.chosen[param_name]

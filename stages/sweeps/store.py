@@ -1,7 +1,9 @@
-"""Where the draws of a sweep are kept until its outputs stand: an SQLite file of this machine, or a PostgreSQL database that many share.
+"""Where the draws of a sweep are kept until its outputs stand: an SQLite file of this machine, or a
+PostgreSQL database that many share.
 
-The file is .work/sweeps/<key>/study.db; the database is named by TRADEWIND_SWEEPS_URL, and its study by the key: a hash of all that decides
-the result (records.key), so that a changed sweep never finds another's draws. No message names the URL's password.
+The file is .work/sweeps/<key>/study.db; the database is named by TRADEWIND_SWEEPS_URL, and its
+study by the key: a hash of all that decides the result (records.key), so that a changed sweep never
+finds another's draws. No message names the URL's password.
 """
 
 import os
@@ -19,7 +21,9 @@ from stages.errors import DataError, InputError
 from stages.files import WORK, atomic_folder
 
 URL = "TRADEWIND_SWEEPS_URL"
-BEAT_S, GRACE_S = 2, 10  # s; a worker that misses five signs counts as dead. Too early costs a draw made twice, never a wrong count
+# s; a worker that misses five signs counts as dead. Too early costs a draw made twice, never a
+# wrong count
+BEAT_S, GRACE_S = (2, 10)
 BUSY_S = 60  # how long SQLite waits for another's transaction
 LOCK = 0x7472_6164  # PostgreSQL's advisory lock under which the tables are made
 
@@ -52,7 +56,8 @@ class Store:
         return self.url is None
 
     def make(self) -> None:
-        """Make file or tables, whole or not at all; what is there stays. InputError when the database cannot be reached."""
+        """Make file or tables, whole or not at all; what is there stays. InputError when the
+        database cannot be reached."""
         if self.url is None:
             if not (self.folder / "study.db").exists():
                 with atomic_folder(self.folder) as temporary:
@@ -61,12 +66,20 @@ class Store:
             return
         engine = sqlalchemy.create_engine(self.url)
         try:
-            with engine.begin() as connection:  # sweeps that start side by side on a new database would both make the tables
-                connection.execute(sqlalchemy.text("select pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            with (
+                engine.begin() as connection
+            ):  # sweeps that start side by side on a new database would both make the tables
+                connection.execute(
+                    sqlalchemy.text("select pg_advisory_xact_lock(:lock)"), {"lock": LOCK}
+                )
                 self._storage(self.url).engine.dispose()
         except (SQLAlchemyError, ImportError) as error:
-            raise InputError("the sweeps' database cannot be used", where=shown(self.url), found=hidden(error, self.url),
-                             remedy=f"mend {URL}, or unset it: sweeps are then kept in {WORK / 'sweeps'}") from None
+            raise InputError(
+                "the sweeps' database cannot be used",
+                where=shown(self.url),
+                found=hidden(error, self.url),
+                remedy=f"mend {URL}, or unset it: sweeps are then kept in {WORK / 'sweeps'}",
+            ) from None
         finally:
             engine.dispose()
 
@@ -74,22 +87,47 @@ class Store:
         """An open connection to what `make` made."""
         return self._storage(self.url or f"sqlite:///{self.folder}/study.db")
 
-    def study(self, sampler: optuna.samplers.BaseSampler, pruner: optuna.pruners.BasePruner, begin: bool) -> optuna.Study:
-        """The study; `begin`: made where there is none. InputError where there is none, DataError for a file that is no database."""
+    def study(
+        self, sampler: optuna.samplers.BaseSampler, pruner: optuna.pruners.BasePruner, begin: bool
+    ) -> optuna.Study:
+        """The study; `begin`: made where there is none. InputError where there is none,
+        DataError for a file that is no database."""
         try:
             storage = self.storage()
             if begin:
-                return optuna.create_study(storage=storage, study_name=self.key, direction="minimize", sampler=sampler, pruner=pruner,
-                                           load_if_exists=True)
-            return optuna.load_study(storage=storage, study_name=self.key, sampler=sampler, pruner=pruner)
+                return optuna.create_study(
+                    storage=storage,
+                    study_name=self.key,
+                    direction="minimize",
+                    sampler=sampler,
+                    pruner=pruner,
+                    load_if_exists=True,
+                )
+            return optuna.load_study(
+                storage=storage, study_name=self.key, sampler=sampler, pruner=pruner
+            )
         except KeyError:
             where = shown(self.url) if self.url else str(self.folder)
-            raise InputError("there is no such sweep to join", where=where, found="no study of this key",
-                             expected="the same code, parameters and prepared data as where the sweep was started",
-                             remedy="start the sweep (without --join) first; it may also have ended") from None
+            raise InputError(
+                "there is no such sweep to join",
+                where=where,
+                found="no study of this key",
+                expected="the same code, parameters and prepared data as where the sweep was "
+                "started",
+                remedy="start the sweep (without --join) first; it may also have ended",
+            ) from None
         except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
-            where, remedy = (shown(self.url), f"see {URL}") if self.url else (str(self.folder), "remove that folder; the sweep starts anew")
-            raise DataError("the sweep's store cannot be read", where=where, found=hidden(error, self.url), remedy=remedy) from None
+            where, remedy = (
+                (shown(self.url), f"see {URL}")
+                if self.url
+                else (str(self.folder), "remove that folder; the sweep starts anew")
+            )
+            raise DataError(
+                "the sweep's store cannot be read",
+                where=where,
+                found=hidden(error, self.url),
+                remedy=remedy,
+            ) from None
 
     def clear(self) -> None:
         """Remove the study: its outputs stand."""
@@ -101,10 +139,14 @@ class Store:
         storage.engine.dispose()
 
     def _storage(self, url: str) -> RDBStorage:
-        given = {"connect_args": {"timeout": BUSY_S}} if self.url is None else {"pool_pre_ping": True}
+        given = (
+            {"connect_args": {"timeout": BUSY_S}} if self.url is None else {"pool_pre_ping": True}
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats are
-            storage = RDBStorage(url, engine_kwargs=given, heartbeat_interval=self.beat_s, grace_period=self.grace_s)
+            storage = RDBStorage(
+                url, engine_kwargs=given, heartbeat_interval=self.beat_s, grace_period=self.grace_s
+            )
         if self.url is None:
             one_writer(storage.engine)
         return storage
@@ -115,11 +157,14 @@ def one_writer(engine: sqlalchemy.Engine) -> None:
 
     SQLite has no lock on rows: of two workers that read a waiting trial, both would take it.
     """
+
     def own(connection, _) -> None:
         connection.isolation_level = None  # Python's driver begins no transaction of its own
 
     sqlalchemy.event.listen(engine, "connect", own)
-    sqlalchemy.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    sqlalchemy.event.listen(
+        engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE")
+    )
     engine.dispose()  # connections that were opened before
 
 
@@ -130,14 +175,21 @@ def check(url: str) -> None:
     except SQLAlchemyError:
         driver = "text that is no URL"
     if driver != "postgresql":
-        raise InputError("sweeps are shared by PostgreSQL only", where=URL, found=driver,
-                         expected="postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
+        raise InputError(
+            "sweeps are shared by PostgreSQL only",
+            where=URL,
+            found=driver,
+            expected="postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+        )
 
 
 def shown(url: str) -> str:
     """A URL without user, password and options."""
     parts = sqlalchemy.make_url(url)
-    return f"{parts.drivername}://{parts.host or ''}{f':{parts.port}' if parts.port else ''}/{parts.database or ''}"
+    return (
+        f"{parts.drivername}:/"
+        f"/{parts.host or ''}{f':{parts.port}' if parts.port else ''}/{parts.database or ''}"
+    )
 
 
 def hidden(error: BaseException, url: str | None) -> str:

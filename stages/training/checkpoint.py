@@ -1,8 +1,9 @@
 """Checkpoints to resume from: all that the next step depends on, saved together.
 
-One folder a checkpoint (state.safetensors, state.json), made whole by a rename; the file `latest` names the valid one and is
-switched by a rename too. They lie in `.work/training/<key>`, key = hash of parameters, code and inputs, so that a
-changed run never finds another's. Nothing is unpickled; what does not match is refused.
+One folder a checkpoint (state.safetensors, state.json), made whole by a rename; the file `latest`
+names the valid one and is switched by a rename too. They lie in `.work/training/<key>`, key = hash
+of parameters, code and inputs, so that a changed run never finds another's. Nothing is unpickled;
+what does not match is refused.
 """
 
 import hashlib
@@ -33,11 +34,18 @@ class Checkpoints:
         return cls(WORK / "training" / key(*parts))
 
     def save(self, step: int, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        """Write the state after `step`, make it the latest, remove the one before. A kill leaves the old or the new."""
+        """Write the state after `step`, make it the latest, remove the one before. A kill leaves
+        the old or the new."""
         name = f"step-{step:09d}"
         with atomic_folder(self.folder / name) as temporary:
-            save_file({n: t.detach().cpu().contiguous() for n, t in tensors.items()}, temporary / "state.safetensors")
-            write_json(temporary / "state.json", {"sha256": sha256(temporary / "state.safetensors"), "facts": facts})
+            save_file(
+                {n: t.detach().cpu().contiguous() for n, t in tensors.items()},
+                temporary / "state.safetensors",
+            )
+            write_json(
+                temporary / "state.json",
+                {"sha256": sha256(temporary / "state.safetensors"), "facts": facts},
+            )
         fault("before_latest")
         with atomic_file(self.folder / "latest", "w") as stream:
             stream.write(name)
@@ -46,16 +54,22 @@ class Checkpoints:
             if other.name not in (name, "latest", "status.json"):
                 shutil.rmtree(other) if other.is_dir() else other.unlink()
 
-    def latest(self, expected: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """Tensors and facts of the latest checkpoint, None when there is none. IntegrityError when it is not what was saved,
-        or does not have the names, shapes and types of `expected`."""
+    def latest(
+        self, expected: dict[str, Tensor]
+    ) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """Tensors and facts of the latest checkpoint, None when there is none. IntegrityError when
+        it is not what was saved, or does not have the names, shapes and types of `expected`."""
         pointer = self.folder / "latest"
         if not pointer.exists():
             return None
         name = pointer.read_text(encoding="utf-8", errors="replace")
         place = self.folder / Path(name).name
-        refuse = lambda found: IntegrityError("a resume checkpoint is not what was saved", where=str(place), found=found,  # noqa: E731
-                                              remedy=f"remove {self.folder} and train from the start")
+        refuse = lambda found: IntegrityError(
+            "a resume checkpoint is not what was saved",
+            where=str(place),
+            found=found,  # noqa: E731
+            remedy=f"remove {self.folder} and train from the start",
+        )
         state = place / "state.safetensors"
         if not state.is_file():
             raise refuse("state.safetensors is missing")

@@ -1,9 +1,12 @@
-"""The processes that fit one cell together: one, or several under torchrun (data parallel, torch's DDP).
+"""The processes that fit one cell together: one, or several under torchrun (data parallel, torch's
+DDP).
 
-A step takes the mean loss over `slices` slices of the training set (profiles.*.training.slices). Each of W processes takes every W-th of
-them; DDP makes every process step with the mean of all gradients, so W processes learn what one learns from the same slices, to
-rounding. `TRADEWIND_PROCESSES=W` has a cell start itself under torchrun; whoever starts torchrun (on several machines, say) is joined.
-The count is a way to run, like the device: no stage depends on it, and the run record says it where it is not one.
+A step takes the mean loss over `slices` slices of the training set (profiles.*.training.slices).
+Each of W processes takes every W-th of them; DDP makes every process step with the mean of all
+gradients, so W processes learn what one learns from the same slices, to rounding.
+`TRADEWIND_PROCESSES=W` has a cell start itself under torchrun; whoever starts torchrun (on several
+machines, say) is joined. The count is a way to run, like the device: no stage depends on it, and
+the run record says it where it is not one.
 """
 
 import os
@@ -30,7 +33,7 @@ class Group:
 
     def share(self, whole: list) -> list:
         """This process' part of a list: every `world`-th."""
-        return whole[self.rank::self.world]
+        return whole[self.rank :: self.world]
 
     def gather(self, part: list) -> list:
         """All processes' parts of a list, in the order of the whole, on every process."""
@@ -55,16 +58,23 @@ def wanted() -> int:
     """How many processes TRADEWIND_PROCESSES asks for; InputError for what is no count."""
     text = os.environ.get(PROCESSES, "1")
     if not text.isdigit() or not 1 <= int(text) <= 1024:
-        raise InputError("not a number of processes", where=PROCESSES, found=repr(text), expected="1 to 1024")
+        raise InputError(
+            "not a number of processes", where=PROCESSES, found=repr(text), expected="1 to 1024"
+        )
     return int(text)
 
 
 def refuse_unshared(slices: int, world: int, parameter: str = "training.slices") -> None:
-    """InputError unless a step's slices, or sets, can be dealt evenly to the processes: an uneven mean would weigh some more than others."""
+    """InputError unless a step's slices, or sets, can be dealt evenly to the processes: an
+    uneven mean would weigh some more than others."""
     if slices % world:
-        raise InputError("a step's slices cannot be dealt evenly to the processes", where=f"profiles.*.{parameter}",
-                         expected=f"a multiple of {world}, the number of processes", found=str(slices),
-                         remedy=f"set {parameter} in params.yaml, or {PROCESSES}=1")
+        raise InputError(
+            "a step's slices cannot be dealt evenly to the processes",
+            where=f"profiles.*.{parameter}",
+            expected=f"a multiple of {world}, the number of processes",
+            found=str(slices),
+            remedy=f"set {parameter} in params.yaml, or {PROCESSES}=1",
+        )
 
 
 def inside() -> bool:
@@ -75,13 +85,28 @@ def inside() -> bool:
 def start(world: int, module: str, arguments: list[str]) -> None:
     """Become torchrun with `world` processes of the module on this machine; they die with it."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    os.execv(sys.executable, [sys.executable, "-m", "torch.distributed.run", "--nnodes=1", f"--nproc-per-node={world}",
-                              "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1", "-m", module, *arguments])
+    os.execv(
+        sys.executable,
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nnodes=1",
+            f"--nproc-per-node={world}",
+            "--rdzv-backend=c10d",
+            "--rdzv-endpoint=127.0.0.1:0",
+            "--local-addr=127.0.0.1",
+            "-m",
+            module,
+            *arguments,
+        ],
+    )
 
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Group]:
-    """The group this process belongs to, for as long as the block lasts; alone unless torchrun started it."""
+    """The group this process belongs to, for as long as the block lasts; alone unless torchrun
+    started it."""
     if not inside() or int(os.environ["WORLD_SIZE"]) == 1:
         yield ALONE
         return

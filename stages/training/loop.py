@@ -1,10 +1,14 @@
-"""The gradient loop: the thesis' protocol. One pair of slices a step (or the mean over several), Adam, gradient norm clipped at 4.
+"""The gradient loop: the thesis' protocol. One pair of slices a step (or the mean over several),
+Adam, gradient norm clipped at 4.
 
-What a step sees and minimises is the data's affair (data.py for winds, sets.py for sets of points); a model may bring its own
-(`loss`), which it learns by and is not selected by, and learn parts of itself at another rate (`rates`: prefix of a parameter's name
--> learning rate). Every `validate_every` steps all validation slices or sets are predicted: the mean of the losses selects the weights,
-as in the documents; the error over all points stands beside it. A checkpoint follows each validation; between two of them nothing else is needed, because
-order and arithmetic repeat exactly. Several processes (group.py) share a step's slices and the validation's; the first of them saves.
+What a step sees and minimises is the data's affair (data.py for winds, sets.py for sets of points);
+a model may bring its own (`loss`), which it learns by and is not selected by, and learn parts of
+itself at another rate (`rates`: prefix of a parameter's name -> learning rate). Every
+`validate_every` steps all validation slices or sets are predicted: the mean of the losses selects
+the weights, as in the documents; the error over all points stands beside it. A checkpoint follows
+each validation; between two of them nothing else is needed, because order and arithmetic repeat
+exactly. Several processes (group.py) share a step's slices and the validation's; the first of them
+saves.
 """
 
 import math
@@ -22,8 +26,8 @@ from stages.batches import Batch
 from stages.errors import DataError, DivergedError
 from stages.files import fault
 from stages.training.checkpoint import Checkpoints
-from stages.winds.batches import Data, order
 from stages.training.group import ALONE, Group, refuse_unshared
+from stages.winds.batches import Data, order
 
 
 @dataclass(frozen=True)
@@ -57,12 +61,15 @@ class Progress:
 
 
 def rated(model: nn.Module, learning_rate: float) -> list[dict[str, Any]]:
-    """The optimizer's groups: what the model learns at the common rate, then each of its `rates`, in the order of its parameters."""
+    """The optimizer's groups: what the model learns at the common rate, then each of its
+    `rates`, in the order of its parameters."""
     rates: dict[str, float] = getattr(model, "rates", {})
     groups: dict[str, dict[str, Any]] = {"": {"params": [], "lr": learning_rate}}
     for name, parameter in model.named_parameters():
         prefix = next((prefix for prefix in rates if name.startswith(prefix)), "")
-        groups.setdefault(prefix, {"params": [], "lr": rates.get(prefix, learning_rate)})["params"].append(parameter)
+        groups.setdefault(prefix, {"params": [], "lr": rates.get(prefix, learning_rate)})[
+            "params"
+        ].append(parameter)
     return [group for group in groups.values() if group["params"]]
 
 
@@ -85,9 +92,22 @@ class Objective(nn.Module):
 class Loop:
     """One run: a model, its optimizer, and where it stands."""
 
-    def __init__(self, model: nn.Module, data: Data, settings: Settings, checkpoints: Checkpoints, group: Group = ALONE):
+    def __init__(
+        self,
+        model: nn.Module,
+        data: Data,
+        settings: Settings,
+        checkpoints: Checkpoints,
+        group: Group = ALONE,
+    ):
         refuse_unshared(settings.slices, group.world)
-        self.model, self.data, self.settings, self.checkpoints, self.group = model, data, settings, checkpoints, group
+        self.model, self.data, self.settings, self.checkpoints, self.group = (
+            model,
+            data,
+            settings,
+            checkpoints,
+            group,
+        )
         groups = rated(model, settings.learning_rate)
         self.parameters = [parameter for group in groups for parameter in group["params"]]
         self.optimizer = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
@@ -96,8 +116,12 @@ class Loop:
         self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
         self.slices = data.slices("train")
         if not self.slices or not data.slices("val"):
-            raise DataError("nothing to train or to validate on", found=f"{len(self.slices)} training slices or sets, "
-                            f"{len(data.slices('val'))} for validation", remedy="widen the split's intervals in params.yaml")
+            raise DataError(
+                "nothing to train or to validate on",
+                found=f"{len(self.slices)} training slices or sets, "
+                f"{len(data.slices('val'))} for validation",
+                remedy="widen the split's intervals in params.yaml",
+            )
         bfloat16 = settings.precision == "bfloat16" and data.device.type == "cuda"
         self.precision = torch.autocast("cuda", torch.bfloat16) if bfloat16 else nullcontext()
         self.objective: nn.Module = Objective(model, data, self.precision)
@@ -105,11 +129,18 @@ class Loop:
             self.objective = DistributedDataParallel(self.objective, broadcast_buffers=False)
 
     def run(self) -> dict[str, Any]:
-        """Train to the end of the budget or of patience; the model then holds the best weights. Returns the history."""
+        """Train to the end of the budget or of patience; the model then holds the best weights.
+        Returns the history."""
         self._resume()
         settings, progress, recent = self.settings, self.progress, []
         self.model.train()
-        bar = tqdm(self._steps(), total=settings.steps, initial=progress.step, disable=None if not self.group.rank else True, unit="step")
+        bar = tqdm(
+            self._steps(),
+            total=settings.steps,
+            initial=progress.step,
+            disable=None if not self.group.rank else True,
+            unit="step",
+        )
         for slices in bar:
             recent.append(self._step(slices))
             progress.step += 1
@@ -123,11 +154,18 @@ class Loop:
         return self._history("stopped early" if progress.step < settings.steps else "completed")
 
     def _steps(self) -> Iterator[list[int]]:
-        """The slices of every step that is left, until patience ends; the epochs' orders run on through the steps."""
+        """The slices of every step that is left, until patience ends; the epochs' orders run on
+        through the steps."""
         epoch, slices = -1, ()
-        while self.progress.step < self.settings.steps and self.progress.stale() < self.settings.patience:
+        while (
+            self.progress.step < self.settings.steps
+            and self.progress.stale() < self.settings.patience
+        ):
             chosen = []
-            for index in range(self.progress.step * self.settings.slices, (self.progress.step + 1) * self.settings.slices):
+            for index in range(
+                self.progress.step * self.settings.slices,
+                (self.progress.step + 1) * self.settings.slices,
+            ):
                 now, position = divmod(index, len(self.slices))
                 if now != epoch:
                     epoch, slices = now, order(self.slices, self.settings.seed, now)
@@ -143,16 +181,23 @@ class Loop:
                 group["lr"] = rate * left
         parts, total = self.data.parts(self.group.share(slices), self.progress.step), 0.0
         for number, batch in enumerate(parts, 1):
-            wait = self.group.world > 1 and number < len(parts)  # gradients are exchanged once a step, with the last part
+            wait = self.group.world > 1 and number < len(
+                parts
+            )  # gradients are exchanged once a step, with the last part
             with self.objective.no_sync() if wait else nullcontext():
                 loss = self.objective(batch()) / len(parts)
                 loss.backward()
             total = total + loss.detach()
         norm = nn.utils.clip_grad_norm_(self.parameters, self.settings.clip)
         value = float(self.group.mean(total))
-        if not math.isfinite(value) or not torch.isfinite(norm):  # stop before the weights are touched
+        if not math.isfinite(value) or not torch.isfinite(
+            norm
+        ):  # stop before the weights are touched
             told = ", ".join(map(str, slices))
-            self._diverged(f"loss {value:.6g}, gradient norm {float(norm):.6g}", f"step {self.progress.step + 1}, {self.data.word} {told}")
+            self._diverged(
+                f"loss {value:.6g}, gradient norm {float(norm):.6g}",
+                f"step {self.progress.step + 1}, {self.data.word} {told}",
+            )
         self.optimizer.step()
         return value
 
@@ -166,7 +211,9 @@ class Loop:
         progress.val.append({"step": progress.step, **found})
         if progress.best is None or found["loss"] < progress.best:
             progress.best, progress.best_step = found["loss"], progress.step
-            self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+            self.best = {
+                name: value.detach().clone() for name, value in self.model.state_dict().items()
+            }
         if not self.group.rank:
             self.checkpoints.save(progress.step, self._state(), asdict(progress))
 
@@ -174,23 +221,44 @@ class Loop:
         if not self.group.rank:
             self.checkpoints.tell(self._history("diverged") | {"found": found, "where": where})
         step = self.progress.val[-1]["step"] if self.progress.val else 0
-        kept = f"the last good checkpoint (step {step}) is kept in {self.checkpoints.folder}" if step else "there was no checkpoint yet"
-        raise DivergedError("training diverged", where=where, expected="finite numbers", found=found,
-                            remedy=f"look at that slice, or lower training.learning_rate; {kept}")
+        kept = (
+            f"the last good checkpoint (step {step}) is kept in {self.checkpoints.folder}"
+            if step
+            else "there was no checkpoint yet"
+        )
+        raise DivergedError(
+            "training diverged",
+            where=where,
+            expected="finite numbers",
+            found=found,
+            remedy=f"look at that slice, or lower training.learning_rate; {kept}",
+        )
 
     def _history(self, status: str) -> dict[str, Any]:
         progress = self.progress
-        return {"status": status, "steps": progress.step, "best_step": progress.best_step, "best_loss": progress.best,
-                "train": progress.train, "val": progress.val}
+        return {
+            "status": status,
+            "steps": progress.step,
+            "best_step": progress.best_step,
+            "best_loss": progress.best,
+            "train": progress.train,
+            "val": progress.val,
+        }
 
     def _state(self) -> dict[str, Tensor]:
-        """Every tensor that the next step depends on; Adam's moments are zero before a parameter's first step."""
+        """Every tensor that the next step depends on; Adam's moments are zero before a
+        parameter's first step."""
         state = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         state |= {f"best.{name}": value for name, value in self.best.items()}
         for index, parameter in enumerate(self.parameters):
             known = self.optimizer.state.get(parameter) or {
-                "step": torch.zeros(()), "exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)}
-            state |= {f"adam.{index}.{name}": known[name] for name in ("step", "exp_avg", "exp_avg_sq")}
+                "step": torch.zeros(()),
+                "exp_avg": torch.zeros_like(parameter),
+                "exp_avg_sq": torch.zeros_like(parameter),
+            }
+            state |= {
+                f"adam.{index}.{name}": known[name] for name in ("step", "exp_avg", "exp_avg_sq")
+            }
         state["random.cpu"] = torch.get_rng_state()
         if self.data.device.type == "cuda":
             state["random.cuda"] = torch.cuda.get_rng_state(self.data.device)
@@ -201,11 +269,15 @@ class Loop:
         if found is None:
             return
         tensors, facts = found
-        part = lambda prefix: {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}  # noqa: E731
+        part = lambda prefix: {
+            n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)
+        }  # noqa: E731
         self.model.load_state_dict(part("model."))
         self.best = {name: value.to(self.data.device) for name, value in part("best.").items()}
         adam = {index: part(f"adam.{index}.") for index in range(len(self.parameters))}
-        self.optimizer.load_state_dict({"state": adam, "param_groups": self.optimizer.state_dict()["param_groups"]})
+        self.optimizer.load_state_dict(
+            {"state": adam, "param_groups": self.optimizer.state_dict()["param_groups"]}
+        )
         torch.set_rng_state(tensors["random.cpu"])
         if "random.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["random.cuda"], self.data.device)

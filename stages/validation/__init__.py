@@ -1,1 +1,2 @@
-"""Validation: Polars reduces, Great Expectations judges, and what fails critically stops the DAG."""
+"""Validation: Polars reduces, Great Expectations judges, and what fails critically stops the
+DAG."""

@@ -1,8 +1,10 @@
 """The gate: rules, their judgement by Great Expectations, and what happens then.
 
-A rule bounds one column of a small summary table. GX 1.24 judges it on pandas in an ephemeral context (stack.md section 8).
-Three traps of GX are closed here: an error inside GX comes back as success=False (told apart, JudgeError); nulls are skipped and an
-empty table passes (both fail here). Warnings are recorded; a critical failure removes the gate file, so nothing downstream can run.
+A rule bounds one column of a small summary table. GX 1.24 judges it on pandas in an ephemeral
+context (stack.md section 8). Three traps of GX are closed here: an error inside GX comes back as
+success=False (told apart, JudgeError); nulls are skipped and an empty table passes (both fail
+here). Warnings are recorded; a critical failure removes the gate file, so nothing downstream can
+run.
 """
 
 import os
@@ -26,7 +28,8 @@ SHOWN = 10  # places named per result
 
 @dataclass(frozen=True)
 class Rule:
-    """Bounds on `column` of the summary `table`: every row within [low, high], or (allowed) exactly these values."""
+    """Bounds on `column` of the summary `table`: every row within [low, high], or (allowed)
+    exactly these values."""
 
     name: str
     table: str
@@ -49,18 +52,25 @@ class Rule:
         if self.allowed is not None:
             return "exactly " + ", ".join(self.allowed)
         low, high = (None if x is None else f"{x:g}" for x in (self.low, self.high))
-        return f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+        return (
+            f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+        )
 
     def expectation(self):
         """The rule in GX's words."""
         if self.allowed is not None:
-            return gxe.ExpectColumnDistinctValuesToEqualSet(column=self.column, value_set=list(self.allowed), meta={"rule": self.key})
-        return gxe.ExpectColumnValuesToBeBetween(column=self.column, min_value=self.low, max_value=self.high, meta={"rule": self.key})
+            return gxe.ExpectColumnDistinctValuesToEqualSet(
+                column=self.column, value_set=list(self.allowed), meta={"rule": self.key}
+            )
+        return gxe.ExpectColumnValuesToBeBetween(
+            column=self.column, min_value=self.low, max_value=self.high, meta={"rule": self.key}
+        )
 
 
 @dataclass(frozen=True)
 class Table:
-    """A summary: rows (dicts), the column that names a row, and what it sums up, whole or by row name, to look examples up in."""
+    """A summary: rows (dicts), the column that names a row, and what it sums up, whole or by row
+    name, to look examples up in."""
 
     rows: list[dict[str, Any]]
     key: str
@@ -73,13 +83,26 @@ class Table:
         return [] if self.source is None else [self.source]
 
 
-def both(name: str, table: str, column: str, remedy: str, *, warn: float, stop: float, rows: pl.Expr | None = None) -> list[Rule]:
+def both(
+    name: str,
+    table: str,
+    column: str,
+    remedy: str,
+    *,
+    warn: float,
+    stop: float,
+    rows: pl.Expr | None = None,
+) -> list[Rule]:
     """Two upper bounds on one number: above `warn` it is recorded, above `stop` nothing goes on."""
-    return [Rule(name, table, column, "warning", remedy, high=warn, rows=rows),
-            Rule(name, table, column, "critical", remedy, high=stop, rows=rows)]
+    return [
+        Rule(name, table, column, "warning", remedy, high=warn, rows=rows),
+        Rule(name, table, column, "critical", remedy, high=stop, rows=rows),
+    ]
 
 
-def judge(tables: dict[str, Table], rules: list[Rule]) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+def judge(
+    tables: dict[str, Table], rules: list[Rule]
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Results of all rules whose table is there, in the rules' order, and GX's own errors apart."""
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
@@ -87,8 +110,14 @@ def judge(tables: dict[str, Table], rules: list[Rule]) -> tuple[list[dict[str, A
     verdicts: dict[str, Any] = {}
     for name in dict.fromkeys(rule.table for rule in rules if rule.table in tables):
         batches = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
-        batch = batches.get_batch(batch_parameters={"dataframe": pl.DataFrame(tables[name].rows, infer_schema_length=None).to_pandas()})
-        suite = gx.ExpectationSuite(name=name, expectations=[rule.expectation() for rule in rules if rule.table == name])
+        batch = batches.get_batch(
+            batch_parameters={
+                "dataframe": pl.DataFrame(tables[name].rows, infer_schema_length=None).to_pandas()
+            }
+        )
+        suite = gx.ExpectationSuite(
+            name=name, expectations=[rule.expectation() for rule in rules if rule.table == name]
+        )
         for verdict in batch.validate(suite, result_format="BASIC").results:
             verdicts[verdict.expectation_config.meta["rule"]] = verdict
     results, internal = [], []
@@ -104,7 +133,8 @@ def judge(tables: dict[str, Table], rules: list[Rule]) -> tuple[list[dict[str, A
 
 
 def internal_error(verdict) -> str:
-    """GX's own error behind a verdict, or nothing. It hides in exception_info, flat or one level down."""
+    """GX's own error behind a verdict, or nothing. It hides in exception_info, flat or one level
+    down."""
     info = verdict.exception_info or {}
     for part in [info, *(value for value in info.values() if isinstance(value, dict))]:
         if part.get("raised_exception"):
@@ -122,28 +152,71 @@ def result(rule: Rule, table: Table, verdict) -> dict[str, Any]:
         places = sorted(set(there) ^ set(rule.allowed))
     else:
         ends = [float(pick(there)) for pick in (min, max)] if there else [None, None]
-        observed = ends[1] if rule.low is None else ends[0] if rule.high is None or ends[0] == ends[1] else ends
-        within = lambda x: x is not None and (rule.low is None or x >= rule.low) and (rule.high is None or x <= rule.high)  # noqa: E731
-        places = [str(row[table.key]) for row, value in zip(table.rows, values, strict=True) if not within(value)]
-    found = [] if success or rule.rows is None else [reduce.examples(lazy, rule.rows) for lazy in table.behind(places)]
+        observed = (
+            ends[1]
+            if rule.low is None
+            else ends[0]
+            if rule.high is None or ends[0] == ends[1]
+            else ends
+        )
+        within = lambda x: (
+            x is not None
+            and (rule.low is None or x >= rule.low)
+            and (rule.high is None or x <= rule.high)
+        )  # noqa: E731
+        places = [
+            str(row[table.key])
+            for row, value in zip(table.rows, values, strict=True)
+            if not within(value)
+        ]
+    found = (
+        []
+        if success or rule.rows is None
+        else [reduce.examples(lazy, rule.rows) for lazy in table.behind(places)]
+    )
     count, shown = sum(n for n, _ in found), [row for _, rows in found for row in rows][:SHOWN]
-    return {"name": rule.name, "table": rule.table, "column": rule.column, "severity": rule.severity, "success": success,
-            "observed": observed, "limit": rule.limit, "where": [] if success else places[:SHOWN], "rows": count, "examples": shown,
-            "remedy": rule.remedy}
+    return {
+        "name": rule.name,
+        "table": rule.table,
+        "column": rule.column,
+        "severity": rule.severity,
+        "success": success,
+        "observed": observed,
+        "limit": rule.limit,
+        "where": [] if success else places[:SHOWN],
+        "rows": count,
+        "examples": shown,
+        "remedy": rule.remedy,
+    }
 
 
-def verdict_of(profile: str, dataset: str, results: list[dict], internal: list[dict], judged: dict[str, str]) -> dict[str, Any]:
-    """The gate's file: every expectation, what failed, what warned, and the SHA-256 of each file that was judged."""
-    failed = lambda severity: [r["name"] for r in results if r["severity"] == severity and not r["success"]]  # noqa: E731
+def verdict_of(
+    profile: str, dataset: str, results: list[dict], internal: list[dict], judged: dict[str, str]
+) -> dict[str, Any]:
+    """The gate's file: every expectation, what failed, what warned, and the SHA-256 of each file
+    that was judged."""
+    failed = lambda severity: [
+        r["name"] for r in results if r["severity"] == severity and not r["success"]
+    ]  # noqa: E731
     critical = failed("critical")
-    return {"dataset": dataset, "profile": profile, "success": not critical and not internal, "critical_failed": critical,
-            "warnings": failed("warning"), "expectations": results, "internal_errors": internal, "judged": judged}
+    return {
+        "dataset": dataset,
+        "profile": profile,
+        "success": not critical and not internal,
+        "critical_failed": critical,
+        "warnings": failed("warning"),
+        "expectations": results,
+        "internal_errors": internal,
+        "judged": judged,
+    }
 
 
 def decide(verdict: dict[str, Any], gate: Path) -> None:
-    """Open the gate (write its file) or shut it (remove it) and say why; the results are kept in .work/validation either way.
+    """Open the gate (write its file) or shut it (remove it) and say why; the results are kept in
+    .work/validation either way.
 
-    JudgeError when GX itself failed: the data are then neither good nor bad. GateError names rule, rows and remedy.
+    JudgeError when GX itself failed: the data are then neither good nor bad. GateError names rule,
+    rows and remedy.
     """
     copy = files.WORK / "validation" / f"{verdict['profile']}-{verdict['dataset']}.json"
     files.write_json(copy, verdict)
@@ -152,18 +225,34 @@ def decide(verdict: dict[str, Any], gate: Path) -> None:
         return
     gate.unlink(missing_ok=True)
     if verdict["internal_errors"]:
-        raise JudgeError("Great Expectations could not judge the data", where=str(gate),
-                         remedy=f"see {copy}; this is not a fault of the data",
-                         found="; ".join(f"{e['name']}: {e['error']}" for e in verdict["internal_errors"]))
-    broken = [r for r in verdict["expectations"] if r["severity"] == "critical" and not r["success"]]
-    raise GateError(f"{len(broken)} critical rule(s) failed: {', '.join(r['name'] for r in broken)}",
-                    where=f"{gate} (not written; see {copy})",
-                    expected="; ".join(f"{r['name']} {r['limit']}" for r in broken), found="; ".join(map(found_text, broken)),
-                    remedy="; ".join(dict.fromkeys(r["remedy"] for r in broken)))
+        raise JudgeError(
+            "Great Expectations could not judge the data",
+            where=str(gate),
+            remedy=f"see {copy}; this is not a fault of the data",
+            found="; ".join(f"{e['name']}: {e['error']}" for e in verdict["internal_errors"]),
+        )
+    broken = [
+        r for r in verdict["expectations"] if r["severity"] == "critical" and not r["success"]
+    ]
+    raise GateError(
+        f"{len(broken)} critical rule(s) failed: {', '.join(r['name'] for r in broken)}",
+        where=f"{gate} (not written; see {copy})",
+        expected="; ".join(f"{r['name']} {r['limit']}" for r in broken),
+        found="; ".join(map(found_text, broken)),
+        remedy="; ".join(dict.fromkeys(r["remedy"] for r in broken)),
+    )
 
 
 def found_text(r: dict[str, Any]) -> str:
     """What a broken rule saw: the number, the places, the first rows."""
-    text = f"{r['name']} {r['observed']}" if not r["where"] else f"{r['name']} {r['observed']} in {', '.join(r['where'])}"
+    text = (
+        f"{r['name']} {r['observed']}"
+        if not r["where"]
+        else f"{r['name']} {r['observed']} in {', '.join(r['where'])}"
+    )
     rows = ", ".join(f"{e['file']} record {e['record']}" for e in r["examples"])
-    return f"{text} ({r['rows']} rows: {rows}{', ...' if r['rows'] > len(r['examples']) else ''})" if rows else text
+    return (
+        f"{text} ({r['rows']} rows: {rows}{', ...' if r['rows'] > len(r['examples']) else ''})"
+        if rows
+        else text
+    )

@@ -1,7 +1,8 @@
 """From prepared slices to what a step reads, their order, and the unit of the loss.
 
-One step sees the targets of one slice, each with the context that the model asks for (stages/winds/contexts/given.py). Positions and winds
-come standardised; `unit_kn` takes a difference of standardised winds back to knots.
+One step sees the targets of one slice, each with the context that the model asks for
+(stages/winds/contexts/given.py). Positions and winds come standardised; `unit_kn` takes a
+difference of standardised winds back to knots.
 """
 
 from collections.abc import Callable
@@ -56,9 +57,17 @@ class Data:
 
     def unit_kn(self) -> Tensor:
         """Knots per unit of standardised wind, for east and north: (2,)."""
-        return torch.tensor(self.contexts.pairs.meta["scaler"]["y_std"], dtype=torch.float32, device=self.device) / KNOT_M_S
+        return (
+            torch.tensor(
+                self.contexts.pairs.meta["scaler"]["y_std"], dtype=torch.float32, device=self.device
+            )
+            / KNOT_M_S
+        )
 
 
 def order(slices: list[int], seed: int, epoch: int) -> np.ndarray:
-    """The slices in the order of one epoch. It depends on nothing but its arguments: a resumed run needs no sampler state."""
-    return seeds.stream(seed, "training", "order", epoch).permutation(np.asarray(slices, dtype=np.int64))
+    """The slices in the order of one epoch. It depends on nothing but its arguments: a resumed
+    run needs no sampler state."""
+    return seeds.stream(seed, "training", "order", epoch).permutation(
+        np.asarray(slices, dtype=np.int64)
+    )

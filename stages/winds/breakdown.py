@@ -1,9 +1,11 @@
-"""Where a forecast errs: altitude bands, distance to the nearest context point, the hull of the context's values, tracks.
+"""Where a forecast errs: altitude bands, distance to the nearest context point, the hull of the
+context's values, tracks.
 
-Distance is three-dimensional: the great circle on a sphere of 6,371.0088 km and the difference of altitude, both in km,
-as the legs of a right angle. It is always taken to the slice context at the profile's lead, whatever context a model
-reads, so that a bin holds the same points for all models. The hull is the convex hull of the context's (u, v) values
-(thesis C.7): an average with positive weights cannot leave it. Shapes: N points, C context points.
+Distance is three-dimensional: the great circle on a sphere of 6,371.0088 km and the difference of
+altitude, both in km, as the legs of a right angle. It is always taken to the slice context at the
+profile's lead, whatever context a model reads, so that a bin holds the same points for all models.
+The hull is the convex hull of the context's (u, v) values (thesis C.7): an average with positive
+weights cannot leave it. Shapes: N points, C context points.
 """
 
 import numpy as np
@@ -18,33 +20,53 @@ TRACK_LEAST_KM = 1.0  # a shorter way within the slice does not give a direction
 
 
 def altitude_bands(alt_ft: np.ndarray) -> np.ndarray:
-    """Bands of 5,000 ft by flight level, (N,) str that sort by height: 'FL300-350' is 30,000 ft and more, below 35,000 ft."""
+    """Bands of 5,000 ft by flight level, (N,) str that sort by height: 'FL300-350' is 30,000 ft
+    and more, below 35,000 ft."""
     low = np.floor(np.asarray(alt_ft, np.float64) / BAND_FT).astype(int) * (BAND_FT // 100)
-    labels = {level: "below FL000" if level < 0 else f"FL{level:03d}-{level + BAND_FT // 100:03d}" for level in np.unique(low)}
+    labels = {
+        level: "below FL000" if level < 0 else f"FL{level:03d}-{level + BAND_FT // 100:03d}"
+        for level in np.unique(low)
+    }
     return np.array([labels[level] for level in low])
 
 
 def distance_bins(km: np.ndarray) -> np.ndarray:
-    """Bins of distance, (N,) str that sort by distance: '020-040 km' is 20 km and more, below 40 km."""
-    names = [f"{low:03d}-{high:03d} km" for low, high in zip(DISTANCES_KM, DISTANCES_KM[1:], strict=False)]
-    return np.array([*names, f"{DISTANCES_KM[-1]:03d} km and more"])[np.digitize(km, DISTANCES_KM[1:])]
+    """Bins of distance, (N,) str that sort by distance: '020-040 km' is 20 km and more, below 40
+    km."""
+    names = [
+        f"{low:03d}-{high:03d} km"
+        for low, high in zip(DISTANCES_KM, DISTANCES_KM[1:], strict=False)
+    ]
+    return np.array([*names, f"{DISTANCES_KM[-1]:03d} km and more"])[
+        np.digitize(km, DISTANCES_KM[1:])
+    ]
 
 
-def great_circle_km(lat1: np.ndarray, lon1: np.ndarray, lat2: np.ndarray, lon2: np.ndarray) -> np.ndarray:
+def great_circle_km(
+    lat1: np.ndarray, lon1: np.ndarray, lat2: np.ndarray, lon2: np.ndarray
+) -> np.ndarray:
     """Haversine distance between positions in degrees; arguments broadcast."""
-    lat1, lon1, lat2, lon2 = (np.radians(np.asarray(x, np.float64)) for x in (lat1, lon1, lat2, lon2))
-    half = np.sin((lat2 - lat1) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
+    lat1, lon1, lat2, lon2 = (
+        np.radians(np.asarray(x, np.float64)) for x in (lat1, lon1, lat2, lon2)
+    )
+    half = (
+        np.sin((lat2 - lat1) / 2) ** 2
+        + np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
+    )
     return 2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
 
 
 def nearest_km(points: np.ndarray, context: np.ndarray, block: int = 1_000_000) -> np.ndarray:
-    """Distance (N,) from points (N, 3) to the nearest of context (C, 3); columns are degrees north, degrees east, feet."""
+    """Distance (N,) from points (N, 3) to the nearest of context (C, 3); columns are degrees
+    north, degrees east, feet."""
     step = max(1, block // len(context))
     parts = []
     for first in range(0, len(points), step):
-        lat, lon, alt = points[first:first + step, :, None].transpose(1, 0, 2)
+        lat, lon, alt = points[first : first + step, :, None].transpose(1, 0, 2)
         across = great_circle_km(lat, lon, context[None, :, 0], context[None, :, 1])
-        parts.append(np.hypot(across, (alt - context[None, :, 2].astype(np.float64)) * FOOT_KM).min(1))
+        parts.append(
+            np.hypot(across, (alt - context[None, :, 2].astype(np.float64)) * FOOT_KM).min(1)
+        )
     return np.concatenate(parts) if parts else np.empty(0)
 
 
@@ -56,7 +78,11 @@ class Hull:
         self.centre = values.mean(0)
         self.planes = None
         centred = values - self.centre
-        self.axis = np.linalg.svd(centred, full_matrices=False)[2][0] if len(values) > 1 else np.array([1.0, 0.0])
+        self.axis = (
+            np.linalg.svd(centred, full_matrices=False)[2][0]
+            if len(values) > 1
+            else np.array([1.0, 0.0])
+        )
         along = centred @ self.axis
         self.ends = along.min(), along.max()
         if len(values) > 2:
@@ -77,17 +103,31 @@ class Hull:
         return np.hypot(beyond, across) > tolerance
 
 
-def tracks(slices: np.ndarray, flight: np.ndarray, t_s: np.ndarray, lat_deg: np.ndarray, lon_deg: np.ndarray) -> np.ndarray:
-    """Unit vectors (N, 2) east, north of each row's motion: its flight's way from first to last row within the slice.
+def tracks(
+    slices: np.ndarray,
+    flight: np.ndarray,
+    t_s: np.ndarray,
+    lat_deg: np.ndarray,
+    lon_deg: np.ndarray,
+) -> np.ndarray:
+    """Unit vectors (N, 2) east, north of each row's motion: its flight's way from first to last row
+    within the slice.
 
-    NaN where the flight has moved less than TRACK_LEAST_KM in the slice (one row, or a stale position).
+    NaN where the flight has moved less than TRACK_LEAST_KM in the slice (one row, or a stale
+    position).
     """
     order = np.lexsort((t_s, flight, slices))
     s, f = slices[order], flight[order]
-    first = np.flatnonzero(np.r_[True, (s[1:] != s[:-1]) | (f[1:] != f[:-1])]) if len(s) else np.empty(0, int)
+    first = (
+        np.flatnonzero(np.r_[True, (s[1:] != s[:-1]) | (f[1:] != f[:-1])])
+        if len(s)
+        else np.empty(0, int)
+    )
     last = np.r_[first[1:], len(s)] - 1 if len(s) else first
     lat, lon = lat_deg[order].astype(np.float64), lon_deg[order].astype(np.float64)
-    east = np.radians((lon[last] - lon[first] + 180) % 360 - 180) * np.cos(np.radians((lat[first] + lat[last]) / 2))
+    east = np.radians((lon[last] - lon[first] + 180) % 360 - 180) * np.cos(
+        np.radians((lat[first] + lat[last]) / 2)
+    )
     way = np.stack([east, np.radians(lat[last] - lat[first])], 1) * EARTH_KM
     length = np.hypot(*way.T)
     unit = np.full_like(way, np.nan)

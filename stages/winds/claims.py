@@ -1,11 +1,12 @@
 """The documents' claims as checks on what was measured: holds, fails or undecided.
 
-A claim is a set of parts that must all be true. A part compares two errors on the same minutes: slices and seeds are
-resampled together, so what both models share cancels, and the part holds or fails only when the 90 % interval of the
-difference leaves out zero. Of an arm of one seed the spread of training that was measured of its kind of model (spreads.py) is
-drawn with it; where none was measured the part is undecided, for another seed might flip it. One failed part fails the claim;
-otherwise one that is undecided, or whose model does not exist yet, leaves it undecided.
-Nothing is trained here. Shapes: S slices, K seeds, R resamples. Errors: RMSE per component, kn.
+A claim is a set of parts that must all be true. A part compares two errors on the same minutes:
+slices and seeds are resampled together, so what both models share cancels, and the part holds or
+fails only when the 90 % interval of the difference leaves out zero. Of an arm of one seed the
+spread of training that was measured of its kind of model (spreads.py) is drawn with it; where none
+was measured the part is undecided, for another seed might flip it. One failed part fails the claim;
+otherwise one that is undecided, or whose model does not exist yet, leaves it undecided. Nothing is
+trained here. Shapes: S slices, K seeds, R resamples. Errors: RMSE per component, kn.
 """
 
 import math
@@ -19,14 +20,15 @@ from scipy.special import stdtrit
 
 from stages import seeds
 from stages.errors import DataError
-from stages.scores import bootstrap
-from stages.winds.metrics import KN
-from stages.spreads import Spreads, kind_of
 from stages.files import read_json
+from stages.scores import bootstrap
+from stages.spreads import Spreads, kind_of
+from stages.winds.metrics import KN
 
 RESAMPLES = 2000
 COMPETITIVE = 1.1  # "competitive": at most this many times the other's error
-FARTHEST = 20.0  # of a logarithm: Student's tails at few degrees of freedom leave the floating-point numbers
+# of a logarithm: Student's tails at few degrees of freedom leave the floating-point numbers
+FARTHEST = 20.0
 LEAST_SHARE = 0.05  # a distance bin with fewer of the points than this is not compared
 
 
@@ -50,7 +52,9 @@ class Measured:
 
     def __init__(self, folder: Path):
         if not (folder / "slices.parquet").exists():
-            raise DataError("an evaluation has no slices.parquet", where=str(folder), remedy="run `dvc repro`")
+            raise DataError(
+                "an evaluation has no slices.parquet", where=str(folder), remedy="run `dvc repro`"
+            )
         self.dataset = folder.name
         self.cells: dict[str, dict] = read_json(folder / "metrics.json")["cells"]
         self.errors = pl.read_parquet(folder / "slices.parquet")
@@ -62,15 +66,26 @@ class Measured:
 
     def model(self, name: str) -> list[str]:
         """Arms of a model in this evaluation, its plainest first: shared encoder, then by name."""
-        arms = {re.sub(r"-s\d+$", "", cell) for cell in self.cells if cell == name or cell.startswith(name + "-")}
+        arms = {
+            re.sub(r"-s\d+$", "", cell)
+            for cell in self.cells
+            if cell == name or cell.startswith(name + "-")
+        }
         return sorted(arms, key=lambda arm: (not arm.startswith(f"{name}-shared"), arm))
 
     def squares(self, arm: str, by: str, bins: tuple[str, ...]) -> tuple[pl.DataFrame, int]:
-        """Slice, n and one column of squared error a seed (e0, e1, ...), for the points in `bins`; and the number of seeds."""
+        """Slice, n and one column of squared error a seed (e0, e1, ...), for the points in
+        `bins`; and the number of seeds."""
         frame, cells = None, self.arm(arm)
         for k, cell in enumerate(cells):
-            here = self.errors.filter((pl.col("cell") == cell) & (pl.col("by") == by) & pl.col("bin").is_in(bins))
-            here = here.group_by("slice").agg(pl.col("n").sum(), pl.col("squared_error_m2_s2").sum().alias(f"e{k}")).sort("slice")
+            here = self.errors.filter(
+                (pl.col("cell") == cell) & (pl.col("by") == by) & pl.col("bin").is_in(bins)
+            )
+            here = (
+                here.group_by("slice")
+                .agg(pl.col("n").sum(), pl.col("squared_error_m2_s2").sum().alias(f"e{k}"))
+                .sort("slice")
+            )
             frame = here if frame is None else frame.join(here.drop("n"), on="slice", how="inner")
         return frame.sort("slice"), len(cells)
 
@@ -89,11 +104,15 @@ class Side:
     bins: tuple[str, ...] = ("all",)
 
 
-def errors(measured: Measured, sides: list[Side]) -> tuple[list[tuple[float, np.ndarray]], int, int]:
-    """For each side RMSE and its resamples (R,) in kn, all drawn alike; the number of seeds and of common slices.
+def errors(
+    measured: Measured, sides: list[Side]
+) -> tuple[list[tuple[float, np.ndarray]], int, int]:
+    """For each side RMSE and its resamples (R,) in kn, all drawn alike; the number of seeds and of
+    common slices.
 
-    Sides over the same breakdown `by` and bins, or over leads, are cut to the slices they share; distance bins are not,
-    since one minute need not hold near and far points alike (there, a missing bin counts nothing in that minute).
+    Sides over the same breakdown `by` and bins, or over leads, are cut to the slices they share;
+    distance bins are not, since one minute need not hold near and far points alike (there, a
+    missing bin counts nothing in that minute).
     """
     tables = [measured.squares(side.arm, side.by, side.bins) for side in sides]
     key = [set(table["slice"]) for table, _ in tables]
@@ -103,26 +122,38 @@ def errors(measured: Measured, sides: list[Side]) -> tuple[list[tuple[float, np.
     frame = pl.DataFrame({"slice": common}, schema={"slice": pl.Int32})
     matrix, counts = [], []
     for table, k in tables:
-        matrix.append(frame.join(table, on="slice", how="left").sort("slice").drop("slice").fill_null(0).to_numpy().astype(np.float64))
+        matrix.append(
+            frame.join(table, on="slice", how="left")
+            .sort("slice")
+            .drop("slice")
+            .fill_null(0)
+            .to_numpy()
+            .astype(np.float64)
+        )
         counts.append(k)
     rng = seeds.stream(0, "claims", measured.dataset)
     drawn = bootstrap.resample(np.concatenate(matrix, 1), RESAMPLES, rng)
     picks = {k: rng.integers(k, size=(RESAMPLES, k)) for k in sorted(set(counts))}
     found, first = [], 0
     for side, table, k in zip(sides, matrix, counts, strict=True):
-        total, part = table.sum(0), drawn[:, first:first + 1 + k]
+        total, part = table.sum(0), drawn[:, first : first + 1 + k]
         with np.errstate(divide="ignore", invalid="ignore"):
             by_seed = np.sqrt(part[:, 1:] / (2 * part[:, :1])) / KN
         own = trained_again(measured, side.arm) if k == 1 else 1.0
-        found.append((float((np.sqrt(total[1:] / (2 * total[0])) / KN).mean()), np.take_along_axis(by_seed, picks[k], 1).mean(1) * own))
+        found.append(
+            (
+                float((np.sqrt(total[1:] / (2 * total[0])) / KN).mean()),
+                np.take_along_axis(by_seed, picks[k], 1).mean(1) * own,
+            )
+        )
         first += 1 + k
     return found, max(counts), len(common)
 
 
 def trained_again(measured: Measured, arm: str) -> np.ndarray | float:
-    """Factors (R,) by which a single training of an arm might have come out otherwise, Student's; nan where nothing tells, 1 of what is not
-    trained. The sides of one part that are of one arm share them; arms of one kind share what is
-    not known of its spread."""
+    """Factors (R,) by which a single training of an arm might have come out otherwise, Student's;
+    nan where nothing tells, 1 of what is not trained. The sides of one part that are of one arm
+    share them; arms of one kind share what is not known of its spread."""
     kind = kind_of(measured.arm(arm)[0])
     if not kind:
         return 1.0
@@ -135,16 +166,35 @@ def trained_again(measured: Measured, arm: str) -> np.ndarray | float:
     return np.exp((known.relative * drawn).clip(-FARTHEST, FARTHEST))
 
 
-def part(name: str, value: float, draws: np.ndarray, numbers: dict, seeds_used: int, slices: int) -> Part:
+def part(
+    name: str, value: float, draws: np.ndarray, numbers: dict, seeds_used: int, slices: int
+) -> Part:
     """A part from the difference that should be above zero and its resamples."""
     draws = draws[np.isfinite(draws)]
     if not len(draws):
-        return unmeasured(name, f"{name}: difference {value:.2f} kn of one seed, and the spread of training was not measured of its kind")
+        return unmeasured(
+            name,
+            f"{name}: difference {value:.2f} kn of one seed, and the spread of training was not "
+            "measured of its kind",
+        )
     low, high = bootstrap.interval(draws)
     verdict = "holds" if low > 0 else "fails" if high < 0 else "undecided"
-    numbers = {**numbers, "difference_kn": value, "interval": [low, high], "seeds": seeds_used, "slices": slices, "verdict": verdict}
+    numbers = {
+        **numbers,
+        "difference_kn": value,
+        "interval": [low, high],
+        "seeds": seeds_used,
+        "slices": slices,
+        "verdict": verdict,
+    }
     sides = {"holds": "above zero", "fails": "below zero", "undecided": "around zero"}
-    return Part(name, verdict, numbers, f"{name}: difference {value:.2f} kn, 90 % interval [{low:.2f}, {high:.2f}] {sides[verdict]}")
+    return Part(
+        name,
+        verdict,
+        numbers,
+        f"{name}: difference {value:.2f} kn, 90 % interval [{low:.2f}, {high:.2f}] "
+        f"{sides[verdict]}",
+    )
 
 
 def unmeasured(name: str, why: str) -> Part:
@@ -153,7 +203,8 @@ def unmeasured(name: str, why: str) -> Part:
 
 
 def below(measured: Measured, left: str, right: str) -> Part:
-    """The arm `left` has the smaller error of the two; undecided, by name, when one of them was not run."""
+    """The arm `left` has the smaller error of the two; undecided, by name, when one of them was
+    not run."""
     absent = [arm for arm in (left, right) if not measured.arm(arm)]
     name = f"{left} < {right}"
     if absent:
@@ -165,19 +216,43 @@ def below(measured: Measured, left: str, right: str) -> Part:
     return part(name, b - a, b_draws - a_draws, {left: a, right: b}, k, slices)
 
 
-def conclude(measured: Measured, name: str, text: str, source: str, parts: list[Part], note: str = "") -> dict:
-    """A ledger entry from its parts; `interval` is that of the part that decides: the failed one, else the least sure."""
+def conclude(
+    measured: Measured, name: str, text: str, source: str, parts: list[Part], note: str = ""
+) -> dict:
+    """A ledger entry from its parts; `interval` is that of the part that decides: the failed
+    one, else the least sure."""
     verdicts = {p.verdict for p in parts}
-    verdict = "fails" if "fails" in verdicts else "undecided" if "undecided" in verdicts or not parts else "holds"
+    verdict = (
+        "fails"
+        if "fails" in verdicts
+        else "undecided"
+        if "undecided" in verdicts or not parts
+        else "holds"
+    )
     known = [p for p in parts if p.interval]
-    deciding = min([p for p in known if p.verdict == verdict] or known, key=lambda p: p.interval[0], default=None)
+    deciding = min(
+        [p for p in known if p.verdict == verdict] or known,
+        key=lambda p: p.interval[0],
+        default=None,
+    )
     shown = [p for p in parts if p.verdict == verdict] + [p for p in parts if p.verdict != verdict]
-    return {"id": name, "dataset": measured.dataset, "text": text, "source": source, "verdict": verdict,
-            "compared": {p.name: {key: value for key, value in p.numbers.items() if key not in ("seeds", "slices")} for p in parts},
-            "seeds": max((p.numbers.get("seeds", 0) for p in parts), default=0),
-            "slices": max((p.numbers.get("slices", 0) for p in parts), default=0),
-            "interval": deciding.interval if deciding else None,
-            "why": "; ".join([p.why for p in shown] + ([note] if note else []))}
+    return {
+        "id": name,
+        "dataset": measured.dataset,
+        "text": text,
+        "source": source,
+        "verdict": verdict,
+        "compared": {
+            p.name: {
+                key: value for key, value in p.numbers.items() if key not in ("seeds", "slices")
+            }
+            for p in parts
+        },
+        "seeds": max((p.numbers.get("seeds", 0) for p in parts), default=0),
+        "slices": max((p.numbers.get("slices", 0) for p in parts), default=0),
+        "interval": deciding.interval if deciding else None,
+        "why": "; ".join([p.why for p in shown] + ([note] if note else [])),
+    }
 
 
 def plainest(measured: Measured, model: str) -> str:
@@ -187,19 +262,31 @@ def plainest(measured: Measured, model: str) -> str:
 
 def w1(measured: Measured) -> dict:
     """Kernel averaging against k-NN and averages."""
-    learned, one, nearest = (plainest(measured, model) for model in ("gka_mlp_tnn", "gka_tnn", "knn_tnn"))
-    order = [(learned, one), (one, nearest), (one, "persistence"),
-             *((a, b) for a in (one, nearest) for b in ("hour_average", "day_average"))]
-    text = ("Averaging with scales learned for each place errs less than with one scale, that less than the nearest neighbours, "
-            "and all of them less than the means of the hour and the day.")
-    return conclude(measured, "W-1", text, "thesis, table 1.2", [below(measured, a, b) for a, b in order])
+    learned, one, nearest = (
+        plainest(measured, model) for model in ("gka_mlp_tnn", "gka_tnn", "knn_tnn")
+    )
+    order = [
+        (learned, one),
+        (one, nearest),
+        (one, "persistence"),
+        *((a, b) for a in (one, nearest) for b in ("hour_average", "day_average")),
+    ]
+    text = (
+        "Averaging with scales learned for each place errs less than with one scale, that less "
+        "than the nearest neighbours, and all of them less than the means of the hour and the day."
+    )
+    return conclude(
+        measured, "W-1", text, "thesis, table 1.2", [below(measured, a, b) for a, b in order]
+    )
 
 
 def i1(measured: Measured) -> dict:
     """The order of the set models at one size."""
     arms = [plainest(measured, model) for model in ("msa", "tfs", "gen", "cnp")]
-    text = ("At equal size the wind error rises from self-attention over all points (MSA) to the encoder-decoder (TFS), the graph "
-            "network (GEN) and the conditional neural process (CNP).")
+    text = (
+        "At equal size the wind error rises from self-attention over all points (MSA) to the "
+        "encoder-decoder (TFS), the graph network (GEN) and the conditional neural process (CNP)."
+    )
     parts = [below(measured, a, b) for a, b in zip(arms, arms[1:], strict=False)]
     return conclude(measured, "I-1", text, "thesis, table 3.2", parts)
 
@@ -208,20 +295,59 @@ def i5(measured: Measured) -> dict:
     """Kernel averaging against MSA over leads."""
     text = "Kernel averaging keeps up at short leads and falls behind as the lead grows."
     arm, parts = plainest(measured, "msa"), []
-    leads = list(measured.bins("kernel", "lead")) if measured.arm("kernel") and measured.arm(arm) else []
+    leads = (
+        list(measured.bins("kernel", "lead"))
+        if measured.arm("kernel") and measured.arm(arm)
+        else []
+    )
     if len(leads) > 1:
-        sides = [Side(name, "lead", (lead,)) for lead in (leads[0], leads[-1]) for name in ("kernel", arm)]
+        sides = [
+            Side(name, "lead", (lead,))
+            for lead in (leads[0], leads[-1])
+            for name in ("kernel", arm)
+        ]
         found, k, slices = errors(measured, sides)
         if found:
             (ks, ks_d), (ms, ms_d), (kl, kl_d), (ml, ml_d) = found
             short, long = f"{float(leads[0]):g} min", f"{float(leads[-1]):g} min"
-            parts = [part(f"kernel < {COMPETITIVE} x {arm} at {short}", COMPETITIVE * ms - ks, COMPETITIVE * ms_d - ks_d,
-                          {"kernel": ks, arm: ms}, k, slices),
-                     part(f"{arm} < kernel at {long}", kl - ml, kl_d - ml_d, {"kernel": kl, arm: ml}, k, slices),
-                     part(f"kernel loses ground from {short} to {long}", kl - ml - ks + ms, kl_d - ml_d - ks_d + ms_d, {}, k, slices)]
-    parts = parts or [unmeasured("kernel against msa over leads", "no two leads at which both were measured")]
-    return conclude(measured, "I-5", text, "thesis, figure 3.3", parts,
-                    "each model was trained at the profile's one lead and asked at the others; the document trained one for each lead")
+            parts = [
+                part(
+                    f"kernel < {COMPETITIVE} x {arm} at {short}",
+                    COMPETITIVE * ms - ks,
+                    COMPETITIVE * ms_d - ks_d,
+                    {"kernel": ks, arm: ms},
+                    k,
+                    slices,
+                ),
+                part(
+                    f"{arm} < kernel at {long}",
+                    kl - ml,
+                    kl_d - ml_d,
+                    {"kernel": kl, arm: ml},
+                    k,
+                    slices,
+                ),
+                part(
+                    f"kernel loses ground from {short} to {long}",
+                    kl - ml - ks + ms,
+                    kl_d - ml_d - ks_d + ms_d,
+                    {},
+                    k,
+                    slices,
+                ),
+            ]
+    parts = parts or [
+        unmeasured("kernel against msa over leads", "no two leads at which both were measured")
+    ]
+    return conclude(
+        measured,
+        "I-5",
+        text,
+        "thesis, figure 3.3",
+        parts,
+        "each model was trained at the profile's one lead and asked at the others; the document "
+        "trained one for each lead",
+    )
 
 
 def i10(measured: Measured) -> dict:
@@ -229,7 +355,10 @@ def i10(measured: Measured) -> dict:
 
     Over several seeds the ends are told as `range_over_seeds`, and the entry has no `interval`.
     """
-    text = "Kernel averaging never leaves the convex hull of the values it is given; a model that is no average does."
+    text = (
+        "Kernel averaging never leaves the convex hull of the values it is given; a model that is "
+        "no average does."
+    )
     parts = []
     for arm, should_leave in (("kernel", False), *((arm, True) for arm in measured.model("msa"))):
         shares = [measured.cells[cell]["metrics"]["hull_share"] for cell in measured.arm(arm)]
@@ -237,25 +366,64 @@ def i10(measured: Measured) -> dict:
         if not shares or any("low" not in share for share in shares):
             parts.append(unmeasured(name, f"{name}: not measured here"))
             continue
-        value, low, high = float(np.mean([s["value"] for s in shares])), min(s["low"] for s in shares), max(s["high"] for s in shares)
+        value, low, high = (
+            float(np.mean([s["value"] for s in shares])),
+            min(s["low"] for s in shares),
+            max(s["high"] for s in shares),
+        )
         if len(shares) == 1 and should_leave:
             known = measured.spreads.of(kind_of(measured.arm(arm)[0]), "hull_share", "absolute")
             if known is None:
-                parts.append(unmeasured(name, f"{name}: {100 * value:.1f} % outside, of one seed, and no spread of training was measured"))
+                parts.append(
+                    unmeasured(
+                        name,
+                        f"{name}: {100 * value:.1f} % outside, of one seed, and no spread of "
+                        "training was measured",
+                    )
+                )
                 continue
             by_training = float(stdtrit(known.freedom, 0.95)) * known.absolute
-            low, high = value - math.hypot(value - low, by_training), value + math.hypot(high - value, by_training)
-        # "never" is refuted by one prediction; that none left in these minutes does not show that none ever would
-        verdict = ("holds" if low > 0 else "undecided") if should_leave else ("fails" if value > 0 else "holds")
-        several = len(shares) > 1  # the least low and the greatest high of the seeds' own intervals: a range, no interval of their mean
-        key, told = ("range_over_seeds", "range over seeds of the 90 % intervals") if several else ("interval", "90 % interval")
-        parts.append(Part(name, verdict, {"hull_share": value, key: [low, high], "seeds": len(shares), "verdict": verdict,
-                                          "slices": max(measured.cells[cell]["slices"] for cell in measured.arm(arm))},
-                          f"{name}: {100 * value:.1f} % outside, {told} [{100 * low:.1f}, {100 * high:.1f}]"))
+            low, high = (
+                value - math.hypot(value - low, by_training),
+                value + math.hypot(high - value, by_training),
+            )
+        # "never" is refuted by one prediction; that none left in these minutes does not show that
+        # none ever would
+        verdict = (
+            ("holds" if low > 0 else "undecided")
+            if should_leave
+            else ("fails" if value > 0 else "holds")
+        )
+        # the least low and the greatest high of the seeds' own intervals: a range, no interval of
+        # their mean
+        several = len(shares) > 1
+        key, told = (
+            ("range_over_seeds", "range over seeds of the 90 % intervals")
+            if several
+            else ("interval", "90 % interval")
+        )
+        parts.append(
+            Part(
+                name,
+                verdict,
+                {
+                    "hull_share": value,
+                    key: [low, high],
+                    "seeds": len(shares),
+                    "verdict": verdict,
+                    "slices": max(measured.cells[cell]["slices"] for cell in measured.arm(arm)),
+                },
+                f"{name}: {100 * value:.1f} % outside, {told} [{100 * low:.1f}, {100 * high:.1f}]",
+            )
+        )
     if len(parts) < 2:
         parts.append(unmeasured("msa leaves", "no trained msa here"))
     entry = conclude(measured, "I-10", text, "thesis, figure C.6", parts)
-    return entry | {"interval": next((p.interval for p in parts[1:] if "hull_share" in p.numbers), entry["interval"])}
+    return entry | {
+        "interval": next(
+            (p.interval for p in parts[1:] if "hull_share" in p.numbers), entry["interval"]
+        )
+    }
 
 
 def i12(measured: Measured) -> dict:
@@ -269,7 +437,16 @@ def i12(measured: Measured) -> dict:
         if found:
             (near, near_draws), (far, far_draws) = found[0], found[-1]
             numbers = {name: value for name, (value, _) in zip(bins, found, strict=True)}
-            parts = [part(f"{arm} at {bins[0]} < at {bins[-1]}", far - near, far_draws - near_draws, numbers, k, slices)]
+            parts = [
+                part(
+                    f"{arm} at {bins[0]} < at {bins[-1]}",
+                    far - near,
+                    far_draws - near_draws,
+                    numbers,
+                    k,
+                    slices,
+                )
+            ]
         note = f"bins with fewer than {100 * LEAST_SHARE:g} % of the points are left out"
     parts = parts or [unmeasured("msa near and far", "no two distances at which msa was measured")]
     text = "The error grows with the distance from the target to the nearest point of the context."
@@ -278,9 +455,17 @@ def i12(measured: Measured) -> dict:
 
 def i14(measured: Measured) -> dict:
     """GEN with other operators of message passing against MSA."""
-    arm, operators = plainest(measured, "msa"), [name for name in measured.model("gen") if name.startswith("gen-message_")]
-    parts = [below(measured, arm, name) for name in operators] or [unmeasured("msa < gen", "no GEN with another operator was trained here")]
-    text = "No operator of message passing brings the graph network (GEN) to the level of self-attention over all points (MSA)."
+    arm, operators = (
+        plainest(measured, "msa"),
+        [name for name in measured.model("gen") if name.startswith("gen-message_")],
+    )
+    parts = [below(measured, arm, name) for name in operators] or [
+        unmeasured("msa < gen", "no GEN with another operator was trained here")
+    ]
+    text = (
+        "No operator of message passing brings the graph network (GEN) to the level of "
+        "self-attention over all points (MSA)."
+    )
     return conclude(measured, "I-14", text, "thesis, table C.10", parts)
 
 
@@ -288,8 +473,9 @@ CLAIMS = {"wind_baselines": (w1,), "wind_nowcast": (i1, i5, i10, i12, i14)}
 
 
 def check(home: Path, experiment: str) -> list[dict]:
-    """Every claim of an experiment on every data set evaluated under `home` (its folder of one profile), in order of claim and data set; none
-    of an experiment about which no document claims anything."""
+    """Every claim of an experiment on every data set evaluated under `home` (its folder of one
+    profile), in order of claim and data set; none of an experiment about which no document
+    claims anything."""
     folders = sorted(file.parent for file in (home / "evaluated").glob("[!.]*/metrics.json"))
     found = [Measured(folder) for folder in folders]
     return [claim(measured) for claim in CLAIMS.get(experiment, ()) for measured in found]

@@ -1,7 +1,9 @@
-"""The figures of an experiment: error against lead, altitude and distance; a nowcast on the map; where errors lie.
+"""The figures of an experiment: error against lead, altitude and distance; a nowcast on the map;
+where errors lie.
 
-Every figure is a PNG with fixed metadata, so that the same numbers give the same bytes. Directions on maps are those the
-wind blows towards; axes are degrees with the aspect of the mean latitude, and a scale bar in kilometres.
+Every figure is a PNG with fixed metadata, so that the same numbers give the same bytes. Directions
+on maps are those the wind blows towards; axes are degrees with the aspect of the mean latitude, and
+a scale bar in kilometres.
 """
 
 import io
@@ -19,58 +21,140 @@ from matplotlib.axis import Axis  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: E402
 from PIL import Image  # noqa: E402
 
-from stages.files import atomic_folder, read_json  # noqa: E402
 from stages.figures import sweeps as sweep_figures  # noqa: E402
-from stages.winds.tables import (curve, datasets_of, floor_of, label, leading, ordered, samplers_of, trials_of)  # noqa: E402
+from stages.files import atomic_folder, read_json  # noqa: E402
+from stages.winds.tables import (  # noqa: E402
+    curve,
+    datasets_of,
+    floor_of,
+    label,
+    leading,
+    ordered,
+    samplers_of,
+    trials_of,
+)
 
 KNOT = 1852 / 3600  # m/s
-# One colour a model in all figures. Those that learn by gradient are apart to an eye without red or green cones, too (a test measures that);
-# the rest are dotted on curves. All stand out from white, on which the page shows figures by day and by night.
-LEARNED = {"msa-traditional": "#f4845f", "msa-gaussian": "#1c2430", "msa": "#c1121f", "tfs": "#3a0ca3", "gen": "#01665e", "cnp": "#e69f00",
-           "hypermixer": "#4cc9f0", "perceiver": "#cc79a7", "geofno": "#762a83", "gng": "#74c69d", "kernel_mlp": "#3d8bd9"}
+# One colour a model in all figures. Those that learn by gradient are apart to an eye without red or
+# green cones, too (a test measures that); the rest are dotted on curves. All stand out from white,
+# on which the page shows figures by day and by night.
+LEARNED = {
+    "msa-traditional": "#f4845f",
+    "msa-gaussian": "#1c2430",
+    "msa": "#c1121f",
+    "tfs": "#3a0ca3",
+    "gen": "#01665e",
+    "cnp": "#e69f00",
+    "hypermixer": "#4cc9f0",
+    "perceiver": "#cc79a7",
+    "geofno": "#762a83",
+    "gng": "#74c69d",
+    "kernel_mlp": "#3d8bd9",
+}
 COLOURS = LEARNED | {
-    "day_average": "#9a9a9a", "hour_average": "#5f6b7a", "persistence": "#b08968", "knn": "#8d8741", "trend": "#1d6fa5", "kernel": "#3f8f5f",
-    "mean": "#9a9a9a", "nearest": "#5f6b7a", "particle": "#7b5ea7", "knn_tnn": "#c9a227", "gka": "#74c69d", "gka_tnn": "#2a9d8f",
-    "gka_mlp_tnn": "#c1121f", "kalman": "#1d6fa5", "kriging": "#e07a1f", "optimum": "#000000"}
-PLAIN = ("day_average", "hour_average", "persistence", "knn", "trend", "kernel")  # dotted, beside what learns by gradient
+    "day_average": "#9a9a9a",
+    "hour_average": "#5f6b7a",
+    "persistence": "#b08968",
+    "knn": "#8d8741",
+    "trend": "#1d6fa5",
+    "kernel": "#3f8f5f",
+    "mean": "#9a9a9a",
+    "nearest": "#5f6b7a",
+    "particle": "#7b5ea7",
+    "knn_tnn": "#c9a227",
+    "gka": "#74c69d",
+    "gka_tnn": "#2a9d8f",
+    "gka_mlp_tnn": "#c1121f",
+    "kalman": "#1d6fa5",
+    "kriging": "#e07a1f",
+    "optimum": "#000000",
+}
+PLAIN = (
+    "day_average",
+    "hour_average",
+    "persistence",
+    "knn",
+    "trend",
+    "kernel",
+)  # dotted, beside what learns by gradient
 MARKS = "osD^vPX*<>phd8"  # in turn: arms of one colour differ by them
-DASHED = {"requery": (0, (4, 2)), "swept": (0, (1, 1))}  # of arms that share their model's colour with another one
-GROUPS = {"by_lead": "lead time [min]", "by_altitude": "altitude band", "by_distance": "distance to the nearest context point [km]"}
+DASHED = {
+    "requery": (0, (4, 2)),
+    "swept": (0, (1, 1)),
+}  # of arms that share their model's colour with another one
+GROUPS = {
+    "by_lead": "lead time [min]",
+    "by_altitude": "altitude band",
+    "by_distance": "distance to the nearest context point [km]",
+}
 # Positions of towns that help a reader to find himself (latitude, longitude, degrees).
 TOWNS = {
-    "Amsterdam": (52.37, 4.90), "Brussels": (50.85, 4.35), "London": (51.51, -0.13), "Lille": (50.63, 3.06), "Luxembourg": (49.61, 6.13),
-    "Cologne": (50.94, 6.96), "Groningen": (53.22, 6.57), "Norwich": (52.63, 1.30), "Geneva": (46.20, 6.14), "Zurich": (47.37, 8.54),
-    "Lyon": (45.76, 4.84), "Turin": (45.07, 7.69), "Milan": (45.46, 9.19), "Strasbourg": (48.57, 7.75), "Dijon": (47.32, 5.04),
+    "Amsterdam": (52.37, 4.90),
+    "Brussels": (50.85, 4.35),
+    "London": (51.51, -0.13),
+    "Lille": (50.63, 3.06),
+    "Luxembourg": (49.61, 6.13),
+    "Cologne": (50.94, 6.96),
+    "Groningen": (53.22, 6.57),
+    "Norwich": (52.63, 1.30),
+    "Geneva": (46.20, 6.14),
+    "Zurich": (47.37, 8.54),
+    "Lyon": (45.76, 4.84),
+    "Turin": (45.07, 7.69),
+    "Milan": (45.46, 9.19),
+    "Strasbourg": (48.57, 7.75),
+    "Dijon": (47.32, 5.04),
 }
 
-plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
-                     "figure.facecolor": "white", "legend.frameon": False, "axes.titlesize": 11})
+plt.rcParams.update(
+    {
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.alpha": 0.25,
+        "figure.facecolor": "white",
+        "legend.frameon": False,
+        "axes.titlesize": 11,
+    }
+)
 
 
-HALO = [effects.withStroke(linewidth=2.5, foreground="white", alpha=0.8)]  # keeps labels readable on dark ground
+HALO = [
+    effects.withStroke(linewidth=2.5, foreground="white", alpha=0.8)
+]  # keeps labels readable on dark ground
 
 
 def colour(arm: str) -> str:
     """One colour a model, the same in every figure."""
-    return next((c for name, c in COLOURS.items() if arm == name or arm.startswith(name + "-")), "#333333")
+    return next(
+        (c for name, c in COLOURS.items() if arm == name or arm.startswith(name + "-")), "#333333"
+    )
 
 
 def save(figure, path: Path, shaded: bool = False, dpi: int = 110) -> None:
-    """Write a PNG without the date and the software's name, of 256 colours (a third of the bytes) or, `shaded`, of 64 steps a channel.
+    """Write a PNG without the date and the software's name, of 256 colours (a third of the bytes)
+    or, `shaded`, of 64 steps a channel.
 
-    256 colours show as bands in a map and its colour bar; 64 steps of red, green and blue do not, and take two thirds of the bytes of 256.
+    256 colours show as bands in a map and its colour bar; 64 steps of red, green and blue do not,
+    and take two thirds of the bytes of 256.
     """
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=dpi, bbox_inches="tight", metadata={"Software": None})
     plt.close(figure)
     picture = Image.open(drawn).convert("RGB")
     steps = [round(round(value * 63 / 255) * 255 / 63) for value in range(256)]
-    picture = picture.point(steps * 3) if shaded else picture.quantize(256, dither=Image.Dither.NONE, method=Image.Quantize.MAXCOVERAGE)
+    picture = (
+        picture.point(steps * 3)
+        if shaded
+        else picture.quantize(256, dither=Image.Dither.NONE, method=Image.Quantize.MAXCOVERAGE)
+    )
     picture.save(path, format="PNG", optimize=True)
 
 
 class Plain(LogLocator):
-    """Ticks at 1, 2 and 5 of each power of ten; where more than two powers are seen, at the powers alone: more would run into each other."""
+    """Ticks at 1, 2 and 5 of each power of ten; where more than two powers are seen, at the
+    powers alone: more would run into each other."""
 
     def tick_values(self, low, high):
         """The places of ticks from `low` to `high`."""
@@ -86,14 +170,18 @@ def numbered(axis: Axis) -> None:
 
 
 def dash(arm: str) -> Any:
-    """A line style for an arm: dotted of a plain average or law, else one that sets it apart from other arms of its model."""
+    """A line style for an arm: dotted of a plain average or law, else one that sets it apart
+    from other arms of its model."""
     if arm in PLAIN:
         return ":"
     return next((style for name, style in DASHED.items() if f"-{name}" in arm), "-")
 
 
-def breakdown(cells: dict[str, Any], arms: list[str], group: str, title: str, floor: float | None, path: Path) -> bool:
-    """RMSE against lead, altitude or distance, every arm with its 90 % band. False when there is nothing to draw."""
+def breakdown(
+    cells: dict[str, Any], arms: list[str], group: str, title: str, floor: float | None, path: Path
+) -> bool:
+    """RMSE against lead, altitude or distance, every arm with its 90 % band. False when there is
+    nothing to draw."""
     curves = {arm: curve(cells, arm, group) for arm in arms}
     keys = max((list(c) for c in curves.values()), key=len, default=[])
     if len(keys) < 2:
@@ -102,12 +190,23 @@ def breakdown(cells: dict[str, Any], arms: list[str], group: str, title: str, fl
     places = [float(key) for key in keys] if numeric else list(range(len(keys)))
     figure, axes = plt.subplots(figsize=(7.2, 4.2))
     for number, (arm, points) in enumerate(curves.items()):
-        here = [(place, points[key]) for place, key in zip(places, keys, strict=True) if key in points]
+        here = [
+            (place, points[key]) for place, key in zip(places, keys, strict=True) if key in points
+        ]
         if not here:
             continue
         x, (value, low, high) = [p for p, _ in here], np.array([v for _, v in here]).T
         name = arm.split("/")[1]
-        axes.plot(x, value, MARKS[number % len(MARKS)], ls=dash(name), ms=5, lw=1.8, color=colour(name), label=label(name))
+        axes.plot(
+            x,
+            value,
+            MARKS[number % len(MARKS)],
+            ls=dash(name),
+            ms=5,
+            lw=1.8,
+            color=colour(name),
+            label=label(name),
+        )
         axes.fill_between(x, low, high, color=colour(name), alpha=0.10, lw=0)
     if floor:
         axes.axhline(floor, color="black", lw=1, ls=":", label="noise floor of the sensors")
@@ -124,46 +223,108 @@ def map_axes(axes, lat, lon) -> None:
     """Degrees with the right aspect, towns, and a 100 km bar."""
     south, north, west, east = lat.min(), lat.max(), lon.min(), lon.max()
     axes.set_aspect(1 / np.cos(np.radians((south + north) / 2)))
-    axes.set(xlim=(west, east), ylim=(south, north), xlabel="longitude [°E]", ylabel="latitude [°N]")
+    axes.set(
+        xlim=(west, east), ylim=(south, north), xlabel="longitude [°E]", ylabel="latitude [°N]"
+    )
     for town, (y, x) in TOWNS.items():
         if south < y < north and west < x < east:
             axes.plot(x, y, "s", ms=3, color="#444444")
-            axes.annotate(town, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7, color="#333333", path_effects=HALO)
+            axes.annotate(
+                town,
+                (x, y),
+                xytext=(3, 3),
+                textcoords="offset points",
+                fontsize=7,
+                color="#333333",
+                path_effects=HALO,
+            )
     kilometre = 1 / (111.195 * np.cos(np.radians(south)))
     x, y = west + 0.04 * (east - west), south + 0.04 * (north - south)
     axes.plot([x, x + 100 * kilometre], [y, y], color="black", lw=2, path_effects=HALO)
-    axes.annotate("100 km", (x + 50 * kilometre, y), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8, path_effects=HALO)
+    axes.annotate(
+        "100 km",
+        (x + 50 * kilometre, y),
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="center",
+        fontsize=8,
+        path_effects=HALO,
+    )
 
 
-def nowcast_map(rows: pl.DataFrame, field: pl.DataFrame, here: pl.DataFrame, meta: dict[str, Any], name: str, path: Path) -> None:
-    """One test minute: the forecast over a whole level with what it was made from, and the forecast where aircraft then measured."""
+def nowcast_map(
+    rows: pl.DataFrame,
+    field: pl.DataFrame,
+    here: pl.DataFrame,
+    meta: dict[str, Any],
+    name: str,
+    path: Path,
+) -> None:
+    """One test minute: the forecast over a whole level with what it was made from, and the
+    forecast where aircraft then measured."""
     start = meta["t0_s"] + field["slice"][0] * meta["slice_s"] - meta["lead_s"]
     context = rows.filter((pl.col("t_s") >= start - meta["slice_s"]) & (pl.col("t_s") < start))
 
     def arrow(frame: pl.DataFrame, kind: str = "") -> tuple:
-        return frame["lon_deg"], frame["lat_deg"], frame[f"u{kind}_m_s"] / KNOT, frame[f"v{kind}_m_s"] / KNOT
+        return (
+            frame["lon_deg"],
+            frame["lat_deg"],
+            frame[f"u{kind}_m_s"] / KNOT,
+            frame[f"v{kind}_m_s"] / KNOT,
+        )
 
     figure, axes = plt.subplots(1, 2, figsize=(13.5, 6.6), sharey=True, layout="constrained")
     speed = np.hypot(field["u_m_s"], field["v_m_s"]).to_numpy() / KNOT
     lon, lat = np.unique(field["lon_deg"]), np.unique(field["lat_deg"])
-    shade = axes[0].pcolormesh(lon, lat, speed.reshape(len(lat), len(lon)), cmap="YlGnBu", shading="gouraud", vmin=0)
+    shade = axes[0].pcolormesh(
+        lon, lat, speed.reshape(len(lat), len(lon)), cmap="YlGnBu", shading="gouraud", vmin=0
+    )
     if field["u_scale_m_s"].null_count() == 0:
-        spread = np.sqrt((field["u_scale_m_s"] ** 2 + field["v_scale_m_s"] ** 2) / 2).to_numpy() / KNOT
-        lines = axes[0].contour(lon, lat, spread.reshape(len(lat), len(lon)), levels=5, colors="#8c1c13", linewidths=0.9)
+        spread = (
+            np.sqrt((field["u_scale_m_s"] ** 2 + field["v_scale_m_s"] ** 2) / 2).to_numpy() / KNOT
+        )
+        lines = axes[0].contour(
+            lon, lat, spread.reshape(len(lat), len(lon)), levels=5, colors="#8c1c13", linewidths=0.9
+        )
         axes[0].clabel(lines, fmt="±%.0f kn", fontsize=7)
     axes[0].quiver(*arrow(field), scale=1600, width=0.0022, color="#333333")
-    axes[0].plot(context["lon_deg"], context["lat_deg"], "o", ms=5, mfc="#ff7f0e", mec="white", mew=0.6, ls="none",
-                 label=f"{len(context):,} winds known")
+    axes[0].plot(
+        context["lon_deg"],
+        context["lat_deg"],
+        "o",
+        ms=5,
+        mfc="#ff7f0e",
+        mec="white",
+        mew=0.6,
+        ls="none",
+        label=f"{len(context):,} winds known",
+    )
     axes[0].legend(loc="lower right", frameon=True, fontsize=8)
     flight_level = field["alt_ft"][0] / 100
-    axes[0].set_title(f"{name}: wind at FL{flight_level:.0f}, {meta['lead_s'] / 60:.0f} min after the winds known")
+    axes[0].set_title(
+        f"{name}: wind at FL{flight_level:.0f}, {meta['lead_s'] / 60:.0f} min after the winds known"
+    )
     figure.colorbar(shade, ax=axes[0], label="wind speed [kn]", shrink=0.8)
-    error = (np.hypot(here["u_pred_m_s"] - here["u_m_s"], here["v_pred_m_s"] - here["v_m_s"]) / KNOT).to_numpy()
-    axes[1].quiver(*arrow(here), color="black", scale=900, width=0.0040, alpha=0.5, label="measured")
-    arrows = axes[1].quiver(*arrow(here, "_pred"), error, cmap="plasma_r", scale=900, width=0.0030,
-                            clim=(0, max(20.0, np.quantile(error, 0.95))))
-    axes[1].quiverkey(arrows, 0.92, -0.075, 50, "50 kn", labelpos="W", coordinates="axes")  # below: above it may lie on a town
-    axes[1].set_title(f"that minute, all levels: measured (black), forecast (colour), {len(here):,} points")
+    error = (
+        np.hypot(here["u_pred_m_s"] - here["u_m_s"], here["v_pred_m_s"] - here["v_m_s"]) / KNOT
+    ).to_numpy()
+    axes[1].quiver(
+        *arrow(here), color="black", scale=900, width=0.0040, alpha=0.5, label="measured"
+    )
+    arrows = axes[1].quiver(
+        *arrow(here, "_pred"),
+        error,
+        cmap="plasma_r",
+        scale=900,
+        width=0.0030,
+        clim=(0, max(20.0, np.quantile(error, 0.95))),
+    )
+    axes[1].quiverkey(
+        arrows, 0.92, -0.075, 50, "50 kn", labelpos="W", coordinates="axes"
+    )  # below: above it may lie on a town
+    axes[1].set_title(
+        f"that minute, all levels: measured (black), forecast (colour), {len(here):,} points"
+    )
     figure.colorbar(arrows, ax=axes[1], label="error of the vector [kn]", shrink=0.8)
     for panel in axes:
         map_axes(panel, rows["lat_deg"].to_numpy(), rows["lon_deg"].to_numpy())
@@ -171,17 +332,26 @@ def nowcast_map(rows: pl.DataFrame, field: pl.DataFrame, here: pl.DataFrame, met
 
 
 def error_map(predictions: dict[str, pl.DataFrame], rows: pl.DataFrame, path: Path) -> None:
-    """Root mean square vector error of some models over all test minutes, in cells of about 40 km."""
+    """Root mean square vector error of some models over all test minutes, in cells of about 40
+    km."""
     lat, lon = rows["lat_deg"].to_numpy(), rows["lon_deg"].to_numpy()
-    figure, panels = plt.subplots(1, len(predictions), figsize=(5.6 * len(predictions), 5.4), sharey=True, squeeze=False)
+    figure, panels = plt.subplots(
+        1, len(predictions), figsize=(5.6 * len(predictions), 5.4), sharey=True, squeeze=False
+    )
     width = 40 / 111.195
-    bins = [np.arange(lon.min(), lon.max() + 2 * width, width / np.cos(np.radians(lat.mean()))),
-            np.arange(lat.min(), lat.max() + width, width)]
+    bins = [
+        np.arange(lon.min(), lon.max() + 2 * width, width / np.cos(np.radians(lat.mean()))),
+        np.arange(lat.min(), lat.max() + width, width),
+    ]
     top = 0.0
     grids = []
     for here in predictions.values():
-        square = (here["u_pred_m_s"] - here["u_m_s"]) ** 2 + (here["v_pred_m_s"] - here["v_m_s"]) ** 2
-        total, _, _ = np.histogram2d(here["lon_deg"], here["lat_deg"], bins=bins, weights=square / KNOT**2)
+        square = (here["u_pred_m_s"] - here["u_m_s"]) ** 2 + (
+            here["v_pred_m_s"] - here["v_m_s"]
+        ) ** 2
+        total, _, _ = np.histogram2d(
+            here["lon_deg"], here["lat_deg"], bins=bins, weights=square / KNOT**2
+        )
         count, _, _ = np.histogram2d(here["lon_deg"], here["lat_deg"], bins=bins)
         grid = np.sqrt(np.divide(total, count, out=np.full_like(total, np.nan), where=count >= 5))
         grids.append(grid)
@@ -195,7 +365,8 @@ def error_map(predictions: dict[str, pl.DataFrame], rows: pl.DataFrame, path: Pa
 
 
 def mapped(names: list[str]) -> list[str]:
-    """Of models from worst to best, those whose errors are mapped: trend, kernel, the best MSA; else persistence, best GKA, best."""
+    """Of models from worst to best, those whose errors are mapped: trend, kernel, the best MSA;
+    else persistence, best GKA, best."""
     learned = [name for name in names if name.startswith("msa")][-1:]
     if learned:
         return [name for name in ("trend", "kernel", *learned) if name in names]
@@ -210,20 +381,41 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
         for dataset in datasets_of(arms):
             names, floor = ordered(arms, dataset), floor_of(arms, dataset)
             for group, title in GROUPS.items():
-                breakdown(cells, leading(names), group, title, floor, folder / f"{dataset}-{group}.png")
+                breakdown(
+                    cells, leading(names), group, title, floor, folder / f"{dataset}-{group}.png"
+                )
             swept = home / "sweeps" / dataset
             if trials := trials_of(swept):
-                drawn = sweep_figures.drawn(trials, sweep_figures.importances_of(swept), samplers_of(swept), colour)
+                drawn = sweep_figures.drawn(
+                    trials, sweep_figures.importances_of(swept), samplers_of(swept), colour
+                )
                 save(drawn, folder / f"{dataset}-sweeps.png")
             rows = pl.read_parquet(prepared / dataset / "rows.parquet")
             meta = read_json(prepared / dataset / "prepared.json")
             evaluated = home / "evaluated" / dataset
-            first = {name: next(c for c in cells if c == name or c.startswith(name + "-s")).split("/")[1] for name in names}  # seed
-            found = {name.split("/")[1]: pl.read_parquet(evaluated / f"predictions-{cell}.parquet") for name, cell in first.items()}
-            shown = [name for name in names if (evaluated / f"field-{first[name]}.parquet").exists()]
+            first = {
+                name: next(c for c in cells if c == name or c.startswith(name + "-s")).split("/")[1]
+                for name in names
+            }  # seed
+            found = {
+                name.split("/")[1]: pl.read_parquet(evaluated / f"predictions-{cell}.parquet")
+                for name, cell in first.items()
+            }
+            shown = [
+                name for name in names if (evaluated / f"field-{first[name]}.parquet").exists()
+            ]
             if shown:
-                told = next((name for name in shown if "gaussian" in name), shown[-1])  # what `tradewind nowcast` uses, else the best
-                field, name = pl.read_parquet(evaluated / f"field-{first[told]}.parquet"), told.split("/")[1]
+                told = next(
+                    (name for name in shown if "gaussian" in name), shown[-1]
+                )  # what `tradewind nowcast` uses, else the best
+                field, name = (
+                    pl.read_parquet(evaluated / f"field-{first[told]}.parquet"),
+                    told.split("/")[1],
+                )
                 here = found[name].filter(pl.col("slice") == field["slice"][0])
                 nowcast_map(rows, field, here, meta, label(name), folder / f"{dataset}-nowcast.png")
-            error_map({label(name): found[name] for name in mapped(list(found))}, rows, folder / f"{dataset}-errors.png")
+            error_map(
+                {label(name): found[name] for name in mapped(list(found))},
+                rows,
+                folder / f"{dataset}-errors.png",
+            )

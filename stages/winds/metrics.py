@@ -1,11 +1,12 @@
 """The metrics of a wind forecast (thesis eq. C.5-C.10 as corrected by the errata).
 
-Every metric is a function of sums over points, so one pass over the points gives its value, its value on any group of
-slices, and its bootstrap resamples. `columns` gives what is summed, `by_slice` sums it, `METRICS` says what is made of the
-sums. RMSE per component averages over points AND the two components (the vector's is sqrt(2) larger); `rmse_batch_mean`
-is the documents' mean over slices of each slice's RMSE, a smaller number; `rmse_permuted_component` is the RMSE when the context's
-winds have changed places among its own points: one equal to `rmse_component` is of a model that does not use where they were
-measured. Sums are in m/s; kn = 1852/3600 m/s.
+Every metric is a function of sums over points, so one pass over the points gives its value, its
+value on any group of slices, and its bootstrap resamples. `columns` gives what is summed,
+`by_slice` sums it, `METRICS` says what is made of the sums. RMSE per component averages over points
+AND the two components (the vector's is sqrt(2) larger); `rmse_batch_mean` is the documents' mean
+over slices of each slice's RMSE, a smaller number; `rmse_permuted_component` is the RMSE when the
+context's winds have changed places among its own points: one equal to `rmse_component` is of a
+model that does not use where they were measured. Sums are in m/s; kn = 1852/3600 m/s.
 Shapes: N points, S slices, K sums, R resamples; vectors are (N, 2): east, north, blowing towards.
 """
 
@@ -30,15 +31,26 @@ class Points:
     measured: np.ndarray  # (N, 2) m/s
     scale: np.ndarray | None = None  # (N, 2) m/s, predicted standard deviation
     truth: np.ndarray | None = None  # (N, 2) m/s, NaN where unknown
-    track: np.ndarray | None = None  # (N, 2) unit vector of the aircraft's motion, NaN where unknown
-    outside: np.ndarray | None = None  # (N,) bool, prediction outside the hull of its context's values
+    track: np.ndarray | None = (
+        None  # (N, 2) unit vector of the aircraft's motion, NaN where unknown
+    )
+    outside: np.ndarray | None = (
+        None  # (N,) bool, prediction outside the hull of its context's values
+    )
     outside_measured: np.ndarray | None = None  # (N,) bool, the measurement outside it
-    permuted: np.ndarray | None = None  # (N, 2) m/s, predicted from a context whose values have changed places
+    permuted: np.ndarray | None = (
+        None  # (N, 2) m/s, predicted from a context whose values have changed places
+    )
     y_std: np.ndarray | None = None  # (2,) m/s, the scaler's standard deviations
 
     def take(self, chosen: np.ndarray) -> "Points":
         """The points of a mask or an index."""
-        return Points(**{name: value if value is None or name == "y_std" else value[chosen] for name, value in vars(self).items()})
+        return Points(
+            **{
+                name: value if value is None or name == "y_std" else value[chosen]
+                for name, value in vars(self).items()
+            }
+        )
 
 
 def turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -49,39 +61,58 @@ def turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def along_track_seconds(error: np.ndarray, track: np.ndarray) -> np.ndarray:
-    """|time error| in s over 100 NM flown along `track` at REFERENCE_KT, when the wind is wrong by `error` m/s (N, 2).
+    """|time error| in s over 100 NM flown along `track` at REFERENCE_KT, when the wind is wrong by
+    `error` m/s (N, 2).
 
-    The component of the error across the track costs no time (to first order), and the speed is a stated one, so that the
-    figure measures the wind forecast and not which aircraft happened to fly. NaN where the track is unknown.
+    The component of the error across the track costs no time (to first order), and the speed is a
+    stated one, so that the figure measures the wind forecast and not which aircraft happened to
+    fly. NaN where the track is unknown.
     """
     off_kt = (error * track).sum(1) / KN
     return 3600.0 * 100.0 * np.abs(1.0 / (REFERENCE_KT + off_kt) - 1.0 / REFERENCE_KT)
 
 
 def columns(points: Points) -> Sums:
-    """What each point adds to the sums: name -> (N,) float64. A column and its count are absent where nothing is known."""
+    """What each point adds to the sums: name -> (N,) float64. A column and its count are absent
+    where nothing is known."""
     p, t = points.predicted.astype(np.float64), points.measured.astype(np.float64)
     error = p - t
     found: Sums = {"n": np.ones(len(p))}
     for i, axis in enumerate(("east", "north")):
-        found |= {f"se_{axis}": error[:, i] ** 2, f"error_{axis}": error[:, i], f"measured_{axis}": t[:, i]}
+        found |= {
+            f"se_{axis}": error[:, i] ** 2,
+            f"error_{axis}": error[:, i],
+            f"measured_{axis}": t[:, i],
+        }
     found |= {"predicted": p.sum(1), "predicted_2": (p**2).sum(1), "measured_2": (t**2).sum(1)}
     found["norm"] = np.abs(np.hypot(*p.T) - np.hypot(*t.T))
     _known(found, "angle", turn(p, t))
     if points.truth is not None:
         truth = points.truth.astype(np.float64)
-        _known(found, "truth", np.stack([((p - truth) ** 2).sum(1), ((t - truth) ** 2).sum(1)], 1), ("se_truth", "se_noise"))
+        _known(
+            found,
+            "truth",
+            np.stack([((p - truth) ** 2).sum(1), ((t - truth) ** 2).sum(1)], 1),
+            ("se_truth", "se_noise"),
+        )
     if points.track is not None:
         _known(found, "along", along_track_seconds(error, points.track))
     if points.scale is not None:
         scale = points.scale.astype(np.float64)
         likelihood = scores.log_likelihood(p, scale, t).mean(1)
-        found |= {"n_scale": found["n"], "likelihood_m_s": likelihood, "crps": scores.crps(p, scale, t).mean(1),
-                  "covered": scores.covered(p, scale, t).mean(1)}
+        found |= {
+            "n_scale": found["n"],
+            "likelihood_m_s": likelihood,
+            "crps": scores.crps(p, scale, t).mean(1),
+            "covered": scores.covered(p, scale, t).mean(1),
+        }
         if points.y_std is not None:
             found["likelihood"] = likelihood + np.log(points.y_std.astype(np.float64)).mean()
     if points.permuted is not None:
-        found |= {"n_permuted": found["n"], "se_permuted": ((points.permuted.astype(np.float64) - t) ** 2).sum(1)}
+        found |= {
+            "n_permuted": found["n"],
+            "se_permuted": ((points.permuted.astype(np.float64) - t) ** 2).sum(1),
+        }
     for name in ("outside", "outside_measured"):
         if getattr(points, name) is not None:
             found[name] = getattr(points, name).astype(np.float64)
@@ -89,18 +120,23 @@ def columns(points: Points) -> Sums:
 
 
 def _known(found: Sums, name: str, values: np.ndarray, names: tuple[str, ...] = ()) -> None:
-    """Add values (N,) or (N, k) and their count, with 0 where they are not known; nothing at all if none is."""
+    """Add values (N,) or (N, k) and their count, with 0 where they are not known; nothing at all
+    if none is."""
     values = values.reshape(len(values), -1)
     known = np.isfinite(values).all(1)
     if known.any():
         found[f"n_{name}"] = known.astype(np.float64)
-        found |= {part: np.where(known, values[:, i], 0.0) for i, part in enumerate(names or (name,))}
+        found |= {
+            part: np.where(known, values[:, i], 0.0) for i, part in enumerate(names or (name,))
+        }
 
 
 def by_slice(found: Sums, slices: np.ndarray) -> tuple[np.ndarray, Sums]:
     """Sum columns within each slice: the slice numbers (S,) in order, and name -> (S,)."""
     numbers, which = np.unique(slices, return_inverse=True)
-    sums = {name: np.bincount(which, column, minlength=len(numbers)) for name, column in found.items()}
+    sums = {
+        name: np.bincount(which, column, minlength=len(numbers)) for name, column in found.items()
+    }
     sums["slices"] = np.ones(len(numbers))
     sums["slice_rmse"] = np.sqrt((sums["se_east"] + sums["se_north"]) / (2 * sums["n"]))
     return numbers, sums
@@ -144,7 +180,10 @@ _SPEEDS = {
 }
 METRICS: dict[str, tuple[str, str, Callable[[Sums], np.ndarray]]] = {
     **{f"{name}_m_s": ("m/s", count, formula) for name, (count, formula) in _SPEEDS.items()},
-    **{f"{name}_kn": ("kn", count, lambda s, f=formula: f(s) / KN) for name, (count, formula) in _SPEEDS.items()},
+    **{
+        f"{name}_kn": ("kn", count, lambda s, f=formula: f(s) / KN)
+        for name, (count, formula) in _SPEEDS.items()
+    },
     "angle_mae_deg": ("degree", "n_angle", _mean("angle", "n_angle")),
     "relative_bias_east": ("1", "n", _mean("error_east", "measured_east")),
     "relative_bias_north": ("1", "n", _mean("error_north", "measured_north")),
@@ -153,7 +192,11 @@ METRICS: dict[str, tuple[str, str, Callable[[Sums], np.ndarray]]] = {
     "along_track_s_per_100nm": ("s", "n_along", _mean("along", "n_along")),
     "log_likelihood": ("nat", "n_scale", _mean("likelihood", "n_scale")),
     "log_likelihood_m_s": ("nat", "n_scale", _mean("likelihood_m_s", "n_scale")),
-    "log_likelihood_kn": ("nat", "n_scale", lambda s: s["likelihood_m_s"] / s["n_scale"] + np.log(KN)),
+    "log_likelihood_kn": (
+        "nat",
+        "n_scale",
+        lambda s: s["likelihood_m_s"] / s["n_scale"] + np.log(KN),
+    ),
     "coverage_90": ("1", "n_scale", _mean("covered", "n_scale")),
     "hull_share": ("1", "n", _mean("outside", "n")),
     "hull_share_measured": ("1", "n", _mean("outside_measured", "n")),
@@ -172,10 +215,14 @@ def _formula(name: str, sums: Sums) -> np.ndarray | None:
         return None
 
 
-def summarise(sums: Sums, resamples: int, rng: np.random.Generator, names=tuple(METRICS)) -> tuple[dict, dict]:
-    """Metrics of slice sums (S,): name -> {value, unit, low, high, n}, and name -> why a metric is undefined.
+def summarise(
+    sums: Sums, resamples: int, rng: np.random.Generator, names=tuple(METRICS)
+) -> tuple[dict, dict]:
+    """Metrics of slice sums (S,): name -> {value, unit, low, high, n}, and name -> why a metric is
+    undefined.
 
-    low and high are the 90 % bootstrap interval over slices; absent for a single slice, which has none.
+    low and high are the 90 % bootstrap interval over slices; absent for a single slice, which has
+    none.
     """
     total = {name: column.sum() for name, column in sums.items()}
     drawn = None

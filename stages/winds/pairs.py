@@ -1,8 +1,10 @@
-"""Context and target of any slice, read from prepared rows: exact, columnar, by time stamp (thesis C.1).
+"""Context and target of any slice, read from prepared rows: exact, columnar, by time stamp (thesis
+C.1).
 
-Columns are loaded once as flat arrays (float32; times float64) and every set of points is a slice of them found by
-binary search, so a pair costs what it holds. C context points, T target points; x = (lat, lon, alt), y = (u, v) towards
-east and north, both standardised with the training rows' mean and standard deviation (prepared.json has the units).
+Columns are loaded once as flat arrays (float32; times float64) and every set of points is a slice
+of them found by binary search, so a pair costs what it holds. C context points, T target points;
+x = (lat, lon, alt), y = (u, v) towards east and north, both standardised with the training rows'
+mean and standard deviation (prepared.json has the units).
 """
 
 from dataclasses import dataclass
@@ -20,7 +22,8 @@ TRUTH = ("u_true_m_s", "v_true_m_s")
 
 @dataclass(frozen=True)
 class Pair:
-    """One context set and one target set. Context may be empty (C = 0) at leads other than the split's own."""
+    """One context set and one target set. Context may be empty (C = 0) at leads other than the
+    split's own."""
 
     context_x: np.ndarray  # C 3, float32, standardised
     context_y: np.ndarray  # C 2, float32, standardised
@@ -32,7 +35,8 @@ class Pair:
 
 
 class Pairs:
-    """The pairs of one prepared data set; `meta` is prepared.json, `t_s` (N,) the times of all rows."""
+    """The pairs of one prepared data set; `meta` is prepared.json, `t_s` (N,) the times of all
+    rows."""
 
     def __init__(self, meta: dict, t_s: np.ndarray, columns: dict[str, np.ndarray]):
         self.meta, self.t_s = meta, t_s
@@ -46,42 +50,57 @@ class Pairs:
 
     @classmethod
     def open(cls, folder: str | Path) -> "Pairs":
-        """Read data/P/prepared/D. DataError if a file is missing or the rows are not those that prepared.json counts."""
+        """Read data/P/prepared/D. DataError if a file is missing or the rows are not those that
+        prepared.json counts."""
         meta = files.read_json(Path(folder) / "prepared.json")
         rows = Path(folder) / "rows.parquet"
         if not rows.exists():
-            raise DataError("a file is missing", where=str(rows), remedy="run `dvc repro` (or `dvc pull`)")
+            raise DataError(
+                "a file is missing", where=str(rows), remedy="run `dvc repro` (or `dvc pull`)"
+            )
         names = ["t_s", *meta["columns_x"], "u_m_s", "v_m_s", *(TRUTH if meta["truth"] else ())]
         # one column at a time: peak memory is the arrays and one column more
         columns = {name: pl.read_parquet(rows, columns=[name])[name].to_numpy() for name in names}
         t_s = columns.pop("t_s")
         if len(t_s) != meta["kept"]:
-            raise DataError("rows.parquet and prepared.json do not belong together", where=str(folder),
-                            expected=f"{meta['kept']} rows", found=str(len(t_s)), remedy="run `dvc repro`")
+            raise DataError(
+                "rows.parquet and prepared.json do not belong together",
+                where=str(folder),
+                expected=f"{meta['kept']} rows",
+                found=str(len(t_s)),
+                remedy="run `dvc repro`",
+            )
         return cls(meta, t_s, columns)
 
     def targets(self, split: str) -> list[int]:
-        """Slice numbers used as targets in `split`, ascending: each holds rows and has a context at the split's lead."""
+        """Slice numbers used as targets in `split`, ascending: each holds rows and has a context
+        at the split's lead."""
         if split not in slices.NAMES:
             raise ParamsError("unknown split", expected=" | ".join(slices.NAMES), found=repr(split))
         return list(self.meta["slices"][split])
 
     def pair(self, slice: int, context: str = "slice", lead_s: float | None = None) -> Pair:
-        """Target slice and its context: "slice" (one slice, lead_s before), "hour" (the hour that ends there), or "day".
+        """Target slice and its context: "slice" (one slice, lead_s before), "hour" (the hour that
+        ends there), or "day".
 
-        lead_s None is the lead of the split; "day" is the target's UTC day and knows no lead. The arrays of a day are shared
-        between the pairs of that day: do not write to them.
+        lead_s None is the lead of the split; "day" is the target's UTC day and knows no lead. The
+        arrays of a day are shared between the pairs of that day: do not write to them.
         """
         w, t0_s = self.meta["slice_s"], self.meta["t0_s"]
         lead = self.meta["lead_s"] if lead_s is None else lead_s
         if not lead > 0:
-            raise ParamsError("a lead must be positive, or the context would hold its own target", found=f"{lead} s")
+            raise ParamsError(
+                "a lead must be positive, or the context would hold its own target",
+                found=f"{lead} s",
+            )
         target = self._between((t0_s + w * slice, t0_s + w * (slice + 1)))
         past = self._between(slices.context_window(t0_s, slice, w, lead, context))
         context_x, context_y = self._day_arrays(past) if context == "day" else self._arrays(past)
         target_x, target_y = self._arrays(target)
         true = None if self._truth is None else _stack(self._truth, self._scale_y, target)
-        return Pair(context_x, context_y, target_x, target_y, np.arange(*target), true, np.arange(*past))
+        return Pair(
+            context_x, context_y, target_x, target_y, np.arange(*target), true, np.arange(*past)
+        )
 
     def rows_of(self, slice: int) -> tuple[int, int]:
         """First and one past the last row of a slice."""
@@ -89,8 +108,13 @@ class Pairs:
         return self._between((start, start + self.meta["slice_s"]))
 
     def issue_s(self, slice: int, lead_s: float | None = None) -> float:
-        """Unix seconds at which the forecast of a slice is issued: what was measured before, and nothing else, is known."""
-        return self.meta["t0_s"] + self.meta["slice_s"] * slice - (self.meta["lead_s"] if lead_s is None else lead_s)
+        """Unix seconds at which the forecast of a slice is issued: what was measured before, and
+        nothing else, is known."""
+        return (
+            self.meta["t0_s"]
+            + self.meta["slice_s"] * slice
+            - (self.meta["lead_s"] if lead_s is None else lead_s)
+        )
 
     def places(self, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Where rows (R...) were measured, (R... 3) float64: degrees north, degrees east, feet."""
@@ -98,7 +122,10 @@ class Pairs:
 
     def winds(self, rows: np.ndarray | slice) -> np.ndarray:
         """Winds of rows (R...), (R... 2) float32, standardised."""
-        parts = [(column[rows].astype(np.float64) - mean) / std for column, (mean, std) in zip(self._y, self._scale_y, strict=True)]
+        parts = [
+            (column[rows].astype(np.float64) - mean) / std
+            for column, (mean, std) in zip(self._y, self._scale_y, strict=True)
+        ]
         return np.stack(parts, axis=-1).astype(np.float32)
 
     def _between(self, edges: tuple[float, float]) -> tuple[int, int]:
@@ -115,7 +142,9 @@ class Pairs:
         return self._day[1]
 
 
-def _stack(columns: list[np.ndarray], scale: list[tuple[float, float]], rows: tuple[int, int]) -> np.ndarray:
+def _stack(
+    columns: list[np.ndarray], scale: list[tuple[float, float]], rows: tuple[int, int]
+) -> np.ndarray:
     """Rows [low, high) of flat columns, standardised, as (rows, columns) float32."""
     low, high = rows
     found = np.empty((high - low, len(columns)), dtype=np.float32)

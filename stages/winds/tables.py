@@ -1,7 +1,9 @@
-"""What table.md and the page show alike: tables of arms, days, leads and sweeps, each number beside what it must be compared with.
+"""What table.md and the page show alike: tables of arms, days, leads and sweeps, each number beside
+what it must be compared with.
 
-A cell is one trained model, an arm the same model over its seeds; `-none`, the size of a model without sizes, is not shown. `metrics` are
-an arm's over seeds as tabulate.py writes them: mean, std (several seeds), low and high (90 %). Errors: RMSE per component, kn.
+A cell is one trained model, an arm the same model over its seeds; `-none`, the size of a model
+without sizes, is not shown. `metrics` are an arm's over seeds as tabulate.py writes them: mean, std
+(several seeds), low and high (90 %). Errors: RMSE per component, kn.
 """
 
 import re
@@ -18,23 +20,41 @@ from stages.tables.published import Printed, shown
 
 RMSE, BASELINE, OPTIMUM = "rmse_component_kn", "hour_average", "optimum"
 COLUMNS = (
-    (RMSE, "RMSE per component [kn]"), ("rmse_component_m_s", "[m/s]"), ("rmse_batch_mean_kn", "mean of slices [kn]"),
-    ("rmse_vector_kn", "vector [kn]"), ("angle_mae_deg", "angle MAE [°]"), ("nse", "NSE"), ("crps_kn", "CRPS [kn]"),
-    ("coverage_90", "90 % cover"), ("rmse_permuted_component_kn", "context shuffled [kn]"),
+    (RMSE, "RMSE per component [kn]"),
+    ("rmse_component_m_s", "[m/s]"),
+    ("rmse_batch_mean_kn", "mean of slices [kn]"),
+    ("rmse_vector_kn", "vector [kn]"),
+    ("angle_mae_deg", "angle MAE [°]"),
+    ("nse", "NSE"),
+    ("crps_kn", "CRPS [kn]"),
+    ("coverage_90", "90 % cover"),
+    ("rmse_permuted_component_kn", "context shuffled [kn]"),
     ("rmse_truth_component_kn", "against truth [kn]"),
 )
 WEATHER = (  # thesis table 3.3: ours, as printed, title
-    (RMSE, "rmse", "RMSE per component [kn]"), ("angle_mae_deg", "angle_mae", "angle MAE [°]"), ("norm_mae_kn", "norm_mae", "speed MAE [kn]"),
-    ("relative_bias_east", "relative_bias_x", "relative bias, east"), ("relative_bias_north", "relative_bias_y", "relative bias, north"),
-    ("rstd", "rstd", "ratio of standard deviations"), ("nse", "nse", "NSE"),
+    (RMSE, "rmse", "RMSE per component [kn]"),
+    ("angle_mae_deg", "angle_mae", "angle MAE [°]"),
+    ("norm_mae_kn", "norm_mae", "speed MAE [kn]"),
+    ("relative_bias_east", "relative_bias_x", "relative bias, east"),
+    ("relative_bias_north", "relative_bias_y", "relative bias, north"),
+    ("rstd", "rstd", "ratio of standard deviations"),
+    ("nse", "nse", "NSE"),
 )
-KERNELS = ("persistence", "knn_tnn", "gka", "gka_tnn", "gka_mlp_tnn", OPTIMUM)  # figure 3.3's row: what averages its neighbours
+KERNELS = (
+    "persistence",
+    "knn_tnn",
+    "gka",
+    "gka_tnn",
+    "gka_mlp_tnn",
+    OPTIMUM,
+)  # figure 3.3's row: what averages its neighbours
 UNITS = ("km", "min", "s")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Titles and rows of text; `words` are the columns that hold words (to the left), `best` the row to mark."""
+    """Titles and rows of text; `words` are the columns that hold words (to the left), `best` the
+    row to mark."""
 
     name: str
     titles: tuple[str, ...]
@@ -59,11 +79,14 @@ def label(arm: str) -> str:
 
 
 def number(summary: dict[str, Any] | None, interval: bool = False) -> str:
-    """'7.42 ± 0.05 [6.9, 8.0]': mean, spread over seeds where there are several, interval if asked."""
+    """'7.42 ± 0.05 [6.9, 8.0]': mean, spread over seeds where there are several, interval if
+    asked."""
     if summary is None:
         return "–"
     text = f"{summary['mean']:.2f}" + (f" ± {summary['std']:.2f}" if "std" in summary else "")
-    return text + (f" [{summary['low']:.2f}, {summary['high']:.2f}]" if interval and "low" in summary else "")
+    return text + (
+        f" [{summary['low']:.2f}, {summary['high']:.2f}]" if interval and "low" in summary else ""
+    )
 
 
 def against(mean: float, base: float | None) -> str:
@@ -83,9 +106,13 @@ def error_of(arms: dict[str, Any], dataset: str, arm: str) -> float | None:
 
 
 def floor_of(arms: dict[str, Any], dataset: str) -> float | None:
-    """The data set's noise floor (kn per component): what a perfect forecast would still miss of the measurements."""
-    values = [arm["metrics"]["noise_floor_component_kn"]["mean"] for name, arm in arms.items()
-              if name.startswith(dataset + "/") and "noise_floor_component_kn" in arm["metrics"]]
+    """The data set's noise floor (kn per component): what a perfect forecast would still miss of
+    the measurements."""
+    values = [
+        arm["metrics"]["noise_floor_component_kn"]["mean"]
+        for name, arm in arms.items()
+        if name.startswith(dataset + "/") and "noise_floor_component_kn" in arm["metrics"]
+    ]
     return values[0] if values else None
 
 
@@ -101,17 +128,24 @@ def ordered(arms: dict[str, Any], dataset: str) -> list[str]:
 
 
 def leading(names: list[str]) -> list[str]:
-    """The arms for figures and README.md, worst first as given: of GEN's many operators (thesis table C.10) the best alone."""
+    """The arms for figures and README.md, worst first as given: of GEN's many operators (thesis
+    table C.10) the best alone."""
     others = [name for name in names if name.partition("/")[2].startswith("gen-message_")]
     return [name for name in names if name not in others[:-1]]
 
 
-def compared(arms: dict[str, Any], dataset: str, name: str, printed: dict[str, list[Printed]]) -> dict[str, str]:
-    """The companions of one arm by the title of their column: trivial baseline, optimum where it is known, printed value."""
+def compared(
+    arms: dict[str, Any], dataset: str, name: str, printed: dict[str, list[Printed]]
+) -> dict[str, str]:
+    """The companions of one arm by the title of their column: trivial baseline, optimum where it
+    is known, printed value."""
     mean, best = arms[name]["metrics"][RMSE]["mean"], error_of(arms, dataset, OPTIMUM)
     optimum = {"of the optimum [%]": of_optimum(mean, best)} if best else {}
-    return {f"vs {BASELINE}": against(mean, error_of(arms, dataset, BASELINE)), **optimum,
-            "printed RMSE [kn]": shown(printed.get(name.split("/")[1], []))}
+    return {
+        f"vs {BASELINE}": against(mean, error_of(arms, dataset, BASELINE)),
+        **optimum,
+        "printed RMSE [kn]": shown(printed.get(name.split("/")[1], [])),
+    }
 
 
 def results(arms: dict[str, Any], dataset: str, printed: dict[str, list[Printed]]) -> Table:
@@ -121,93 +155,208 @@ def results(arms: dict[str, Any], dataset: str, printed: dict[str, list[Printed]
     titles, values = ["model", "seeds"], []
     for name, extra in zip(names, beside, strict=True):
         cells = [number(arms[name]["metrics"].get(key), key == RMSE) for key, _ in COLUMNS]
-        values.append((label(name.split("/")[1]), str(arms[name]["seeds"]), *cells[:2], *extra.values(), *cells[2:]))
+        values.append(
+            (
+                label(name.split("/")[1]),
+                str(arms[name]["seeds"]),
+                *cells[:2],
+                *extra.values(),
+                *cells[2:],
+            )
+        )
     names_of_columns = [title for _, title in COLUMNS]
     titles += [*names_of_columns[:2], *beside[0], *names_of_columns[2:]]
-    return Table(f"results on {dataset}", tuple(titles), tuple(values), frozenset({0, titles.index("printed RMSE [kn]")}), len(names) - 1)
+    return Table(
+        f"results on {dataset}",
+        tuple(titles),
+        tuple(values),
+        frozenset({0, titles.index("printed RMSE [kn]")}),
+        len(names) - 1,
+    )
 
 
-def curve(cells: dict[str, Any], arm: str, group: str, metric: str = RMSE) -> dict[str, tuple[float, float, float]]:
-    """Mean over the arm's seeds of one metric in each bin of a breakdown: {bin: (value, low, high)}."""
-    members = [content[group] for name, content in cells.items() if arm_of(name) == arm and content.get(group)]
-    keys = [key for key in (members[0] if members else {}) if all(metric in m.get(key, {}) for m in members)]
-    mean = lambda key, part: fmean(m[key][metric].get(part, m[key][metric]["value"]) for m in members)  # noqa: E731
+def curve(
+    cells: dict[str, Any], arm: str, group: str, metric: str = RMSE
+) -> dict[str, tuple[float, float, float]]:
+    """Mean over the arm's seeds of one metric in each bin of a breakdown: {bin: (value, low,
+    high)}."""
+    members = [
+        content[group]
+        for name, content in cells.items()
+        if arm_of(name) == arm and content.get(group)
+    ]
+    keys = [
+        key
+        for key in (members[0] if members else {})
+        if all(metric in m.get(key, {}) for m in members)
+    ]
+    mean = lambda key, part: fmean(
+        m[key][metric].get(part, m[key][metric]["value"]) for m in members
+    )  # noqa: E731
     return {key: (mean(key, "value"), mean(key, "low"), mean(key, "high")) for key in keys}
 
 
-def broken(cells: dict[str, Any], names: Iterable[str], group: str) -> tuple[list[str], dict[str, dict[str, str]]]:
+def broken(
+    cells: dict[str, Any], names: Iterable[str], group: str
+) -> tuple[list[str], dict[str, dict[str, str]]]:
     """The bins of a breakdown and each arm's 'value [low, high]' in them."""
     curves = {name: curve(cells, name, group) for name in names}
     bins = sorted({key for found in curves.values() for key in found})
     text = lambda value, low, high: f"{value:.2f} [{low:.2f}, {high:.2f}]"  # noqa: E731
-    return bins, {name: {key: text(*values) for key, values in found.items()} for name, found in curves.items() if found}
+    return bins, {
+        name: {key: text(*values) for key, values in found.items()}
+        for name, found in curves.items()
+        if found
+    }
 
 
-def by_day(arms: dict[str, Any], cells: dict[str, Any], dataset: str, printed: dict[str, list[Printed]],
-           more: dict[str, dict[str, str]] | None = None) -> Table | None:
-    """Thesis table 1.2: RMSE of each day (UTC), the document's days beside it; `more` = title -> arm -> text, further columns."""
+def by_day(
+    arms: dict[str, Any],
+    cells: dict[str, Any],
+    dataset: str,
+    printed: dict[str, list[Printed]],
+    more: dict[str, dict[str, str]] | None = None,
+) -> Table | None:
+    """Thesis table 1.2: RMSE of each day (UTC), the document's days beside it; `more` = title ->
+    arm -> text, further columns."""
     bins, told = broken(cells, ordered(arms, dataset), "by_day")
     if not bins:
         return None
-    days = sorted({p.dataset for rows in printed.values() for p in rows if p.dataset.startswith("wind_day")})
-    titles = ["model", *(f"{day} [kn]" for day in bins), *(f"printed, day {day.removeprefix('wind_day')} [kn]" for day in days),
-              *(more or {})]
+    days = sorted(
+        {p.dataset for rows in printed.values() for p in rows if p.dataset.startswith("wind_day")}
+    )
+    titles = [
+        "model",
+        *(f"{day} [kn]" for day in bins),
+        *(f"printed, day {day.removeprefix('wind_day')} [kn]" for day in days),
+        *(more or {}),
+    ]
     rows = []
     for name, values in told.items():
         arm = name.split("/")[1]
         theirs = {p.dataset: f"{p.mean:.2f}" for p in printed.get(arm, [])}
-        rows.append((label(arm), *(values.get(day, "–") for day in bins), *(theirs.get(day, "–") for day in days),
-                     *(column.get(arm, "–") for column in (more or {}).values())))
+        rows.append(
+            (
+                label(arm),
+                *(values.get(day, "–") for day in bins),
+                *(theirs.get(day, "–") for day in days),
+                *(column.get(arm, "–") for column in (more or {}).values()),
+            )
+        )
     return Table(f"days of {dataset}", tuple(titles), tuple(rows))
 
 
 def by_lead(arms: dict[str, Any], cells: dict[str, Any], dataset: str) -> Table | None:
-    """Figure 3.3's row of kernel averaging: RMSE by lead of what averages its neighbours, persistence first; None without such a model."""
-    place = lambda arm: next((i for i, model in enumerate(KERNELS) if re.match(rf"{model}(-|$)", arm)), None)  # noqa: E731
+    """Figure 3.3's row of kernel averaging: RMSE by lead of what averages its neighbours,
+    persistence first; None without such a model."""
+    place = lambda arm: next(
+        (i for i, model in enumerate(KERNELS) if re.match(rf"{model}(-|$)", arm)), None
+    )  # noqa: E731
     mine = {name: place(name.split("/")[1]) for name in ordered(arms, dataset)}
-    chosen = sorted((name for name, rank in mine.items() if rank is not None), key=lambda name: (mine[name], name))
+    chosen = sorted(
+        (name for name, rank in mine.items() if rank is not None),
+        key=lambda name: (mine[name], name),
+    )
     bins, told = broken(cells, chosen, "by_lead")
     if not bins or not any(mine[name] for name in told):
         return None
-    rows = tuple((label(name.split("/")[1]), *(values.get(lead, "–") for lead in bins)) for name, values in told.items())
-    return Table(f"leads of {dataset}", ("model", *(f"{float(lead):g} min [kn]" for lead in bins)), rows)
+    rows = tuple(
+        (label(name.split("/")[1]), *(values.get(lead, "–") for lead in bins))
+        for name, values in told.items()
+    )
+    return Table(
+        f"leads of {dataset}", ("model", *(f"{float(lead):g} min [kn]" for lead in bins)), rows
+    )
 
 
-def weather(arms: dict[str, Any], dataset: str, printed: dict[str, dict[str, Printed]]) -> Table | None:
-    """Thesis table 3.3: the forecasters' own metrics of each arm; below, the printed rows. None where no arm was measured by them."""
-    mine = [name for name in ordered(arms, dataset) if all(key in arms[name]["metrics"] for key, _, _ in WEATHER)]
+def weather(
+    arms: dict[str, Any], dataset: str, printed: dict[str, dict[str, Printed]]
+) -> Table | None:
+    """Thesis table 3.3: the forecasters' own metrics of each arm; below, the printed rows. None
+    where no arm was measured by them."""
+    mine = [
+        name
+        for name in ordered(arms, dataset)
+        if all(key in arms[name]["metrics"] for key, _, _ in WEATHER)
+    ]
     if not mine or not printed:
         return None
-    rows = [(label(name.split("/")[1]), *(number(arms[name]["metrics"][key]) for key, _, _ in WEATHER)) for name in mine]
-    theirs = lambda one: "–" if one is None else f"{one.mean:.2f}" + (f" ± {one.std:.2f}" if one.std is not None else "")  # noqa: E731
-    rows += [(f"printed, {model}", *(theirs(found.get(key)) for _, key, _ in WEATHER)) for model, found in printed.items()]
-    return Table(f"weather metrics on {dataset}", ("model", *(title for _, _, title in WEATHER)), tuple(rows))
+    rows = [
+        (label(name.split("/")[1]), *(number(arms[name]["metrics"][key]) for key, _, _ in WEATHER))
+        for name in mine
+    ]
+    theirs = lambda one: (
+        "–"
+        if one is None
+        else f"{one.mean:.2f}" + (f" ± {one.std:.2f}" if one.std is not None else "")
+    )  # noqa: E731
+    rows += [
+        (f"printed, {model}", *(theirs(found.get(key)) for _, key, _ in WEATHER))
+        for model, found in printed.items()
+    ]
+    return Table(
+        f"weather metrics on {dataset}", ("model", *(title for _, _, title in WEATHER)), tuple(rows)
+    )
 
 
 def quantity(name: str, value: str) -> str:
-    """An argument with its unit: ('horizontal_km', '26.6') -> 'horizontal 26.6 km'; a number without unit keeps its name whole."""
+    """An argument with its unit: ('horizontal_km', '26.6') -> 'horizontal 26.6 km'; a number
+    without unit keeps its name whole."""
     word, _, unit = name.rpartition("_")
     return f"{word} {value} {unit}" if unit in UNITS and word else f"{name} {value}"
 
 
 def trials_of(folder: Path) -> dict[str, pl.DataFrame]:
-    """Model -> the draws of its sweep in order, from `folder` = PROFILE/sweeps/DATASET; {} where nothing was swept. No error: null."""
-    return {file.parent.name: pl.read_csv(file, infer_schema_length=0).with_columns(pl.col("draw").cast(int), pl.col(RMSE).cast(float))
-            for file in sorted(folder.glob("[!.]*/trials.csv"))}
+    """Model -> the draws of its sweep in order, from `folder` = PROFILE/sweeps/DATASET; {} where
+    nothing was swept. No error: null."""
+    return {
+        file.parent.name: pl.read_csv(file, infer_schema_length=0).with_columns(
+            pl.col("draw").cast(int), pl.col(RMSE).cast(float)
+        )
+        for file in sorted(folder.glob("[!.]*/trials.csv"))
+    }
 
 
 def samplers_of(folder: Path) -> dict[str, str]:
     """Model -> how its draws were made: tpe, random or grid."""
-    return {file.parent.name: read_yaml(file)["sampler"] for file in sorted(folder.glob("[!.]*/best.yaml"))}
+    return {
+        file.parent.name: read_yaml(file)["sampler"]
+        for file in sorted(folder.glob("[!.]*/best.yaml"))
+    }
 
 
 def sweeps(folder: Path, dataset: str) -> Table | None:
-    """What each sweep chose: draws and sampler, those pruned, the best (the first of equals), its RMSE on validation slices, its arguments."""
+    """What each sweep chose: draws and sampler, those pruned, the best (the first of equals),
+    its RMSE on validation slices, its arguments."""
     rows, samplers = [], samplers_of(folder)
     for model, trials in trials_of(folder).items():
         best = trials.sort(RMSE, "draw", nulls_last=True).row(0, named=True)
-        arguments = ", ".join(quantity(name, value) for name, value in best.items() if name not in ("draw", RMSE, "state"))
+        arguments = ", ".join(
+            quantity(name, value)
+            for name, value in best.items()
+            if name not in ("draw", RMSE, "state")
+        )
         pruned = trials.filter(pl.col("state") == "pruned").height
-        rows.append((model, samplers[model], str(len(trials)), str(pruned), str(best["draw"]), f"{best[RMSE]:.2f}", arguments))
-    titles = ("model", "sampler", "draws", "pruned", "best draw", "RMSE on validation slices [kn]", "best arguments")
-    return Table(f"sweeps on {dataset}", titles, tuple(rows), frozenset({0, 1, 6})) if rows else None
+        rows.append(
+            (
+                model,
+                samplers[model],
+                str(len(trials)),
+                str(pruned),
+                str(best["draw"]),
+                f"{best[RMSE]:.2f}",
+                arguments,
+            )
+        )
+    titles = (
+        "model",
+        "sampler",
+        "draws",
+        "pruned",
+        "best draw",
+        "RMSE on validation slices [kn]",
+        "best arguments",
+    )
+    return (
+        Table(f"sweeps on {dataset}", titles, tuple(rows), frozenset({0, 1, 6})) if rows else None
+    )

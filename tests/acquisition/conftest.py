@@ -1,4 +1,5 @@
-"""A real threaded HTTP server on loopback whose every reply is scripted, and pins for what it serves."""
+"""A real threaded HTTP server on loopback whose every reply is scripted, and pins for what it
+serves."""
 
 import hashlib
 import re
@@ -12,7 +13,8 @@ from stages.params import Source
 
 
 class Server(ThreadingHTTPServer):
-    """`script[path]` is a list of replies, one a request, the last one repeated; `seen` are the requests' (path, headers)."""
+    """`script[path]` is a list of replies, one a request, the last one repeated; `seen` are the
+    requests' (path, headers)."""
 
     daemon_threads = True
 
@@ -54,17 +56,26 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def whole(body, etag='"v1"', honest=True, stop=None, **headers):
-    """A well-behaved file server (ranges, If-Range); `stop` ends the body after so many bytes of it; `honest=False` ignores If-Range."""
+    """A well-behaved file server (ranges, If-Range); `stop` ends the body after so many bytes of
+    it; `honest=False` ignores If-Range."""
+
     def reply(handler):
         tag = {"ETag": etag} if etag else {}
         asked = re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", ""))
         same = handler.headers.get("If-Range", etag) == etag or not honest
         at = int(asked[1]) if asked and same else 0
         if at:
-            handler.head(206, Content_Length=len(body) - at, Content_Range=f"bytes {at}-{len(body) - 1}/{len(body)}", **tag, **headers)
+            handler.head(
+                206,
+                Content_Length=len(body) - at,
+                Content_Range=f"bytes {at}-{len(body) - 1}/{len(body)}",
+                **tag,
+                **headers,
+            )
         else:
             handler.head(200, Content_Length=len(body), **tag, **headers)
         handler.wfile.write(body[at:stop])
+
     return reply
 
 
@@ -85,10 +96,12 @@ def stall(handler):
 
 def trickle(seconds, length=1000):
     """One byte at a time."""
+
     def reply(handler):
         handler.head(200, Content_Length=length)
         while not handler.server.over.wait(seconds):
             handler.wfile.write(b"x")
+
     return reply
 
 
@@ -124,17 +137,35 @@ def server():
 def replies():
     """The kinds of reply, by name."""
     import types
-    return types.SimpleNamespace(whole=whole, status=status, page=page, stall=stall, trickle=trickle, slow_header=slow_header,
-                                 endless=endless, redirect=redirect)
+
+    return types.SimpleNamespace(
+        whole=whole,
+        status=status,
+        page=page,
+        stall=stall,
+        trickle=trickle,
+        slow_header=slow_header,
+        endless=endless,
+        redirect=redirect,
+    )
 
 
 @pytest.fixture
 def pin():
-    """A source as params.yaml would hold it, but with a URL that its schema refuses (http, loopback)."""
+    """A source as params.yaml would hold it, but with a URL that its schema refuses (http,
+    loopback)."""
+
     def make(url, body, **changes):
-        values = {"url": url, "licence": "test", "sha256": hashlib.sha256(body).hexdigest(), "md5": None, "bytes": len(body),
-                  "bytes_max": None}
+        values = {
+            "url": url,
+            "licence": "test",
+            "sha256": hashlib.sha256(body).hexdigest(),
+            "md5": None,
+            "bytes": len(body),
+            "bytes_max": None,
+        }
         return Source.model_construct(**(values | changes))
+
     return make
 
 
@@ -147,4 +178,5 @@ def clock():
         now = time.monotonic()
         lasted, last[0] = now - last[0], now
         return lasted
+
     return lap

@@ -1,4 +1,5 @@
-"""The acquisition stage: folders, manifests, records, and what each kind of source leaves behind."""
+"""The acquisition stage: folders, manifests, records, and what each kind of source leaves
+behind."""
 
 import gzip
 import io
@@ -41,7 +42,9 @@ def dataset(server, replies, pin):
     """Two files on the server."""
     for name, body in BODY.items():
         server.script[f"/{name}"] = [replies.whole(body)]
-    sources = {name: pin(server.url(f"/{name}"), body, licence="CC0-1.0") for name, body in BODY.items()}
+    sources = {
+        name: pin(server.url(f"/{name}"), body, licence="CC0-1.0") for name, body in BODY.items()
+    }
     return Dataset.model_construct(entry="winds", kind="files", files=sources, simulate=None)
 
 
@@ -63,7 +66,11 @@ RECORD = Path("data/sample/records/hour.acquire.json")
 
 
 def tree(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_files_with_manifest_and_record(dataset, server):
@@ -72,14 +79,31 @@ def test_files_with_manifest_and_record(dataset, server):
     found = tree(folder)
     assert set(found) == {"a.csv", "b.csv", "manifest.json"}
     assert {name: found[name] for name in BODY} == BODY
-    manifest, record = json.loads(found["manifest.json"]), files.read_json("data/sample/records/hour.acquire.json")
+    manifest, record = (
+        json.loads(found["manifest.json"]),
+        files.read_json("data/sample/records/hour.acquire.json"),
+    )
     assert (manifest["dataset"], manifest["entry"], manifest["kind"]) == ("hour", "winds", "files")
     for name, body in BODY.items():
-        assert manifest["files"][name] == {"url": server.url(f"/{name}"), "source": server.url(f"/{name}"), "bytes": len(body),
-                                           "licence": "CC0-1.0", "sha256": dataset.files[name].sha256}
-        assert record["outputs"][f"data/sample/raw/hour/{name}"]["sha256"] == dataset.files[name].sha256
-    assert record["outputs"]["data/sample/raw/hour/manifest.json"]["sha256"] == files.sha256(folder / "manifest.json")
-    assert record["stage"] == "acquire" and record["inputs"] == {} and "stages/acquisition/acquire.py" in record["code"]["files"]
+        assert manifest["files"][name] == {
+            "url": server.url(f"/{name}"),
+            "source": server.url(f"/{name}"),
+            "bytes": len(body),
+            "licence": "CC0-1.0",
+            "sha256": dataset.files[name].sha256,
+        }
+        assert (
+            record["outputs"][f"data/sample/raw/hour/{name}"]["sha256"]
+            == dataset.files[name].sha256
+        )
+    assert record["outputs"]["data/sample/raw/hour/manifest.json"]["sha256"] == files.sha256(
+        folder / "manifest.json"
+    )
+    assert (
+        record["stage"] == "acquire"
+        and record["inputs"] == {}
+        and "stages/acquisition/acquire.py" in record["code"]["files"]
+    )
 
 
 def test_again_gives_the_same_bytes_without_the_network(dataset, server):
@@ -117,13 +141,32 @@ def test_an_archive_is_unpacked_and_described(server, replies, pin):
     body = packed({f"Sky/{name}": text for name, text in BODY.items()})
     server.script["/sky.tar.gz"] = [replies.whole(body)]
     import hashlib
+
     md5 = hashlib.md5(body).hexdigest()
-    source = pin(server.url("/sky.tar.gz"), body, sha256=None, md5=md5, bytes=None, bytes_max=10**6, licence="unknown")
-    folder = run(Dataset.model_construct(entry="winds", kind="archive", files={"sky.tar.gz": source}, simulate=None))
+    source = pin(
+        server.url("/sky.tar.gz"),
+        body,
+        sha256=None,
+        md5=md5,
+        bytes=None,
+        bytes_max=10**6,
+        licence="unknown",
+    )
+    folder = run(
+        Dataset.model_construct(
+            entry="winds", kind="archive", files={"sky.tar.gz": source}, simulate=None
+        )
+    )
     assert set(tree(folder)) == {"Sky/a.csv", "Sky/b.csv", "manifest.json"}
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["archives"]["sky.tar.gz"] | {"licence": ""} == {"bytes": len(body), "licence": "", "md5": md5, "url": source.url,
-                                                                    "sha256": hashlib.sha256(body).hexdigest(), "source": source.url}
+    assert manifest["archives"]["sky.tar.gz"] | {"licence": ""} == {
+        "bytes": len(body),
+        "licence": "",
+        "md5": md5,
+        "url": source.url,
+        "sha256": hashlib.sha256(body).hexdigest(),
+        "source": source.url,
+    }
     assert manifest["files"]["Sky/a.csv"]["archive"] == "sky.tar.gz"
     assert manifest["files"]["Sky/a.csv"]["sha256"] == hashlib.sha256(BODY["a.csv"]).hexdigest()
 
@@ -155,14 +198,24 @@ def test_simulated_files_are_listed(monkeypatch):
     def simulate(plan, folder):
         (folder / "frames_00.csv").write_text(f"{plan.seed},8D\n")
         (folder / "truth.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "stages.winds.sky.simulated", types.SimpleNamespace(simulate=simulate))
+
+    monkeypatch.setitem(
+        sys.modules, "stages.winds.sky.simulated", types.SimpleNamespace(simulate=simulate)
+    )
     dataset = params.load().datasets["simulated"]
     folder = stage.acquire("mini", "simulated", dataset)
     manifest = json.loads((folder / "manifest.json").read_text())
     assert set(manifest["files"]) == {"frames_00.csv", "truth.parquet"}
-    assert manifest["files"]["frames_00.csv"] | {"sha256": ""} == {"bytes": 9, "licence": "MIT", "sha256": "", "source": "simulated",
-                                                                   "url": None}
-    assert files.read_json("data/mini/records/simulated.acquire.json")["seed"] == dataset.simulate.seed
+    assert manifest["files"]["frames_00.csv"] | {"sha256": ""} == {
+        "bytes": 9,
+        "licence": "MIT",
+        "sha256": "",
+        "source": "simulated",
+        "url": None,
+    }
+    assert (
+        files.read_json("data/mini/records/simulated.acquire.json")["seed"] == dataset.simulate.seed
+    )
 
 
 @pytest.mark.fault("F6")
@@ -186,7 +239,8 @@ from pathlib import Path
 from stages.acquisition import acquire
 from stages.acquisition.download import Limits
 from stages.params import Dataset, Source
-sources = {name: Source.model_construct(**values) for name, values in json.loads(sys.argv[1]).items()}
+sources = {name: Source.model_construct(**values) for name, values in \
+json.loads(sys.argv[1]).items()}
 dataset = Dataset.model_construct(entry="winds", kind="files", files=sources, simulate=None)
 acquire.acquire("sample", "hour", dataset, limits=Limits(total_s=10), loopback=True)
 """
@@ -194,26 +248,39 @@ acquire.acquire("sample", "hour", dataset, limits=Limits(total_s=10), loopback=T
 
 @pytest.mark.fault("F1", "F3")
 def test_killed_around_each_rename_the_folder_is_old_or_new(dataset, project):
-    """SIGKILL before and after every rename of the stage (validators, files, manifest, record, folder)."""
-    wanted, plan = None, json.dumps({name: source.model_dump() for name, source in dataset.files.items()})
+    """SIGKILL before and after every rename of the stage (validators, files, manifest, record,
+    folder)."""
+    wanted, plan = (
+        None,
+        json.dumps({name: source.model_dump() for name, source in dataset.files.items()}),
+    )
     for point in ("before_rename", "after_rename"):
         for n in (2, 5, 7, 99):
             subprocess.run(["rm", "-rf", "data", ".work"], check=True)
-            child = subprocess.run([sys.executable, "-c", CHILD, plan],
-                                   env=os.environ | {"FAULT": f"{point}:{n}", "PYTHONPATH": str(ROOT)}, check=False)
+            child = subprocess.run(
+                [sys.executable, "-c", CHILD, plan],
+                env=os.environ | {"FAULT": f"{point}:{n}", "PYTHONPATH": str(ROOT)},
+                check=False,
+            )
             assert child.returncode == (0 if n == 99 else -9)
             folder = Path("data/sample/raw/hour")
             assert not folder.exists() or set(tree(folder)) == {*BODY, "manifest.json"}
             after = tree(run(dataset))
             wanted = wanted or after
             assert after == wanted
-            assert [path.name for path in folder.parent.iterdir()] == ["hour"], "what the killed run left is swept up"
+            assert [path.name for path in folder.parent.iterdir()] == ["hour"], (
+                "what the killed run left is swept up"
+            )
 
 
-@pytest.mark.parametrize("words, hint", [
-    (["sampel", "commb"], "did you mean 'sample'"), (["sample", "comb"], "did you mean 'commb'"),
-    (["mini", "commb"], "not in profile 'mini'"),
-])
+@pytest.mark.parametrize(
+    "words, hint",
+    [
+        (["sampel", "commb"], "did you mean 'sample'"),
+        (["sample", "comb"], "did you mean 'commb'"),
+        (["mini", "commb"], "not in profile 'mini'"),
+    ],
+)
 def test_unknown_names_are_told_with_the_nearest(capsys, words, hint):
     assert command.main(words) == 2
     assert hint in capsys.readouterr().err
@@ -226,7 +293,10 @@ def test_the_command_on_the_real_files(monkeypatch):
     monkeypatch.setenv("TRADEWIND_MIRROR", str(REAL))
     assert command.main(["sample", "hour_winds"]) == 0
     found = Path("data/sample/raw/hour_winds/wind.csv").read_text()
-    assert found.startswith("ts,icao,lat,lon,alt,vw,dw,vwx,vwy\n") and found.count("\n") in (39_845, 39_846)
+    assert found.startswith("ts,icao,lat,lon,alt,vw,dw,vwx,vwy\n") and found.count("\n") in (
+        39_845,
+        39_846,
+    )
 
 
 def test_a_mirror_that_is_not_there(monkeypatch, capsys):

@@ -1,9 +1,9 @@
 """Hostile archives, built here. Whatever they hold, nothing outside the target changes."""
 
 import gzip
-import lzma
 import hashlib
 import io
+import lzma
 import os
 import stat
 import struct
@@ -54,15 +54,24 @@ def moded(name, mode):
 
 @pytest.fixture
 def watched(tmp_path):
-    """A folder with files an archive would like to reach; after the test nothing but `work/` may have changed."""
+    """A folder with files an archive would like to reach; after the test nothing but `work/` may
+    have changed."""
     (tmp_path / "work").mkdir()
     (tmp_path / "outside.txt").write_text("untouched")
     (tmp_path / "yard").mkdir()
     (tmp_path / "yard" / "inside.txt").write_text("untouched")
 
     def look():
-        return {path.relative_to(tmp_path): (path.lstat().st_mode, path.lstat().st_mtime_ns, path.read_bytes() if path.is_file() else None)
-                for path in tmp_path.rglob("*") if path != tmp_path / "work" and tmp_path / "work" not in path.parents}
+        return {
+            path.relative_to(tmp_path): (
+                path.lstat().st_mode,
+                path.lstat().st_mtime_ns,
+                path.read_bytes() if path.is_file() else None,
+            )
+            for path in tmp_path.rglob("*")
+            if path != tmp_path / "work" and tmp_path / "work" not in path.parents
+        }
+
     before = look()
     yield tmp_path
     assert look() == before
@@ -75,27 +84,54 @@ def unpack(watched, data, **caps):
 
 @pytest.mark.parametrize("build", [tar_of, zip_of])
 def test_a_sound_archive(watched, build):
-    files = {"Sky/b.csv": b"1,2\n" * 9000, "Sky/a.csv": b"", "Sky/deep/ä.csv": os.urandom(3000), "./top.csv": b"t"}
-    assert unpack(watched, build(list(files.items()))) == sorted(name.removeprefix("./") for name in files)
+    files = {
+        "Sky/b.csv": b"1,2\n" * 9000,
+        "Sky/a.csv": b"",
+        "Sky/deep/ä.csv": os.urandom(3000),
+        "./top.csv": b"t",
+    }
+    assert unpack(watched, build(list(files.items()))) == sorted(
+        name.removeprefix("./") for name in files
+    )
     out = watched / "work" / "out"
-    assert {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()} == {
-        name.removeprefix("./"): body for name, body in files.items()}
-    assert all(stat.S_IMODE(path.stat().st_mode) == 0o644 for path in out.rglob("*") if path.is_file())
+    assert {
+        path.relative_to(out).as_posix(): path.read_bytes()
+        for path in out.rglob("*")
+        if path.is_file()
+    } == {name.removeprefix("./"): body for name, body in files.items()}
+    assert all(
+        stat.S_IMODE(path.stat().st_mode) == 0o644 for path in out.rglob("*") if path.is_file()
+    )
     assert sorted(path.name for path in (watched / "work").iterdir()) == ["a.bin", "out"]
 
 
 def test_what_real_tars_hold_besides_files(watched):
-    """Folder entries (also after their files), long names, and modes that would make the result unreadable."""
+    """Folder entries (also after their files), long names, and modes that would make the result
+    unreadable."""
     closed = tarfile.TarInfo("Sky/closed.csv")
     closed.mode = 0o000
     folder = special("Sky/", tarfile.DIRTYPE)
     long = "Sky/" + "n" * 180 + ".csv"
-    assert unpack(watched, tar_of([special("Sky", tarfile.DIRTYPE), (closed, b"c"), folder, (long, b"l")])) == ["Sky/closed.csv", long]
+    assert unpack(
+        watched, tar_of([special("Sky", tarfile.DIRTYPE), (closed, b"c"), folder, (long, b"l")])
+    ) == ["Sky/closed.csv", long]
     assert (watched / "work/out/Sky/closed.csv").read_bytes() == b"c"
 
 
-BAD_NAMES = ["../evil", "a/../../evil", "/evil", "a//b", "..", "a/..", "a\\..\\evil", "C:evil", "\\\\host\\x", "a\x01b", "n" * 300,
-             "a/" * 600 + "b"]
+BAD_NAMES = [
+    "../evil",
+    "a/../../evil",
+    "/evil",
+    "a//b",
+    "..",
+    "a/..",
+    "a\\..\\evil",
+    "C:evil",
+    "\\\\host\\x",
+    "a\x01b",
+    "n" * 300,
+    "a/" * 600 + "b",
+]
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
@@ -104,26 +140,49 @@ BAD_NAMES = ["../evil", "a/../../evil", "/evil", "a//b", "..", "a/..", "a\\..\\e
 def test_names_that_lead_elsewhere(watched, build, name):
     with pytest.raises(DataError, match="archive is refused"):
         unpack(watched, build([("good.csv", b"g"), (name, b"evil")]))
-    assert [path.name for path in (watched / "work").iterdir()] == ["a.bin"], "not even the good member stays"
+    assert [path.name for path in (watched / "work").iterdir()] == ["a.bin"], (
+        "not even the good member stays"
+    )
 
 
-@pytest.mark.parametrize("kind, target", [
-    (tarfile.SYMTYPE, "../yard"), (tarfile.SYMTYPE, "/etc"), (tarfile.SYMTYPE, "good.csv"), (tarfile.LNKTYPE, "../outside.txt"),
-    (tarfile.LNKTYPE, "good.csv"), (tarfile.CHRTYPE, ""), (tarfile.BLKTYPE, ""), (tarfile.FIFOTYPE, ""), (tarfile.CONTTYPE, ""), (b"Z", ""),
-])
+@pytest.mark.parametrize(
+    "kind, target",
+    [
+        (tarfile.SYMTYPE, "../yard"),
+        (tarfile.SYMTYPE, "/etc"),
+        (tarfile.SYMTYPE, "good.csv"),
+        (tarfile.LNKTYPE, "../outside.txt"),
+        (tarfile.LNKTYPE, "good.csv"),
+        (tarfile.CHRTYPE, ""),
+        (tarfile.BLKTYPE, ""),
+        (tarfile.FIFOTYPE, ""),
+        (tarfile.CONTTYPE, ""),
+        (b"Z", ""),
+    ],
+)
 @pytest.mark.fault("F14")
 def test_links_and_devices(watched, kind, target):
-    """Among them: a link to a folder, then a file through it; a hard link to a file outside, then a file of its name."""
+    """Among them: a link to a folder, then a file through it; a hard link to a file outside,
+    then a file of its name."""
     with pytest.raises(DataError, match="archive is refused"):
-        unpack(watched, tar_of([("good.csv", b"g"), special("sub", kind, target), ("sub/inside.txt", b"evil")]))
+        unpack(
+            watched,
+            tar_of([("good.csv", b"g"), special("sub", kind, target), ("sub/inside.txt", b"evil")]),
+        )
     assert not (watched / "work" / "out").exists()
 
 
 @pytest.mark.fault("F14")
 def test_a_sparse_member_in_a_regular_disguise(watched):
-    """PAX's sparse format has the type of a regular file; its size on disk is a claim of its header."""
+    """PAX's sparse format has the type of a regular file; its size on disk is a claim of its
+    header."""
     info = tarfile.TarInfo("GNUSparseFile.0/a.csv")
-    info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "a.csv", "GNU.sparse.realsize": "1000000"}
+    info.pax_headers = {
+        "GNU.sparse.major": "1",
+        "GNU.sparse.minor": "0",
+        "GNU.sparse.name": "a.csv",
+        "GNU.sparse.realsize": "1000000",
+    }
     body = b"1\n0\n512\n".ljust(512, b"\0") + bytes(512)
     info.size = len(body)
     plain = io.BytesIO()
@@ -133,18 +192,41 @@ def test_a_sparse_member_in_a_regular_disguise(watched):
         unpack(watched, gzip.compress(plain.getvalue()))
 
 
-@pytest.mark.parametrize("mode", [stat.S_IFLNK | 0o777, stat.S_IFCHR | 0o600, stat.S_IFIFO | 0o600, stat.S_IFSOCK, stat.S_IFDIR | 0o755])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        stat.S_IFLNK | 0o777,
+        stat.S_IFCHR | 0o600,
+        stat.S_IFIFO | 0o600,
+        stat.S_IFSOCK,
+        stat.S_IFDIR | 0o755,
+    ],
+)
 @pytest.mark.fault("F14")
 def test_links_and_devices_in_a_zip(watched, mode):
     with pytest.raises(DataError, match="archive is refused"):
-        unpack(watched, zip_of([("good.csv", b"g"), (moded("sub", mode), b"../yard"), ("sub/inside.txt", b"evil")]))
+        unpack(
+            watched,
+            zip_of(
+                [("good.csv", b"g"), (moded("sub", mode), b"../yard"), ("sub/inside.txt", b"evil")]
+            ),
+        )
     assert not (watched / "work" / "out").exists()
 
 
-@pytest.mark.parametrize("names, reason", [
-    (["a.csv", "a.csv"], "twice"), (["a.csv", "./a.csv"], "twice"), (["a.csv", "A.csv"], "clashes"), (["Sub/x", "sub/y"], "clashes"),
-    (["a", "a/b"], "clashes"), (["a/b", "a"], "clashes"), (["stra\u00dfe", "STRASSE"], "clashes"), (["\u00e9", "e\u0301"], "clashes"),
-])
+@pytest.mark.parametrize(
+    "names, reason",
+    [
+        (["a.csv", "a.csv"], "twice"),
+        (["a.csv", "./a.csv"], "twice"),
+        (["a.csv", "A.csv"], "clashes"),
+        (["Sub/x", "sub/y"], "clashes"),
+        (["a", "a/b"], "clashes"),
+        (["a/b", "a"], "clashes"),
+        (["stra\u00dfe", "STRASSE"], "clashes"),
+        (["\u00e9", "e\u0301"], "clashes"),
+    ],
+)
 @pytest.mark.parametrize("build", [tar_of, zip_of])
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.fault("F14")
@@ -163,7 +245,9 @@ def zeros_gz(mebibytes):
 def test_a_gigabyte_of_zeros_in_a_megabyte(watched, clock):
     info = tarfile.TarInfo("zeros.csv")
     info.size = 1 << 30
-    bomb = gzip.compress(info.tobuf(tarfile.GNU_FORMAT)) + zeros_gz(1024) + gzip.compress(bytes(1024))
+    bomb = (
+        gzip.compress(info.tobuf(tarfile.GNU_FORMAT)) + zeros_gz(1024) + gzip.compress(bytes(1024))
+    )
     assert len(bomb) < 2 << 20
     clock()
     with pytest.raises(DataError, match="may unpack to"):
@@ -180,7 +264,8 @@ def test_many_members_that_together_are_too_large(watched):
 
 
 def test_a_name_of_a_gigabyte_does_not_fill_the_memory(watched):
-    """A long-name header whose name is 1 GB of zeros: the bomb sits in the header, where member sizes are not looked at."""
+    """A long-name header whose name is 1 GB of zeros: the bomb sits in the header, where member
+    sizes are not looked at."""
     info = special("@LongLink", tarfile.GNUTYPE_LONGNAME)
     info.size = 1 << 30
     bomb = gzip.compress(info.tobuf(tarfile.GNU_FORMAT)) + zeros_gz(1024)
@@ -200,9 +285,42 @@ def test_a_zip_of_zeros_and_one_that_lies_about_it(watched):
 
     def zip_with(size):
         name, crc = b"z.csv", zlib.crc32(bytes(64 << 20))
-        local = struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 8, 0, 33, crc, len(packed), size, len(name), 0) + name + packed
-        entry = struct.pack("<4s6H3L5H2L", b"PK\1\2", 20, 20, 0, 8, 0, 33, crc, len(packed), size, len(name), 0, 0, 0, 0, 0, 0) + name
-        return local + entry + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, len(entry), len(local), 0)
+        local = (
+            struct.pack(
+                "<4s5H3L2H", b"PK\3\4", 20, 0, 8, 0, 33, crc, len(packed), size, len(name), 0
+            )
+            + name
+            + packed
+        )
+        entry = (
+            struct.pack(
+                "<4s6H3L5H2L",
+                b"PK\1\2",
+                20,
+                20,
+                0,
+                8,
+                0,
+                33,
+                crc,
+                len(packed),
+                size,
+                len(name),
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+            )
+            + name
+        )
+        return (
+            local
+            + entry
+            + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, len(entry), len(local), 0)
+        )
+
     with pytest.raises(DataError, match="may unpack to"):
         unpack(watched, zip_with(64 << 20))
     with pytest.raises(DataError, match="broken"):
@@ -227,11 +345,22 @@ def test_caps_count_from_the_outside(watched):
 
 
 def test_a_tar_xz_is_unpacked_as_a_tar_gz_is(tmp_path):
-    members = [("openwebtext/urlsf_subset00-1_data.xz", os.urandom(70_000)), ("openwebtext/b.txt", b"text\n")]
-    for name, data in (("a.tar.gz", tar_of(members)), ("a.tar.xz", lzma.compress(gzip.decompress(tar_of(members))))):
+    members = [
+        ("openwebtext/urlsf_subset00-1_data.xz", os.urandom(70_000)),
+        ("openwebtext/b.txt", b"text\n"),
+    ]
+    for name, data in (
+        ("a.tar.gz", tar_of(members)),
+        ("a.tar.xz", lzma.compress(gzip.decompress(tar_of(members)))),
+    ):
         (tmp_path / name).write_bytes(data)
-        assert extract(tmp_path / name, tmp_path / f"{name}.out") == ["openwebtext/b.txt", "openwebtext/urlsf_subset00-1_data.xz"]
-        assert all((tmp_path / f"{name}.out" / member).read_bytes() == body for member, body in members)
+        assert extract(tmp_path / name, tmp_path / f"{name}.out") == [
+            "openwebtext/b.txt",
+            "openwebtext/urlsf_subset00-1_data.xz",
+        ]
+        assert all(
+            (tmp_path / f"{name}.out" / member).read_bytes() == body for member, body in members
+        )
     with pytest.raises(DataError, match="2000 bytes"):
         extract(tmp_path / "a.tar.xz", tmp_path / "small", Caps(unpacked_bytes=2000))
 
@@ -243,11 +372,17 @@ def broken():
     yield "cut gzip", sound[: len(sound) // 2]
     yield "cut tar", gzip.compress(plain[:60_000])
     yield "no end mark", gzip.compress(plain[: second * 2])
-    yield "broken second header", gzip.compress(plain[:second] + b"\xff" * 512 + plain[second + 512:])
+    yield (
+        "broken second header",
+        gzip.compress(plain[:second] + b"\xff" * 512 + plain[second + 512 :]),
+    )
     yield "flipped byte", sound[:-2000] + bytes([sound[-2000] ^ 1]) + sound[-1999:]
     yield "data after the end", gzip.compress(plain + b"more" * 1000)
     yield "cut xz", lzma.compress(plain)[:40_000]
-    yield "flipped byte in xz", (packed := lzma.compress(plain))[:60_000] + bytes([packed[60_000] ^ 1]) + packed[60_001:]
+    yield (
+        "flipped byte in xz",
+        (packed := lzma.compress(plain))[:60_000] + bytes([packed[60_000] ^ 1]) + packed[60_001:],
+    )
     yield "a cut zip", zip_of([("a.csv", os.urandom(5000))])[:-30]
     yield "empty tar", tar_of([])
     yield "empty zip", zip_of([])
@@ -294,8 +429,10 @@ def test_two_archives_into_one_folder_may_not_meet(watched):
 
 @pytest.mark.fault("F14")
 def test_random_damage_never_escapes_and_never_crashes(watched):
-    """120 archives with random bytes changed, tar (before compression) and zip: unpacked or refused, nothing else."""
+    """120 archives with random bytes changed, tar (before compression) and zip: unpacked or
+    refused, nothing else."""
     import random
+
     random_ = random.Random(14)
     plain = gzip.decompress(tar_of([("a/b.csv", b"1" * 700), ("a/c.csv", b"2" * 700)]))
     package = zip_of([("a/b.csv", b"1" * 700), ("a/c.csv", b"2" * 700)])

@@ -17,8 +17,16 @@ from stages.errors import DownloadError, InputError
 
 BODY = random.Random(5).randbytes(40_000)
 NEW = random.Random(6).randbytes(40_000)
-QUICK = Limits(total_s=2.0, silence_s=0.3, attempts=4, backoff_s=0.02, backoff_max_s=0.05, speed_window_s=0.2, speed_min_bytes_s=1000,
-               block_bytes=8192)
+QUICK = Limits(
+    total_s=2.0,
+    silence_s=0.3,
+    attempts=4,
+    backoff_s=0.02,
+    backoff_max_s=0.05,
+    speed_window_s=0.2,
+    speed_min_bytes_s=1000,
+    block_bytes=8192,
+)
 ROOT = Path(__file__).parents[2]
 
 
@@ -97,7 +105,10 @@ def test_a_short_body_is_continued_where_it_broke(server, replies, pin, place):
 
 
 def test_a_weak_etag_is_no_validator_but_the_length_is(server, replies, pin, place):
-    server.script["/file.csv"] = [replies.whole(BODY, etag='W/"v1"', stop=10_000), replies.whole(BODY, etag='W/"v1"')]
+    server.script["/file.csv"] = [
+        replies.whole(BODY, etag='W/"v1"', stop=10_000),
+        replies.whole(BODY, etag='W/"v1"'),
+    ]
     get(pin(server.url(), BODY), place)
     assert place.read_bytes() == BODY
     assert server.ranges() == [None, "bytes=10000-"] and "If-Range" not in server.seen[1][1]
@@ -106,8 +117,12 @@ def test_a_weak_etag_is_no_validator_but_the_length_is(server, replies, pin, pla
 @pytest.mark.parametrize("honest", [True, False])
 @pytest.mark.fault("F3", "F8")
 def test_an_etag_that_changes_midway_begins_anew(server, replies, pin, place, honest):
-    """Honest servers answer 200 with the new file; a dishonest one continues with the new file's bytes."""
-    server.script["/file.csv"] = [replies.whole(NEW, stop=10_000), replies.whole(BODY, etag='"v2"', honest=honest)]
+    """Honest servers answer 200 with the new file; a dishonest one continues with the new file's
+    bytes."""
+    server.script["/file.csv"] = [
+        replies.whole(NEW, stop=10_000),
+        replies.whole(BODY, etag='"v2"', honest=honest),
+    ]
     get(pin(server.url(), BODY), place)
     assert place.read_bytes() == BODY
     assert server.ranges() == [None, "bytes=10000-"] + [None] * (not honest)
@@ -115,7 +130,10 @@ def test_an_etag_that_changes_midway_begins_anew(server, replies, pin, place, ho
 
 @pytest.mark.fault("F3")
 def test_another_etag_is_another_file_even_if_the_bytes_would_fit(server, replies, pin, place):
-    server.script["/file.csv"] = [replies.whole(BODY, stop=10_000), replies.whole(BODY, etag='"v2"', honest=False)]
+    server.script["/file.csv"] = [
+        replies.whole(BODY, stop=10_000),
+        replies.whole(BODY, etag='"v2"', honest=False),
+    ]
     get(pin(server.url(), BODY), place)
     assert place.read_bytes() == BODY
     assert server.ranges() == [None, "bytes=10000-", None]
@@ -123,8 +141,12 @@ def test_another_etag_is_another_file_even_if_the_bytes_would_fit(server, replie
 
 @pytest.mark.fault("F3")
 def test_a_mixture_under_one_validator_is_fetched_anew(server, replies, pin, place):
-    """No ETag and equal lengths: only the digest can tell; the mixture must not be called an upstream change."""
-    server.script["/file.csv"] = [replies.whole(NEW, etag=None, stop=10_000), replies.whole(BODY, etag=None)]
+    """No ETag and equal lengths: only the digest can tell; the mixture must not be called an
+    upstream change."""
+    server.script["/file.csv"] = [
+        replies.whole(NEW, etag=None, stop=10_000),
+        replies.whole(BODY, etag=None),
+    ]
     get(pin(server.url(), BODY), place)
     assert place.read_bytes() == BODY
     assert server.ranges() == [None, "bytes=10000-", None]
@@ -132,7 +154,11 @@ def test_a_mixture_under_one_validator_is_fetched_anew(server, replies, pin, pla
 
 @pytest.mark.fault("F3")
 def test_a_range_that_is_not_had_begins_anew(server, replies, pin, place):
-    server.script["/file.csv"] = [replies.whole(BODY, stop=10_000), replies.status(416), replies.whole(BODY)]
+    server.script["/file.csv"] = [
+        replies.whole(BODY, stop=10_000),
+        replies.status(416),
+        replies.whole(BODY),
+    ]
     get(pin(server.url(), BODY), place)
     assert place.read_bytes() == BODY and server.ranges() == [None, "bytes=10000-", None]
 
@@ -140,11 +166,26 @@ def test_a_range_that_is_not_had_begins_anew(server, replies, pin, place):
 @pytest.mark.parametrize("kind", ["stall", "trickle", "slow_header"])
 @pytest.mark.fault("F8")
 def test_silence_and_slowness_end_at_the_deadline(server, replies, pin, place, clock, kind):
-    reply = {"stall": replies.stall, "trickle": replies.trickle(0.05), "slow_header": replies.slow_header}[kind]
+    reply = {
+        "stall": replies.stall,
+        "trickle": replies.trickle(0.05),
+        "slow_header": replies.slow_header,
+    }[kind]
     server.script["/file.csv"] = [reply]
     with pytest.raises(DownloadError):
-        get(pin(server.url(), BODY), place, limits=Limits(total_s=1.0, silence_s=0.3, attempts=100, backoff_s=0.01, backoff_max_s=0.02,
-                                                          speed_window_s=0.2, speed_min_bytes_s=1000))
+        get(
+            pin(server.url(), BODY),
+            place,
+            limits=Limits(
+                total_s=1.0,
+                silence_s=0.3,
+                attempts=100,
+                backoff_s=0.01,
+                backoff_max_s=0.02,
+                speed_window_s=0.2,
+                speed_min_bytes_s=1000,
+            ),
+        )
     assert clock() < 1.6
     assert not place.exists()
     if kind != "slow_header":
@@ -156,7 +197,13 @@ def test_one_attempt_may_not_outlast_the_deadline_by_trickling(server, replies, 
     """Fast enough for the minimum speed and never silent: only the total deadline stops it."""
     server.script["/file.csv"] = [replies.trickle(0.01)]
     with pytest.raises(DownloadError, match="did not end in time"):
-        get(pin(server.url(), BODY), place, limits=Limits(total_s=0.6, silence_s=5, attempts=9, speed_window_s=0.2, speed_min_bytes_s=1))
+        get(
+            pin(server.url(), BODY),
+            place,
+            limits=Limits(
+                total_s=0.6, silence_s=5, attempts=9, speed_window_s=0.2, speed_min_bytes_s=1
+            ),
+        )
     assert clock() < 1.2
 
 
@@ -226,19 +273,33 @@ def test_a_spoilt_file_in_the_place_is_put_aside(server, replies, pin, place):
 
 
 def test_redirects_stay_on_the_list_and_the_scheme(server, replies, pin, place):
-    server.script |= {"/file.csv": [replies.redirect("/moved/file.csv", 301)],
-                      "/moved/file.csv": [replies.redirect(server.url("/end"), 307)], "/end": [replies.whole(BODY)],
-                      "/round": [replies.redirect("/round")]}
+    server.script |= {
+        "/file.csv": [replies.redirect("/moved/file.csv", 301)],
+        "/moved/file.csv": [replies.redirect(server.url("/end"), 307)],
+        "/end": [replies.whole(BODY)],
+        "/round": [replies.redirect("/round")],
+    }
     get(pin(server.url(), BODY), place)
     assert place.read_bytes() == BODY
     with pytest.raises(DownloadError, match="redirects"):
         get(pin(server.url("/round"), BODY), place.with_name("other"))
 
 
-@pytest.mark.parametrize("target", [
-    "file:///etc/passwd", "ftp://127.0.0.1/x", "https://evil.example/x", "http://evil.example/x", "https://zenodo.org/x",
-    "//evil.example/x", "http://127.0.0.1@evil.example/x", "http://user:word@127.0.0.1/x", "https://zenodo.org.evil.example/", "",
-])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "file:///etc/passwd",
+        "ftp://127.0.0.1/x",
+        "https://evil.example/x",
+        "http://evil.example/x",
+        "https://zenodo.org/x",
+        "//evil.example/x",
+        "http://127.0.0.1@evil.example/x",
+        "http://user:word@127.0.0.1/x",
+        "https://zenodo.org.evil.example/",
+        "",
+    ],
+)
 def test_redirects_elsewhere_are_refused(server, replies, pin, place, target):
     server.script["/file.csv"] = [replies.redirect(target)]
     with pytest.raises(DownloadError, match="redirect is refused") as error:
@@ -247,14 +308,35 @@ def test_redirects_elsewhere_are_refused(server, replies, pin, place, target):
     assert not place.exists()
 
 
-@pytest.mark.parametrize("url", [
-    "http://zenodo.org/x", "https://evil.example/x", "https://zenodo.org@evil.example/x", "https://user:secret@zenodo.org/x",
-    "https://zenodo.org.evil.example/x", "https://evil.example/https://zenodo.org/x", "https://evil.example#@zenodo.org/x",
-    "https://evil.example\\@zenodo.org/x", "https://zenodo.org:8443/x", "https://zenodo.org:x/", "https://[::1/x", "file:///etc/passwd",
-    "ftp://zenodo.org/x", "https:zenodo.org/x", "https:///x", "HTTPS://EVIL.example/x", "https://zenodo.org\r\nHost: x/",
-    "https://zenod\u043e.org/x", "https://zenodo.org./x", "http://127.0.0.1/x", "http://localhost/x", "//zenodo.org/x",
-    "zenodo.org/x", "data:text/csv,1",
-])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://zenodo.org/x",
+        "https://evil.example/x",
+        "https://zenodo.org@evil.example/x",
+        "https://user:secret@zenodo.org/x",
+        "https://zenodo.org.evil.example/x",
+        "https://evil.example/https://zenodo.org/x",
+        "https://evil.example#@zenodo.org/x",
+        "https://evil.example\\@zenodo.org/x",
+        "https://zenodo.org:8443/x",
+        "https://zenodo.org:x/",
+        "https://[::1/x",
+        "file:///etc/passwd",
+        "ftp://zenodo.org/x",
+        "https:zenodo.org/x",
+        "https:///x",
+        "HTTPS://EVIL.example/x",
+        "https://zenodo.org\r\nHost: x/",
+        "https://zenod\u043e.org/x",
+        "https://zenodo.org./x",
+        "http://127.0.0.1/x",
+        "http://localhost/x",
+        "//zenodo.org/x",
+        "zenodo.org/x",
+        "data:text/csv,1",
+    ],
+)
 def test_urls_that_are_refused_before_anything(pin, place, url):
     with pytest.raises(InputError, match="a URL is refused") as error:
         fetch(pin(url, BODY), place)
@@ -262,15 +344,26 @@ def test_urls_that_are_refused_before_anything(pin, place, url):
     assert "secret" not in str(error.value) and not place.exists()
 
 
-@pytest.mark.parametrize("url", ["https://zenodo.org/record/5074237/files/SkySoft_WindSpeed.tar.gz", "https://ZENODO.org/x",
-                                 "https://zenodo.org:443/x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://zenodo.org/record/5074237/files/SkySoft_WindSpeed.tar.gz",
+        "https://ZENODO.org/x",
+        "https://zenodo.org:443/x",
+    ],
+)
 def test_urls_that_pass(url):
     assert sources.objection(url) == ""
 
 
 def test_every_url_in_params_passes():
     from stages import params
-    urls = [source.url for dataset in params.load(ROOT / "params.yaml").datasets.values() for source in dataset.files.values()]
+
+    urls = [
+        source.url
+        for dataset in params.load(ROOT / "params.yaml").datasets.values()
+        for source in dataset.files.values()
+    ]
     assert urls and [url for url in urls if sources.objection(url)] == []
 
 
@@ -308,7 +401,9 @@ def test_a_full_disk_is_an_error_that_frees_its_room(server, replies, pin, place
 @pytest.mark.fault("F6")
 def test_no_room_is_found_out_before_the_body(server, replies, pin, place, monkeypatch):
     server.script["/file.csv"] = [replies.whole(BODY)]
-    monkeypatch.setattr(download.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000})())
+    monkeypatch.setattr(
+        download.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000})()
+    )
     with pytest.raises(DownloadError, match="40000 bytes are still to come"):
         get(pin(server.url(), BODY), place)
 
@@ -319,26 +414,37 @@ from pathlib import Path
 from types import SimpleNamespace
 from stages.acquisition.download import Limits, fetch
 url, sha256, size, place = sys.argv[1:]
-fetch(SimpleNamespace(url=url, sha256=sha256, md5=None, bytes=int(size), bytes_max=None), Path(place), loopback=True,
+fetch(SimpleNamespace(url=url, sha256=sha256, md5=None, bytes=int(size), bytes_max=None), \
+Path(place), loopback=True,
       limits=Limits(total_s=10, silence_s=2, block_bytes=8192))
 """
 
 
-@pytest.mark.parametrize("point", ["part_begun", "part_block", "part_whole", "before_rename", "after_rename"])
+@pytest.mark.parametrize(
+    "point", ["part_begun", "part_block", "part_whole", "before_rename", "after_rename"]
+)
 @pytest.mark.fault("F3")
-def test_killed_at_any_moment_the_file_is_whole_or_absent(server, replies, pin, tmp_path, monkeypatch, point):
-    """SIGKILL at the n-th passage of each point, n upwards until it no longer fires; the next run must mend all."""
+def test_killed_at_any_moment_the_file_is_whole_or_absent(
+    server, replies, pin, tmp_path, monkeypatch, point
+):
+    """SIGKILL at the n-th passage of each point, n upwards until it no longer fires; the next
+    run must mend all."""
     monkeypatch.chdir(tmp_path)
     server.script["/file.csv"] = [replies.whole(BODY)]
     source = pin(server.url(), BODY)
     for n in range(1, 60):
         place = tmp_path / str(n) / "file.csv"
-        child = subprocess.run([sys.executable, "-c", CHILD, source.url, source.sha256, str(source.bytes), str(place)],
-                               env=os.environ | {"FAULT": f"{point}:{n}", "PYTHONPATH": str(ROOT)}, check=False)
+        child = subprocess.run(
+            [sys.executable, "-c", CHILD, source.url, source.sha256, str(source.bytes), str(place)],
+            env=os.environ | {"FAULT": f"{point}:{n}", "PYTHONPATH": str(ROOT)},
+            check=False,
+        )
         if child.returncode == 0:
             break
         assert child.returncode == -9
-        found = {path.name: path for path in place.parent.iterdir() if not path.name.endswith(".tmp")}
+        found = {
+            path.name: path for path in place.parent.iterdir() if not path.name.endswith(".tmp")
+        }
         assert set(found) <= {"file.csv", "file.csv.part", "file.csv.part.json"}
         assert "file.csv" not in found or place.read_bytes() == BODY
         part = found["file.csv.part"].read_bytes() if "file.csv.part" in found else b""

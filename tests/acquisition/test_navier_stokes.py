@@ -1,4 +1,5 @@
-"""The flow on the torus obeys its equation: exact solutions, conservation and balances, a brute-force oracle, the steps' order."""
+"""The flow on the torus obeys its equation: exact solutions, conservation and balances, a
+brute-force oracle, the steps' order."""
 
 import json
 
@@ -7,11 +8,23 @@ import pydantic
 import pytest
 from scipy.integrate import simpson, solve_ivp
 
-from stages.fields.made import navier_stokes
 from stages.errors import InputError
+from stages.fields.made import navier_stokes
 from stages.params import NavierStokes
 
-BASE = dict(seed=3, grid=16, train=3, val=1, test=1, per_file=2, viscosity=1e-3, gain=686.0, interval=0.2, steps_per_output=5, outputs=4)
+BASE = dict(
+    seed=3,
+    grid=16,
+    train=3,
+    val=1,
+    test=1,
+    per_file=2,
+    viscosity=1e-3,
+    gain=686.0,
+    interval=0.2,
+    steps_per_output=5,
+    outputs=4,
+)
 
 
 def config(**changes) -> NavierStokes:
@@ -23,7 +36,8 @@ def mesh(grid: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def lively(torus, seed=0, modes=99):
-    """A rough flow that fills every kept mode below `modes`, of standard deviation 1, as a transform."""
+    """A rough flow that fills every kept mode below `modes`, of standard deviation 1, as a
+    transform."""
     w = torus.spectrum(np.random.default_rng(seed).standard_normal((torus.grid, torus.grid)))
     w = w * (np.maximum(np.abs(torus.kx), torus.ky) < 2 * np.pi * (modes + 0.5))
     return w / torus.field(w).std()
@@ -34,11 +48,14 @@ def derivative(field: np.ndarray, axis: int) -> np.ndarray:
     number = np.fft.fftfreq(field.shape[axis], 1 / field.shape[axis])
     number[np.abs(number) == field.shape[axis] // 2] = 0
     shape = [-1 if a == axis % field.ndim else 1 for a in range(field.ndim)]
-    return np.fft.ifft(2j * np.pi * number.reshape(shape) * np.fft.fft(field, axis=axis), axis=axis).real
+    return np.fft.ifft(
+        2j * np.pi * number.reshape(shape) * np.fft.fft(field, axis=axis), axis=axis
+    ).real
 
 
 def convolved(w: np.ndarray, top: int, viscosity: float, force: np.ndarray) -> np.ndarray:
-    """dw/dt on the modes -top..top (2 top + 1, 2 top + 1, scaled), every product of two modes summed by hand."""
+    """dw/dt on the modes -top..top (2 top + 1, 2 top + 1, scaled), every product of two modes
+    summed by hand."""
     number = np.arange(-top, top + 1)
     out = np.zeros_like(w)
     for a, p in np.ndenumerate(w):
@@ -57,11 +74,12 @@ def centred(torus, spectrum: np.ndarray) -> np.ndarray:
     """The oracle's order of the same modes: full, centred, scaled."""
     full = np.fft.fftshift(np.fft.fft2(torus.field(spectrum))) / torus.grid**2
     middle, top = torus.grid // 2, torus.top
-    return full[middle - top:middle + top + 1, middle - top:middle + top + 1]
+    return full[middle - top : middle + top + 1, middle - top : middle + top + 1]
 
 
 def test_the_taylor_green_vortex_decays_as_it_must():
-    """w = sin 2 pi x sin 2 pi y is carried nowhere by itself and decays by exp(-8 pi^2 nu t): here to 1e-12 of 0.45."""
+    """w = sin 2 pi x sin 2 pi y is carried nowhere by itself and decays by exp(-8 pi^2 nu t):
+    here to 1e-12 of 0.45."""
     torus = navier_stokes.Torus(32)
     x, y = mesh(32)
     vortex = np.sin(2 * np.pi * x) * np.sin(2 * np.pi * y)
@@ -70,12 +88,18 @@ def test_the_taylor_green_vortex_decays_as_it_must():
 
 
 def test_a_flow_forced_from_rest_grows_along_the_exact_solution():
-    """The forcing depends on x + y alone, so it is not carried: w = f / (8 pi^2 nu) (1 - exp(-8 pi^2 nu t))."""
+    """The forcing depends on x + y alone, so it is not carried: w = f / (8 pi^2 nu) (1 - exp(-8
+    pi^2 nu t))."""
     torus, nu = navier_stokes.Torus(16), 1e-2
     x, y = mesh(16)
-    rate, force = 8 * np.pi**2 * nu, 0.1 * (np.sin(2 * np.pi * (x + y)) + np.cos(2 * np.pi * (x + y)))
+    rate, force = (
+        8 * np.pi**2 * nu,
+        0.1 * (np.sin(2 * np.pi * (x + y)) + np.cos(2 * np.pi * (x + y))),
+    )
     assert torus.field(navier_stokes.forcing(torus, 0.1)) == pytest.approx(force, abs=1e-15)
-    end = navier_stokes.advance(torus, np.zeros((16, 9), complex), nu, navier_stokes.forcing(torus, 0.1), 0.02, 100)
+    end = navier_stokes.advance(
+        torus, np.zeros((16, 9), complex), nu, navier_stokes.forcing(torus, 0.1), 0.02, 100
+    )
     assert torus.field(end) == pytest.approx(force / rate * (1 - np.exp(-rate * 2)), abs=1e-10)
 
 
@@ -85,16 +109,27 @@ def test_a_run_is_that_of_an_oracle_which_sums_every_pair_of_modes():
     assert torus.top == 3
     shape, pushed = (7, 7), centred(torus, force)
     slope = lambda t, w: convolved(w.reshape(shape), 3, nu, pushed).ravel()  # noqa: E731
-    true = solve_ivp(slope, (0, 0.5), centred(torus, start).ravel(), method="DOP853", rtol=1e-10, atol=1e-12).y[:, -1].reshape(shape)
+    true = (
+        solve_ivp(
+            slope, (0, 0.5), centred(torus, start).ravel(), method="DOP853", rtol=1e-10, atol=1e-12
+        )
+        .y[:, -1]
+        .reshape(shape)
+    )
     ours = centred(torus, navier_stokes.advance(torus, start, nu, force, 0.5 / 400, 400))
     assert np.abs(ours - true).max() < 1e-9 * np.abs(true).max()
-    assert np.abs(true - centred(torus, start)).max() > 0.1 * np.abs(true).max()  # something happened
+    assert (
+        np.abs(true - centred(torus, start)).max() > 0.1 * np.abs(true).max()
+    )  # something happened
 
 
 def test_the_error_of_the_steps_is_of_order_four():
     torus = navier_stokes.Torus(16)
     start, force = lively(torus, modes=3), navier_stokes.forcing(torus, 0.1)
-    ends = [torus.field(navier_stokes.advance(torus, start, 1e-3, force, 1 / n, n)) for n in (40, 80, 160, 1280)]
+    ends = [
+        torus.field(navier_stokes.advance(torus, start, 1e-3, force, 1 / n, n))
+        for n in (40, 80, 160, 1280)
+    ]
     errors = [np.abs(end - ends[-1]).max() for end in ends[:3]]
     orders = np.log2(np.array(errors[:2]) / errors[1:])
     assert (np.abs(orders - 4) < 0.3).all() and errors[0] < 1e-2, (errors, orders)
@@ -105,16 +140,30 @@ def test_advection_conserves_energy_enstrophy_and_vorticity_and_only_without_ali
     def leaks(share: float) -> tuple[float, float]:
         torus = navier_stokes.Torus(grid, share)
         w = lively(torus)
-        carried, vorticity, stream = torus.field(torus.advection(w)), torus.field(w), torus.field(torus.inverse * w)
+        carried, vorticity, stream = (
+            torus.field(torus.advection(w)),
+            torus.field(w),
+            torus.field(torus.inverse * w),
+        )
         assert abs(carried.mean()) < 1e-14 and abs(vorticity.mean()) < 1e-14
         scale = np.abs(carried).mean()
-        return abs((stream * carried).mean()) / (scale * stream.std()), abs((vorticity * carried).mean()) / (scale * vorticity.std())
+        return abs((stream * carried).mean()) / (scale * stream.std()), abs(
+            (vorticity * carried).mean()
+        ) / (scale * vorticity.std())
+
     assert max(leaks(2 / 3)) < 1e-13
     assert max(leaks(1.0)) > 1e-4
 
 
 def test_only_modes_below_a_third_of_the_grid_are_kept():
-    assert [navier_stokes.Torus(grid).top for grid in (12, 16, 32, 48, 64, 256)] == [3, 5, 10, 15, 21, 85]
+    assert [navier_stokes.Torus(grid).top for grid in (12, 16, 32, 48, 64, 256)] == [
+        3,
+        5,
+        10,
+        15,
+        21,
+        85,
+    ]
     assert all(3 * navier_stokes.Torus(grid).top < grid for grid in range(8, 300, 2))
 
 
@@ -128,15 +177,27 @@ def test_the_velocity_has_no_divergence_and_the_given_vorticity():
 
 
 def test_energy_and_enstrophy_of_a_run_balance():
-    """dE/dt = <psi f> - 2 nu Z and dZ/dt = <w f> - nu <|grad w|^2>, integrated over the run by Simpson's rule."""
+    """dE/dt = <psi f> - 2 nu Z and dZ/dt = <w f> - nu <|grad w|^2>, integrated over the run by
+    Simpson's rule."""
     torus, nu, step, n = navier_stokes.Torus(32), 1e-3, 0.01, 400
     force = navier_stokes.forcing(torus, 0.1)
-    w, f, rows = navier_stokes.initial(torus, 686.0, np.random.default_rng(0)), torus.field(force), []
+    w, f, rows = (
+        navier_stokes.initial(torus, 686.0, np.random.default_rng(0)),
+        torus.field(force),
+        [],
+    )
     for _ in range(n + 1):
         field, stream = torus.field(w), torus.field(torus.inverse * w)
         (u, v), slope = torus.velocity(w), derivative(field, 0) ** 2 + derivative(field, 1) ** 2
         energy, enstrophy = (u * u + v * v).mean() / 2, (field * field).mean() / 2
-        rows.append((energy, enstrophy, (stream * f).mean() - 2 * nu * enstrophy, (field * f).mean() - nu * slope.mean()))
+        rows.append(
+            (
+                energy,
+                enstrophy,
+                (stream * f).mean() - 2 * nu * enstrophy,
+                (field * f).mean() - nu * slope.mean(),
+            )
+        )
         w = navier_stokes.advance(torus, w, nu, force, step, 1)
     energy, enstrophy, power, source = np.array(rows).T
     for total, rate in ((energy, power), (enstrophy, source)):
@@ -145,7 +206,8 @@ def test_energy_and_enstrophy_of_a_run_balance():
 
 
 def test_the_first_field_is_drawn_from_the_law():
-    """The mean power of a mode is that of N(0, gain (-lap + 49)^-2.5), within five standard deviations, and 0 where it is cut."""
+    """The mean power of a mode is that of N(0, gain (-lap + 49)^-2.5), within five standard
+    deviations, and 0 where it is cut."""
     torus, rng, n = navier_stokes.Torus(16), np.random.default_rng(1), 4000
     fields = torus.field(np.stack([navier_stokes.initial(torus, 7**1.5, rng) for _ in range(n)]))
     power = (np.abs(np.fft.fft2(fields) / 256) ** 2).mean(0)
@@ -154,18 +216,28 @@ def test_the_first_field_is_drawn_from_the_law():
     law[0, 0] = 0
     law[np.maximum.outer(number, number) > 5] = 0
     assert (np.abs(power - law) <= 5 * law / np.sqrt(n) + 1e-30).all()
-    assert fields.std() == pytest.approx(np.sqrt(law.sum()), rel=0.02) and fields.std() < 0.05  # as the printed law has it: hardly anything
+    assert (
+        fields.std() == pytest.approx(np.sqrt(law.sum()), rel=0.02) and fields.std() < 0.05
+    )  # as the printed law has it: hardly anything
 
 
 def test_the_files_hold_every_trajectory_after_the_skipped_outputs(tmp_path):
     navier_stokes.make(config(skip=2), tmp_path)
     meta = json.loads((tmp_path / "meta.json").read_text())
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["meta.json", "vorticity-0.npy", "vorticity-1.npy", "vorticity-2.npy"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "meta.json",
+        "vorticity-0.npy",
+        "vorticity-1.npy",
+        "vorticity-2.npy",
+    ]
     assert (meta["trajectories"], meta["split"]) == ([2, 2, 1], {"train": 3, "val": 1, "test": 1})
-    assert {key: meta[key] for key in ("grid", "outputs", "interval", "viscosity", "seed", "skip")} == {
-        "grid": 16, "outputs": 4, "interval": 0.2, "viscosity": 1e-3, "seed": 3, "skip": 2}
+    assert {
+        key: meta[key] for key in ("grid", "outputs", "interval", "viscosity", "seed", "skip")
+    } == {"grid": 16, "outputs": 4, "interval": 0.2, "viscosity": 1e-3, "seed": 3, "skip": 2}
     parts = [np.load(tmp_path / f"vorticity-{k}.npy") for k in range(3)]
-    assert [p.shape for p in parts] == [(2, 4, 16, 16), (2, 4, 16, 16), (1, 4, 16, 16)] and all(p.dtype == "<f4" for p in parts)
+    assert [p.shape for p in parts] == [(2, 4, 16, 16), (2, 4, 16, 16), (1, 4, 16, 16)] and all(
+        p.dtype == "<f4" for p in parts
+    )
     full = navier_stokes.trajectories(config(outputs=6), range(5))
     assert np.concatenate(parts) == pytest.approx(full[:, 2:], abs=1e-6)
     assert np.abs(full.mean((2, 3))).max() < 1e-15  # no vorticity comes or goes
@@ -175,9 +247,17 @@ def test_the_files_hold_every_trajectory_after_the_skipped_outputs(tmp_path):
 def test_an_output_is_an_interval_of_time_after_the_one_before():
     torus = navier_stokes.Torus(16)
     found = navier_stokes.trajectories(config(outputs=2), range(1))[0]
-    ways = [torus.field(navier_stokes.advance(torus, torus.spectrum(found[0]), 1e-3, navier_stokes.forcing(torus, 0.1), 0.2 / n, n))
-            for n in (5, 50)]
-    assert found[1] == pytest.approx(ways[0], abs=1e-12) and found[1] == pytest.approx(ways[1], abs=1e-6)
+    ways = [
+        torus.field(
+            navier_stokes.advance(
+                torus, torus.spectrum(found[0]), 1e-3, navier_stokes.forcing(torus, 0.1), 0.2 / n, n
+            )
+        )
+        for n in (5, 50)
+    ]
+    assert found[1] == pytest.approx(ways[0], abs=1e-12) and found[1] == pytest.approx(
+        ways[1], abs=1e-6
+    )
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_other_ones(tmp_path):
@@ -188,19 +268,36 @@ def test_the_same_seed_gives_the_same_bytes_and_another_other_ones(tmp_path):
     assert bodies[0] == bodies[1] and all(bodies[0][name] != bodies[2][name] for name in bodies[0])
 
 
-@pytest.mark.parametrize("changes", [dict(steps_per_output=1, interval=20.0), dict(gain=1e6, skip=50, steps_per_output=2)])
+@pytest.mark.parametrize(
+    "changes",
+    [dict(steps_per_output=1, interval=20.0), dict(gain=1e6, skip=50, steps_per_output=2)],
+)
 def test_too_long_a_step_is_refused_and_leaves_no_file(tmp_path, changes):
     with pytest.raises(InputError) as caught:
         navier_stokes.make(config(**changes), tmp_path)
-    assert caught.value.where == "navier_stokes.steps_per_output" and "2.8" in caught.value.expected and caught.value.remedy
+    assert (
+        caught.value.where == "navier_stokes.steps_per_output"
+        and "2.8" in caught.value.expected
+        and caught.value.remedy
+    )
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("changes, told", [
-    (dict(grid=15), "grid"), (dict(grid=6), "grid"), (dict(viscosity=0.0), "viscosity"), (dict(viscosity=float("nan")), "viscosity"),
-    (dict(train=0), "train"), (dict(outputs=1), "outputs"), (dict(interval=-1.0), "interval"), (dict(gain=0.0), "gain"),
-    (dict(speed=1), "speed"), (dict(grid=512, per_file=1000, outputs=1000), "1953.1 GiB"),
-])
+@pytest.mark.parametrize(
+    "changes, told",
+    [
+        (dict(grid=15), "grid"),
+        (dict(grid=6), "grid"),
+        (dict(viscosity=0.0), "viscosity"),
+        (dict(viscosity=float("nan")), "viscosity"),
+        (dict(train=0), "train"),
+        (dict(outputs=1), "outputs"),
+        (dict(interval=-1.0), "interval"),
+        (dict(gain=0.0), "gain"),
+        (dict(speed=1), "speed"),
+        (dict(grid=512, per_file=1000, outputs=1000), "1953.1 GiB"),
+    ],
+)
 def test_what_the_schema_refuses(changes, told):
     with pytest.raises(pydantic.ValidationError, match=told):
         config(**changes)

@@ -11,7 +11,12 @@ PLACE = (46.7, 7.3, 600e3, 4000.0, 12000.0)
 
 def points(n=400, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.uniform(44, 49.4, n), rng.uniform(4, 10.5, n), rng.uniform(4000, 12000, n), rng.uniform(0, 9 * 3600, n)
+    return (
+        rng.uniform(44, 49.4, n),
+        rng.uniform(4, 10.5, n),
+        rng.uniform(4000, 12000, n),
+        rng.uniform(0, 9 * 3600, n),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +27,12 @@ def sky():
 def test_wind_is_the_rotated_gradient_of_the_stream_function(sky):
     lat, lon, z, t = points()
     h = 1e-4
-    d_north = (sky.stream(lat + h, lon, z, t) - sky.stream(lat - h, lon, z, t)) / (2 * R * np.radians(h))
-    d_east = (sky.stream(lat, lon + h, z, t) - sky.stream(lat, lon - h, z, t)) / (2 * R * np.radians(h) * np.cos(np.radians(lat)))
+    d_north = (sky.stream(lat + h, lon, z, t) - sky.stream(lat - h, lon, z, t)) / (
+        2 * R * np.radians(h)
+    )
+    d_east = (sky.stream(lat, lon + h, z, t) - sky.stream(lat, lon - h, z, t)) / (
+        2 * R * np.radians(h) * np.cos(np.radians(lat))
+    )
     u, v = sky(lat, lon, z, t)
     assert np.abs(u + d_north).max() < 1e-4
     assert np.abs(v - d_east).max() < 1e-4
@@ -33,7 +42,9 @@ def test_no_horizontal_divergence_on_the_sphere(sky):
     lat, lon, z, t = points()
     h = 1e-4
     east = [np.array(sky(lat, lon + s * h, z, t)) for s in (1, -1)]
-    north = [np.array(sky(lat + s * h, lon, z, t)) * np.cos(np.radians(lat + s * h)) for s in (1, -1)]
+    north = [
+        np.array(sky(lat + s * h, lon, z, t)) * np.cos(np.radians(lat + s * h)) for s in (1, -1)
+    ]
     area = 2 * R * np.radians(h) * np.cos(np.radians(lat))
     divergence = (east[0][0] - east[1][0] + north[0][1] - north[1][1]) / area
     vorticity = (east[0][1] - east[1][1] - north[0][0] + north[1][0]) / area

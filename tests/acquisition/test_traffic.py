@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stages.winds.sky import air, flight, traffic, wind
 from stages.errors import InputError
+from stages.winds.sky import air, flight, traffic, wind
 
 AREA = traffic.Area(44.0, 4.0, 500e3, 600e3, 4000.0, 12000.0)
 STEP = 2.0
@@ -14,7 +14,9 @@ STEP = 2.0
 def flown():
     blowing = wind.make(3, AREA.lat0, AREA.lon0, AREA.north_m, AREA.bottom_m, AREA.top_m)
     routes = traffic.network(3, AREA)
-    flights = traffic.arrivals(3, 0, routes, AREA, 0.0, 2 * 3600.0, 20 / traffic.mean_duration(routes))
+    flights = traffic.arrivals(
+        3, 0, routes, AREA, 0.0, 2 * 3600.0, 20 / traffic.mean_duration(routes)
+    )
     return blowing, routes, flights, flight.fly(flights, routes, AREA, blowing, STEP)
 
 
@@ -27,7 +29,9 @@ def inner(tracks, column):
 
 def test_standard_atmosphere_at_tabulated_heights():
     # ICAO Doc 7488: 5, 11 and 15 km
-    assert air.pressure(np.array([0.0, 5000.0, 11000.0, 15000.0])) == pytest.approx([101325, 54019.9, 22632.1, 12044.6], rel=2e-5)
+    assert air.pressure(np.array([0.0, 5000.0, 11000.0, 15000.0])) == pytest.approx(
+        [101325, 54019.9, 22632.1, 12044.6], rel=2e-5
+    )
     assert air.temperature(np.array([5000.0, 15000.0])) == pytest.approx([255.65, 216.65])
     assert air.sound_speed(0.0) == pytest.approx(340.294, abs=1e-3)
 
@@ -39,7 +43,9 @@ def test_airspeeds():
     assert air.cas_of_tas(tas, alt) == pytest.approx(np.full(50, 130.0))
     # 300 kt and Mach 0.78 are the same speed at 29,314 ft, the airliners' crossover
     crossover = 29314 * air.FOOT_M
-    assert air.tas_of_cas(300 * air.KNOT_M_S, crossover) / air.sound_speed(crossover) == pytest.approx(0.78, abs=1e-3)
+    assert air.tas_of_cas(300 * air.KNOT_M_S, crossover) / air.sound_speed(
+        crossover
+    ) == pytest.approx(0.78, abs=1e-3)
 
 
 def test_ground_vector_is_air_vector_plus_wind_and_moves_the_aircraft(flown):
@@ -55,8 +61,13 @@ def test_ground_vector_is_air_vector_plus_wind_and_moves_the_aircraft(flown):
     for name, column, metric in (("north", "lat", 1.0), ("east", "lon", np.cos(lat))):
         moved, same = inner(tracks, column)
         speed = (c[name][1:] + c[name][:-1])[same] / 2
-        error = np.radians(moved) * wind.EARTH_M * np.broadcast_to(metric, len(same))[same] / STEP - speed
-        assert np.abs(error).max() < 2.0 and np.percentile(np.abs(error), 99) < 0.5  # Euler's rule errs by 4.6 and 3.2 in turns
+        error = (
+            np.radians(moved) * wind.EARTH_M * np.broadcast_to(metric, len(same))[same] / STEP
+            - speed
+        )
+        assert (
+            np.abs(error).max() < 2.0 and np.percentile(np.abs(error), 99) < 0.5
+        )  # Euler's rule errs by 4.6 and 3.2 in turns
         assert abs(error.mean()) < 0.01
 
 
@@ -76,11 +87,15 @@ def test_turns_are_banked(flown):
 def test_flights_climb_cruise_descend_and_stay_inside(flown):
     _, routes, flights, tracks = flown
     c = tracks.columns
-    assert AREA.holds(c["lat"], c["lon"])[np.setdiff1d(np.arange(len(c["lat"])), tracks.first)].all()
+    assert AREA.holds(c["lat"], c["lon"])[
+        np.setdiff1d(np.arange(len(c["lat"])), tracks.first)
+    ].all()
     assert c["alt"].min() >= AREA.bottom_m and c["alt"].max() <= AREA.top_m
     kind = routes.kind[flights.route]
     start, end = c["alt"][tracks.first[:-1]], c["alt"][tracks.first[1:] - 1]
-    assert (start[kind == traffic.FROM] == AREA.bottom_m).all() and (end[kind == traffic.FROM] > 6000).mean() > 0.9
+    assert (start[kind == traffic.FROM] == AREA.bottom_m).all() and (
+        end[kind == traffic.FROM] > 6000
+    ).mean() > 0.9
     assert (end[kind == traffic.TO] < AREA.bottom_m + 100).mean() > 0.9
     assert (np.abs(c["vs"]) < 1).mean() > 0.6
     assert set(kind) == {traffic.OVER, traffic.FROM, traffic.TO}
@@ -103,7 +118,12 @@ def test_semicircular_rule_and_cruise_speed(flown):
 def test_arrivals_are_poisson_and_fill_the_sky(flown):
     routes = flown[1]
     rate = 20 / traffic.mean_duration(routes)
-    counts = np.array([len(traffic.arrivals(1, block, routes, AREA, 0.0, 3600.0, rate).route) for block in range(400)])
+    counts = np.array(
+        [
+            len(traffic.arrivals(1, block, routes, AREA, 0.0, 3600.0, rate).route)
+            for block in range(400)
+        ]
+    )
     assert counts.mean() == pytest.approx(rate * 3600, rel=0.05)
     assert counts.var() / counts.mean() == pytest.approx(1, abs=0.25)
     assert flown[3].duration_s.mean() == pytest.approx(traffic.mean_duration(routes), rel=0.2)
@@ -116,8 +136,12 @@ def test_states_between_steps(flown):
     rows = tracks.first[:-1] + 7
     for name, column in tracks.columns.items():
         assert np.allclose(at_step[name], column[rows])
-    fake = traffic.Tracks(np.array([0, 2]), np.zeros(1), 2.0, {n: np.array([0.0, 10.0]) for n in ("lat", "target")}
-                          | {"heading": np.array([359.0, 3.0])})
+    fake = traffic.Tracks(
+        np.array([0, 2]),
+        np.zeros(1),
+        2.0,
+        {n: np.array([0.0, 10.0]) for n in ("lat", "target")} | {"heading": np.array([359.0, 3.0])},
+    )
     middle = fake.at(np.array([0]), np.array([1.0]))
     assert (middle["lat"][0], middle["heading"][0], middle["target"][0]) == (5.0, 1.0, 0.0)
 

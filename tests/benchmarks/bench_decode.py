@@ -1,8 +1,10 @@
-"""Speed of the columnar decoder as a ratio to rs1090's batch call, both on the same frames in the same run.
+"""Speed of the columnar decoder as a ratio to rs1090's batch call, both on the same frames in the
+same run.
 
-`python -m tests.benchmarks.bench_decode` (make bench-decode). Frames: the real DF20 and DF21 captures repeated, where the mirror
-is there (TRADEWIND_MIRROR or ../shared/data); else invented replies. The two take turns, so that a busy machine slows both.
-Ends with 1 when the goal, GOAL times rs1090, is missed. rs1090 comes with the `test` extra and is needed only here and in tests.
+`python -m tests.benchmarks.bench_decode` (make bench-decode). Frames: the real DF20 and DF21
+captures repeated, where the mirror is there (TRADEWIND_MIRROR or ../shared/data); else invented
+replies. The two take turns, so that a busy machine slows both. Ends with 1 when the goal, GOAL
+times rs1090, is missed. rs1090 comes with the `test` extra and is needed only here and in tests.
 """
 
 import argparse
@@ -27,20 +29,48 @@ CAPTURES = ("sample_data_commb_df20.csv", "sample_data_commb_df21.csv")
 
 
 def invented(count: int) -> pl.Series:
-    """Comm-B replies in the form of 5,0 and 6,0 as they are flown, DF20 and DF21 in turn: hexadecimal text [count]."""
+    """Comm-B replies in the form of 5,0 and 6,0 as they are flown, DF20 and DF21 in turn:
+    hexadecimal text [count]."""
     rng = seeds.stream(0, "bench", "decode")
     draw = lambda low, high: rng.integers(low, high, count).astype(np.uint64)
     ground = draw(180, 260)
     # last bit of each field and its value; the status bits are 1
-    fifty = {1: 1, 11: draw(0, 40), 12: 1, 23: draw(0, 1024), 24: 1, 34: ground, 35: 1, 45: draw(0, 8), 46: 1, 56: ground + draw(0, 30)}
-    sixty = {1: 1, 12: draw(0, 1024), 13: 1, 23: draw(240, 280), 24: 1, 34: draw(185, 200), 35: 1, 45: draw(0, 40), 46: 1, 56: draw(0, 40)}
-    words = [sum(np.uint64(value) << np.uint64(56 - last) for last, value in fields.items()) for fields in (fifty, sixty)]
+    fifty = {
+        1: 1,
+        11: draw(0, 40),
+        12: 1,
+        23: draw(0, 1024),
+        24: 1,
+        34: ground,
+        35: 1,
+        45: draw(0, 8),
+        46: 1,
+        56: ground + draw(0, 30),
+    }
+    sixty = {
+        1: 1,
+        12: draw(0, 1024),
+        13: 1,
+        23: draw(240, 280),
+        24: 1,
+        34: draw(185, 200),
+        35: 1,
+        45: draw(0, 40),
+        46: 1,
+        56: draw(0, 40),
+    }
+    words = [
+        sum(np.uint64(value) << np.uint64(56 - last) for last, value in fields.items())
+        for fields in (fifty, sixty)
+    ]
     word = np.where(np.arange(count) % 4 < 2, *words)
     octets = np.zeros((count, crc.LENGTH), np.uint8)
     octets[:, 0] = np.where(np.arange(count) % 2, 0xA8, 0xA0)
     octets[:, 2:4] = 0x15, 0xB7  # 33,975 ft
     octets[:, 4:11] = word.astype(">u8").view(np.uint8).reshape(count, 8)[:, 1:]
-    parity = crc.remainder(np.ascontiguousarray(octets.T)) ^ draw(0x400000, 0x400200).astype(np.uint32)
+    parity = crc.remainder(np.ascontiguousarray(octets.T)) ^ draw(0x400000, 0x400200).astype(
+        np.uint32
+    )
     octets[:, 11:] = parity.astype(">u4").view(np.uint8).reshape(count, 4)[:, 1:]
     digits = np.frombuffer(octets.tobytes().hex().upper().encode(), np.uint8)
     return bits.fixed_strings(digits.reshape(count, 2 * crc.LENGTH))
@@ -51,7 +81,9 @@ def replies(count: int) -> tuple[str, pl.Series]:
     folder = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data")) / "mode-s/pyModeS"
     if all((folder / name).exists() for name in CAPTURES):
         real = pl.concat([frames.read(folder / name).frames["hex"] for name in CAPTURES])
-        return "real DF20 and DF21 replies, repeated", pl.concat([real] * (count // len(real) + 1)).head(count)
+        return "real DF20 and DF21 replies, repeated", pl.concat(
+            [real] * (count // len(real) + 1)
+        ).head(count)
     return "invented DF20 and DF21 replies", invented(count)
 
 
@@ -64,11 +96,17 @@ def seconds(call: Callable[[], object]) -> float:
 
 def main() -> int:
     """Measure, print the table; 0 when the goal is reached."""
-    argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_decode", description=__doc__.splitlines()[0]).parse_args()
+    argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.bench_decode", description=__doc__.splitlines()[0]
+    ).parse_args()
     try:
         import rs1090
     except ImportError:
-        raise InputError("rs1090 is not installed", expected="the yardstick of this benchmark", remedy="pip install -e '.[test]'") from None
+        raise InputError(
+            "rs1090 is not installed",
+            expected="the yardstick of this benchmark",
+            remedy="pip install -e '.[test]'",
+        ) from None
     kind, text = replies(OURS)
     listed = text.head(THEIRS).to_list()
     messages.decode(text.head(1000)), rs1090.decode(listed[:1000])  # tables, threads
@@ -79,8 +117,14 @@ def main() -> int:
     ratio = statistics.median(ours) / statistics.median(theirs)
     print(f"{kind}; median (least, most) of {ROUNDS} turns\n")
     print("| decoder | frames per call | frames per second | ratio |\n|---|---|---|---|")
-    for name, count, speeds, relative in (("rs1090 batch", THEIRS, theirs, 1.0), ("columns", OURS, ours, ratio)):
-        print(f"| {name} | {count:,} | {statistics.median(speeds):,.0f} ({min(speeds):,.0f}, {max(speeds):,.0f}) | {relative:.1f} |")
+    for name, count, speeds, relative in (
+        ("rs1090 batch", THEIRS, theirs, 1.0),
+        ("columns", OURS, ours, ratio),
+    ):
+        print(
+            f"| {name} | {count:,} | {statistics.median(speeds):,.0f} ({min(speeds):,.0f}, "
+            f"{max(speeds):,.0f}) | {relative:.1f} |"
+        )
     print(f"\ngoal: at least {GOAL:.0f} times rs1090: {'reached' if ratio >= GOAL else 'MISSED'}")
     return 0 if ratio >= GOAL else 1
 

@@ -1,4 +1,5 @@
-"""Local contexts: the neighbours brute force finds, nothing of the future, and the same whether computed beforehand, in one go or in two."""
+"""Local contexts: the neighbours brute force finds, nothing of the future, and the same whether
+computed beforehand, in one go or in two."""
 
 import math
 import os
@@ -9,13 +10,15 @@ import pytest
 import torch
 
 from stages import files, params
-from stages.winds.contexts import cache
-from stages.winds.contexts.given import Contexts
 from stages.errors import DataError
 from stages.layers.local import weights
+from stages.winds.contexts import cache
+from stages.winds.contexts.given import Contexts
 from stages.winds.pairs import Pairs
 
-SETTINGS = params.Contexts(method="linear", places=6, horizontal_km=80.0, vertical_km=1.5, time_min=20.0)
+SETTINGS = params.Contexts(
+    method="linear", places=6, horizontal_km=80.0, vertical_km=1.5, time_min=20.0
+)
 SLICES, POINTS, LEAD = 30, 9, 4
 
 
@@ -33,14 +36,37 @@ class Asking:
 def pairs():
     draw = np.random.default_rng(3)
     n = SLICES * POINTS
-    columns = {"lat_deg": draw.uniform(44, 49, n), "lon_deg": draw.uniform(4, 10, n), "alt_ft": draw.uniform(2e4, 4e4, n),
-               "u_m_s": draw.normal(0, 10, n), "v_m_s": draw.normal(5, 10, n)}
+    columns = {
+        "lat_deg": draw.uniform(44, 49, n),
+        "lon_deg": draw.uniform(4, 10, n),
+        "alt_ft": draw.uniform(2e4, 4e4, n),
+        "u_m_s": draw.normal(0, 10, n),
+        "v_m_s": draw.normal(5, 10, n),
+    }
     columns = {name: value.astype(np.float32) for name, value in columns.items()}
     t_s = 1.7e9 + np.sort(60.0 * np.repeat(np.arange(SLICES), POINTS) + draw.uniform(0, 59.9, n))
-    t_s[5 * POINTS] = 1.7e9 + 300.0  # exactly on a border: the first moment of slice 5, not known at 300 s
-    meta = {"t0_s": 1.7e9, "slice_s": 60, "lead_s": 60 * LEAD, "columns_x": ["lat_deg", "lon_deg", "alt_ft"], "truth": False, "kept": n,
-            "scaler": {"x_mean": [46.5, 7.0, 3e4], "x_std": [1.5, 1.7, 5e3], "y_mean": [0.5, 5.0], "y_std": [10.0, 9.0]},
-            "slices": {"train": list(range(5, 20)), "val": list(range(22, 26)), "test": list(range(27, 30))}}
+    t_s[5 * POINTS] = (
+        1.7e9 + 300.0
+    )  # exactly on a border: the first moment of slice 5, not known at 300 s
+    meta = {
+        "t0_s": 1.7e9,
+        "slice_s": 60,
+        "lead_s": 60 * LEAD,
+        "columns_x": ["lat_deg", "lon_deg", "alt_ft"],
+        "truth": False,
+        "kept": n,
+        "scaler": {
+            "x_mean": [46.5, 7.0, 3e4],
+            "x_std": [1.5, 1.7, 5e3],
+            "y_mean": [0.5, 5.0],
+            "y_std": [10.0, 9.0],
+        },
+        "slices": {
+            "train": list(range(5, 20)),
+            "val": list(range(22, 26)),
+            "test": list(range(27, 30)),
+        },
+    }
     return Pairs(meta, t_s, columns)
 
 
@@ -48,30 +74,55 @@ def places_km(pairs):
     """East, north and up in km and time in minutes, written down from the definition."""
     lat, lon, alt = pairs.places().T
     degree = math.pi / 180 * 6371.0088
-    return np.stack([(lon - 7.0) * degree * math.cos(math.radians(46.5)), (lat - 46.5) * degree, (alt - 3e4) * 0.3048e-3,
-                     (pairs.t_s - 1.7e9) / 60], 1)
+    return np.stack(
+        [
+            (lon - 7.0) * degree * math.cos(math.radians(46.5)),
+            (lat - 46.5) * degree,
+            (alt - 3e4) * 0.3048e-3,
+            (pairs.t_s - 1.7e9) / 60,
+        ],
+        1,
+    )
 
 
 def brute(pairs, slice, lead_min, lengths, k):
-    """Row sets of the k nearest of each target among rows measured before the forecast was issued."""
+    """Row sets of the k nearest of each target among rows measured before the forecast was
+    issued."""
     at = places_km(pairs) / np.array([lengths[0], lengths[0], lengths[1], lengths[2]])
     known = np.flatnonzero(pairs.t_s < 1.7e9 + 60 * (slice - lead_min))
-    targets = np.flatnonzero((pairs.t_s >= 1.7e9 + 60 * slice) & (pairs.t_s < 1.7e9 + 60 * slice + 60))
+    targets = np.flatnonzero(
+        (pairs.t_s >= 1.7e9 + 60 * slice) & (pairs.t_s < 1.7e9 + 60 * slice + 60)
+    )
     square = ((at[targets, None] - at[None, known]) ** 2).sum(-1)
     return [set(known[row].tolist()) for row in np.argsort(square, 1, kind="stable")[:, :k]]
 
 
-@pytest.mark.parametrize("method", ["linear", "kdtree", "forest", "trajectory", "boxes", "compiled"])
-@pytest.mark.parametrize(("lead", "lengths", "k"), [(None, None, 6), (2, (30.0, 3.0, 5.0), 9), (1, (300.0, 0.2, 60.0), 400)])
-def test_neighbours_are_those_of_brute_force_and_known_when_the_forecast_is_issued(pairs, method, lead, lengths, k):
+@pytest.mark.parametrize(
+    "method", ["linear", "kdtree", "forest", "trajectory", "boxes", "compiled"]
+)
+@pytest.mark.parametrize(
+    ("lead", "lengths", "k"),
+    [(None, None, 6), (2, (30.0, 3.0, 5.0), 9), (1, (300.0, 0.2, 60.0), 400)],
+)
+def test_neighbours_are_those_of_brute_force_and_known_when_the_forecast_is_issued(
+    pairs, method, lead, lengths, k
+):
     contexts = Contexts(pairs, SETTINGS.model_copy(update={"method": method}))
     scale = None if lengths is None else weights(*lengths)
     for j in (5, 9, 28):
-        given = contexts.given(j, Asking(places=k, scale=scale), None if lead is None else 60.0 * lead)
+        given = contexts.given(
+            j, Asking(places=k, scale=scale), None if lead is None else 60.0 * lead
+        )
         expected = brute(pairs, j, LEAD if lead is None else lead, lengths or (80.0, 1.5, 20.0), k)
         assert [set(row[row >= 0].tolist()) for row in given.context_rows] == expected
-        assert all(len(set(row[row >= 0].tolist())) == (row >= 0).sum() for row in given.context_rows)
-        assert given.batch.context_x[..., 3][given.batch.context_mask].max() < 0 <= given.batch.target_x[..., 3].min()
+        assert all(
+            len(set(row[row >= 0].tolist())) == (row >= 0).sum() for row in given.context_rows
+        )
+        assert (
+            given.batch.context_x[..., 3][given.batch.context_mask].max()
+            < 0
+            <= given.batch.target_x[..., 3].min()
+        )
 
 
 def test_a_row_measured_at_the_issue_time_itself_is_not_known(pairs):
@@ -91,13 +142,19 @@ def test_a_metric_for_each_target(pairs):
 def test_the_batch_tells_where_when_and_what(pairs):
     given = Contexts(pairs, SETTINGS).given(14, Asking())
     batch, km = given.batch, places_km(pairs)
-    assert batch.context_x.shape == (POINTS, 6, 4) and batch.target_x.shape == (POINTS, 1, 4) and batch.target_y.shape == (POINTS, 1, 2)
+    assert (
+        batch.context_x.shape == (POINTS, 6, 4)
+        and batch.target_x.shape == (POINTS, 1, 4)
+        and batch.target_y.shape == (POINTS, 1, 2)
+    )
     issue_min = 14 - LEAD
     local = (km - [0, 0, 0, issue_min]) / [100, 100, 1, 60]
     np.testing.assert_allclose(batch.context_x.numpy(), local[given.context_rows], atol=2e-6)
     np.testing.assert_allclose(batch.target_x[:, 0].numpy(), local[given.target_rows], atol=2e-6)
     wind = np.stack([pairs._y[0], pairs._y[1]], 1)
-    np.testing.assert_allclose(batch.context_y.numpy(), ((wind - [0.5, 5.0]) / [10.0, 9.0])[given.context_rows], atol=1e-6)
+    np.testing.assert_allclose(
+        batch.context_y.numpy(), ((wind - [0.5, 5.0]) / [10.0, 9.0])[given.context_rows], atol=1e-6
+    )
     np.testing.assert_allclose(batch.target_y[:, 0].numpy(), pairs.pair(14).target_y, atol=1e-6)
 
 
@@ -105,25 +162,48 @@ def test_recent_is_one_set_of_the_last_time_and_slices_are_as_ever(pairs):
     contexts = Contexts(pairs, SETTINGS)
     given = contexts.given(14, Asking("recent", window_s=180.0))
     expected = np.flatnonzero((pairs.t_s >= 1.7e9 + 60 * 7) & (pairs.t_s < 1.7e9 + 60 * 10))
-    assert given.context_rows.tolist() == [expected.tolist()] and given.batch.target_x.shape == (1, POINTS, 4)
-    assert len(contexts.given(14, Asking("recent", window_s=math.inf)).context_rows[0]) == 10 * POINTS
+    assert given.context_rows.tolist() == [expected.tolist()] and given.batch.target_x.shape == (
+        1,
+        POINTS,
+        4,
+    )
+    assert (
+        len(contexts.given(14, Asking("recent", window_s=math.inf)).context_rows[0]) == 10 * POINTS
+    )
     pair, plain = pairs.pair(14, "slice"), contexts.given(14, Asking("slice"))
-    assert torch.equal(plain.batch.context_x[0], torch.tensor(pair.context_x)) and plain.context_rows[0].tolist() == pair.context_rows.tolist()
+    assert (
+        torch.equal(plain.batch.context_x[0], torch.tensor(pair.context_x))
+        and plain.context_rows[0].tolist() == pair.context_rows.tolist()
+    )
 
 
 def test_before_any_measurement_there_is_no_context(pairs):
     given = Contexts(pairs, SETTINGS).given(5, Asking(), lead_s=3600.0)
-    assert (given.context_rows == -1).all() and not given.batch.context_mask.any() and not given.batch.context_y.any()
+    assert (
+        (given.context_rows == -1).all()
+        and not given.batch.context_mask.any()
+        and not given.batch.context_y.any()
+    )
 
 
 @pytest.mark.parametrize("context", ["slice", "neighbours"])
 def test_shuffling_deals_each_sets_values_to_its_own_real_points(pairs, context):
-    given = Contexts(pairs, SETTINGS).given(6, Asking(context, places=25))  # fewer than 25 are known: the sets are padded
+    given = Contexts(pairs, SETTINGS).given(
+        6, Asking(context, places=25)
+    )  # fewer than 25 are known: the sets are padded
     mixed = given.shuffled(np.random.default_rng(0))
-    assert torch.equal(mixed.batch.context_x, given.batch.context_x) and torch.equal(mixed.batch.context_mask, given.batch.context_mask)
-    assert not torch.equal(mixed.batch.context_y, given.batch.context_y) and (context == "slice" or not given.batch.context_mask.all())
-    for before, after, mask in zip(given.batch.context_y, mixed.batch.context_y, given.batch.context_mask, strict=True):
-        assert sorted(before[mask].tolist()) == sorted(after[mask].tolist()) and not after[~mask].any()
+    assert torch.equal(mixed.batch.context_x, given.batch.context_x) and torch.equal(
+        mixed.batch.context_mask, given.batch.context_mask
+    )
+    assert not torch.equal(mixed.batch.context_y, given.batch.context_y) and (
+        context == "slice" or not given.batch.context_mask.all()
+    )
+    for before, after, mask in zip(
+        given.batch.context_y, mixed.batch.context_y, given.batch.context_mask, strict=True
+    ):
+        assert (
+            sorted(before[mask].tolist()) == sorted(after[mask].tolist()) and not after[~mask].any()
+        )
 
 
 def folder_of(pairs, where, settings=SETTINGS):
@@ -132,14 +212,29 @@ def folder_of(pairs, where, settings=SETTINGS):
 
 
 def test_what_was_computed_beforehand_is_what_would_be_found_now(pairs, tmp_path, monkeypatch):
-    contexts = Contexts(pairs, SETTINGS, cache.Cache.open(folder_of(pairs, tmp_path), pairs, SETTINGS))
-    fresh = [Contexts(pairs, SETTINGS).given(j, Asking(places=4)).context_rows for j in pairs.targets("train")]
+    contexts = Contexts(
+        pairs, SETTINGS, cache.Cache.open(folder_of(pairs, tmp_path), pairs, SETTINGS)
+    )
+    fresh = [
+        Contexts(pairs, SETTINGS).given(j, Asking(places=4)).context_rows
+        for j in pairs.targets("train")
+    ]
     asked = []
-    monkeypatch.setattr("stages.winds.contexts.nearby.Nearby.neighbours", lambda self, *given: asked.append(given) or np.zeros((POINTS, 4), int))
-    assert all((contexts.given(j, Asking(places=4)).context_rows == rows).all() for j, rows in zip(pairs.targets("train"), fresh, strict=True))
+    monkeypatch.setattr(
+        "stages.winds.contexts.nearby.Nearby.neighbours",
+        lambda self, *given: asked.append(given) or np.zeros((POINTS, 4), int),
+    )
+    assert all(
+        (contexts.given(j, Asking(places=4)).context_rows == rows).all()
+        for j, rows in zip(pairs.targets("train"), fresh, strict=True)
+    )
     assert not asked
-    for j, model, lead in ((22, Asking(places=4), None), (6, Asking(places=4), 120.0), (6, Asking(places=7), None),
-                           (6, Asking(places=4, scale=weights(1.0, 1.0, 1.0)), None)):  # not training, another lead, more places, own metric
+    for j, model, lead in (
+        (22, Asking(places=4), None),
+        (6, Asking(places=4), 120.0),
+        (6, Asking(places=7), None),
+        (6, Asking(places=4, scale=weights(1.0, 1.0, 1.0)), None),
+    ):  # not training, another lead, more places, own metric
         contexts.given(j, model, lead)
     assert len(asked) == 4
 
@@ -154,10 +249,15 @@ def test_a_killed_run_is_continued_and_gives_the_same_bytes(pairs, tmp_path, mon
             folder_of(pairs, tmp_path / "killed")
         finally:
             os._exit(0)
-    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL and not (tmp_path / "killed/final").exists()
+    assert (
+        os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
+        and not (tmp_path / "killed/final").exists()
+    )
     seen = []
     plain = cache.Nearby.neighbours
-    monkeypatch.setattr(cache.Nearby, "neighbours", lambda self, *given: seen.append(given) or plain(self, *given))
+    monkeypatch.setattr(
+        cache.Nearby, "neighbours", lambda self, *given: seen.append(given) or plain(self, *given)
+    )
     assert files.read_json(tmp_path / "killed/work/progress.json") == {"slices": 6}
     again = folder_of(pairs, tmp_path / "killed")
     assert len(seen) == len(pairs.targets("train")) - 6

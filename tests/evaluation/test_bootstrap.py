@@ -1,4 +1,5 @@
-"""Bootstrap over slices: its laws, an exact small case, and coverage of a known mean under dependence."""
+"""Bootstrap over slices: its laws, an exact small case, and coverage of a known mean under
+dependence."""
 
 import numpy as np
 import pytest
@@ -7,7 +8,10 @@ from scipy import signal
 from stages.scores import bootstrap
 
 
-@pytest.mark.parametrize(("slices", "length"), [(1, 1), (6, 1), (11, 1), (12, 2), (79, 13), (359, 59), (360, 60), (1440, 60)])
+@pytest.mark.parametrize(
+    ("slices", "length"),
+    [(1, 1), (6, 1), (11, 1), (12, 2), (79, 13), (359, 59), (360, 60), (1440, 60)],
+)
 def test_runs_are_an_hour_and_at_most_a_sixth(slices, length):
     assert bootstrap.block_length(slices) == length
 
@@ -22,7 +26,10 @@ def test_slices_are_drawn_equally_often_and_in_runs():
     drawn = np.concatenate(list(bootstrap.draws(27, 20_000, np.random.default_rng(0))))
     assert np.allclose(drawn.mean(0), 1, atol=0.05)
     together = np.corrcoef(drawn.T)
-    beside, apart = np.mean([together[i, i - 1] for i in range(27)]), np.mean([together[i, i - 9] for i in range(27)])
+    beside, apart = (
+        np.mean([together[i, i - 1] for i in range(27)]),
+        np.mean([together[i, i - 9] for i in range(27)]),
+    )
     assert beside > 0.5 > 0.1 > apart  # runs of 4: three of four neighbours are drawn together
 
 
@@ -47,19 +54,23 @@ def test_two_slices_have_a_spread():
 
 
 def test_twelve_slices_by_enumeration():
-    """S = 12, runs of 2: all 12^6 resamples enumerated; the interval of the drawn ones agrees with that of all."""
+    """S = 12, runs of 2: all 12^6 resamples enumerated; the interval of the drawn ones agrees
+    with that of all."""
     values = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8])
     pairs = values + np.roll(values, -1)
     every = np.zeros(1)
     for _ in range(6):
         every = (every[:, None] + pairs).ravel()
     drawn = bootstrap.resample(values[:, None], 40_000, np.random.default_rng(0))[:, 0]
-    assert drawn.mean() == pytest.approx(every.mean(), abs=4 * every.std() / 200) and drawn.std() == pytest.approx(every.std(), rel=0.02)
+    assert drawn.mean() == pytest.approx(
+        every.mean(), abs=4 * every.std() / 200
+    ) and drawn.std() == pytest.approx(every.std(), rel=0.02)
     assert bootstrap.interval(drawn) == pytest.approx(bootstrap.interval(every), abs=1.01)
 
 
 def test_interval_covers_a_known_mean_of_dependent_slices():
-    """AR(1) minutes that correlate by 0.48 over seven, as errors do: runs of minutes, and of S^(1/3), would cover far less than an hour's."""
+    """AR(1) minutes that correlate by 0.48 over seven, as errors do: runs of minutes, and of
+    S^(1/3), would cover far less than an hour's."""
     rng, hits = np.random.default_rng(0), dict.fromkeys((1, 7, 59), 0)
     assert bootstrap.block_length(359) == 59
     for _ in range(300):

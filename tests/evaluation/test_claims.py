@@ -1,4 +1,5 @@
-"""Claims: verdicts on tables made by hand whose answer is known, and on intervals that a plain bootstrap must agree with."""
+"""Claims: verdicts on tables made by hand whose answer is known, and on intervals that a plain
+bootstrap must agree with."""
 
 import json
 
@@ -10,24 +11,45 @@ from scipy import stats
 
 from stages import files
 from stages.errors import DataError
+from stages.spreads import PRIOR
 from stages.winds import claims
 from stages.winds.metrics import KN
-from stages.spreads import PRIOR
 
 ALL = {"day_average": 12.0, "hour_average": 10.0, "knn": 8.0, "kernel": 6.0}
 ONE, NEAREST, LEARNED = "gka_tnn-cached-none", "knn_tnn-swept-none", "gka_mlp_tnn-cached-none"
-CHAPTER_1 = {"day_average": 12.0, "hour_average": 10.0, "persistence": 9.0, f"{NEAREST}-s0": 8.0, f"{ONE}-s0": 6.0}
+CHAPTER_1 = {
+    "day_average": 12.0,
+    "hour_average": 10.0,
+    "persistence": 9.0,
+    f"{NEAREST}-s0": 8.0,
+    f"{ONE}-s0": 6.0,
+}
 
 
 NARROW = 1e-3  # a spread of training that decides nothing here
 
 
-def made(project, rmse, leads=None, distances=None, hulls=None, slices=40, jitter=0.02, seed=0,
-         spread=NARROW, freedom=20, hardness=0.6, kinds=WINDS):
-    """An evaluation folder: cell -> RMSE in kn; leads and distances: cell -> {bin: RMSE}; every slice holds 50 points.
+def made(
+    project,
+    rmse,
+    leads=None,
+    distances=None,
+    hulls=None,
+    slices=40,
+    jitter=0.02,
+    seed=0,
+    spread=NARROW,
+    freedom=20,
+    hardness=0.6,
+    kinds=WINDS,
+):
+    """An evaluation folder: cell -> RMSE in kn; leads and distances: cell -> {bin: RMSE}; every
+    slice holds 50 points.
 
-    Slices differ in difficulty by a common factor (easy and hard minutes), and by `jitter` from model to model.
-    `spread`: what was measured of the training of `kinds`, with `freedom` degrees; None: nothing was.
+    Slices differ in difficulty by a common factor (easy and hard minutes), and by `jitter` from
+    model to model.
+    `spread`: what was measured of the training of `kinds`, with `freedom` degrees; None: nothing
+    was.
     """
     rng = np.random.default_rng(seed)
     hard = rng.lognormal(0, hardness, slices)
@@ -38,24 +60,64 @@ def made(project, rmse, leads=None, distances=None, hulls=None, slices=40, jitte
     folder.mkdir(parents=True)
     rows = []
     for cell in rmse:
-        groups = {"all": {"all": rmse[cell]}, "lead": (leads or {}).get(cell, {}), "distance": (distances or {}).get(cell, {})}
+        groups = {
+            "all": {"all": rmse[cell]},
+            "lead": (leads or {}).get(cell, {}),
+            "distance": (distances or {}).get(cell, {}),
+        }
         for by, bins in groups.items():
             for name, value in bins.items():
                 square = (value * KN) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
                 rows += [(cell, by, name, s, 50, float(e)) for s, e in enumerate(square)]
-    pl.DataFrame(rows, orient="row", schema={"cell": pl.String, "by": pl.String, "bin": pl.String, "slice": pl.Int32, "n": pl.Int32,
-                                             "squared_error_m2_s2": pl.Float64}).write_parquet(folder / "slices.parquet")
+    pl.DataFrame(
+        rows,
+        orient="row",
+        schema={
+            "cell": pl.String,
+            "by": pl.String,
+            "bin": pl.String,
+            "slice": pl.Int32,
+            "n": pl.Int32,
+            "squared_error_m2_s2": pl.Float64,
+        },
+    ).write_parquet(folder / "slices.parquet")
     shares = {cell: (hulls or {}).get(cell, (0.0, 0.0, 0.0)) for cell in rmse}
-    files.write_json(folder / "metrics.json", {"cells": {
-        cell: {"slices": slices, "metrics": {"hull_share": dict(zip(("value", "low", "high"), share, strict=True))}}
-        for cell, share in shares.items()}})
+    files.write_json(
+        folder / "metrics.json",
+        {
+            "cells": {
+                cell: {
+                    "slices": slices,
+                    "metrics": {
+                        "hull_share": dict(zip(("value", "low", "high"), share, strict=True))
+                    },
+                }
+                for cell, share in shares.items()
+            }
+        },
+    )
     return home
 
 
 def entry(home, name):
-    found = [claim for claim in claims.check(home, "wind_baselines" if name == "W-1" else "wind_nowcast") if claim["id"] == name]
+    found = [
+        claim
+        for claim in claims.check(home, "wind_baselines" if name == "W-1" else "wind_nowcast")
+        if claim["id"] == name
+    ]
     assert len(found) == 1
-    assert set(found[0]) == {"id", "dataset", "text", "source", "verdict", "compared", "seeds", "slices", "interval", "why"}
+    assert set(found[0]) == {
+        "id",
+        "dataset",
+        "text",
+        "source",
+        "verdict",
+        "compared",
+        "seeds",
+        "slices",
+        "interval",
+        "why",
+    }
     json.dumps(found[0], allow_nan=False)
     return found[0]
 
@@ -64,16 +126,24 @@ def test_every_claim_once_for_each_data_set(tmp_path):
     home = made(tmp_path, ALL)
     (home / "evaluated/toy").rename(home / "evaluated/b")
     made(tmp_path, ALL)
-    for experiment, names in (("wind_baselines", ["W-1"]), ("wind_nowcast", ["I-1", "I-5", "I-10", "I-12", "I-14"])):
+    for experiment, names in (
+        ("wind_baselines", ["W-1"]),
+        ("wind_nowcast", ["I-1", "I-5", "I-10", "I-12", "I-14"]),
+    ):
         assert [(c["id"], c["dataset"]) for c in claims.check(home, experiment)] == [
-            (i, d) for i in names for d in ("b", "toy")]
+            (i, d) for i in names for d in ("b", "toy")
+        ]
 
 
 def test_w1_waits_for_its_learned_scales_by_name(tmp_path):
     got = entry(made(tmp_path, CHAPTER_1), "W-1")
     assert got["verdict"] == "undecided" and "no trained gka_mlp_tnn" in got["why"]
     reached = {name: part["verdict"] for name, part in got["compared"].items()}
-    assert reached.pop(f"gka_mlp_tnn < {ONE}") == "undecided" and set(reached.values()) == {"holds"} and len(reached) == 6
+    assert (
+        reached.pop(f"gka_mlp_tnn < {ONE}") == "undecided"
+        and set(reached.values()) == {"holds"}
+        and len(reached) == 6
+    )
     assert got["compared"][f"{ONE} < {NEAREST}"]["difference_kn"] == pytest.approx(2.0, rel=0.1)
 
 
@@ -84,11 +154,17 @@ def test_w1_holds_with_all_models(tmp_path):
 
 def test_w1_fails_when_a_reached_part_fails(tmp_path):
     got = entry(made(tmp_path, CHAPTER_1 | {f"{ONE}-s0": 8.5}), "W-1")
-    assert got["verdict"] == "fails" and got["why"].startswith(f"{ONE} < {NEAREST}") and got["interval"][1] < 0
+    assert (
+        got["verdict"] == "fails"
+        and got["why"].startswith(f"{ONE} < {NEAREST}")
+        and got["interval"][1] < 0
+    )
 
 
 def test_w1_is_undecided_between_equals(tmp_path):
-    got = entry(made(tmp_path, CHAPTER_1 | {f"{ONE}-s0": 8.0, f"{LEARNED}-s0": 5.0}, jitter=0.4), "W-1")
+    got = entry(
+        made(tmp_path, CHAPTER_1 | {f"{ONE}-s0": 8.0, f"{LEARNED}-s0": 5.0}, jitter=0.4), "W-1"
+    )
     assert got["compared"][f"{ONE} < {NEAREST}"]["verdict"] == got["verdict"] == "undecided"
     low, high = got["compared"][f"{ONE} < {NEAREST}"]["interval"]
     assert low <= 0 <= high
@@ -96,48 +172,92 @@ def test_w1_is_undecided_between_equals(tmp_path):
 
 def test_i1_names_what_is_missing_and_follows_the_order(tmp_path):
     got = entry(made(tmp_path / "a", ALL | {"msa-shared-5k-s0": 5.0}), "I-1")
-    assert got["verdict"] == "undecided" and all(name in got["why"] for name in ("tfs", "gen", "cnp")) and got["interval"] is None
-    models = {f"{m}-shared-5k-s{s}": v + 0.1 * s for m, v in (("msa", 5.0), ("tfs", 6.0), ("gen", 7.0), ("cnp", 8.0)) for s in (0, 1, 2)}
+    assert (
+        got["verdict"] == "undecided"
+        and all(name in got["why"] for name in ("tfs", "gen", "cnp"))
+        and got["interval"] is None
+    )
+    models = {
+        f"{m}-shared-5k-s{s}": v + 0.1 * s
+        for m, v in (("msa", 5.0), ("tfs", 6.0), ("gen", 7.0), ("cnp", 8.0))
+        for s in (0, 1, 2)
+    }
     assert entry(made(tmp_path / "b", ALL | models), "I-1")["verdict"] == "holds"
-    assert entry(made(tmp_path / "c", ALL | models | {f"gen-shared-5k-s{s}": 9.0 for s in (0, 1, 2)}), "I-1")["verdict"] == "fails"
+    assert (
+        entry(
+            made(tmp_path / "c", ALL | models | {f"gen-shared-5k-s{s}": 9.0 for s in (0, 1, 2)}),
+            "I-1",
+        )["verdict"]
+        == "fails"
+    )
 
 
 def test_i14_asks_every_operator_and_one_at_msas_level_refutes_it(tmp_path):
-    told = lambda name, **errors: entry(made(tmp_path / name, ALL | {"msa-shared-20k-s0": 5.0} | errors), "I-14")  # noqa: E731
+    told = lambda name, **errors: entry(
+        made(tmp_path / name, ALL | {"msa-shared-20k-s0": 5.0} | errors), "I-14"
+    )  # noqa: E731
     worse = {"gen-message_gat-20k-s0": 7.0, "gen-message_sg-20k-s0": 6.0}
-    assert told("a", **worse)["verdict"] == "holds" and set(told("b", **worse)["compared"]) == {f"msa-shared-20k < {name[:-3]}" for name in worse}
+    assert told("a", **worse)["verdict"] == "holds" and set(told("b", **worse)["compared"]) == {
+        f"msa-shared-20k < {name[:-3]}" for name in worse
+    }
     assert told("c", **worse, **{"gen-message_tag-20k-s0": 4.0})["verdict"] == "fails"
     plain = told("d", **{"gen-shared-20k-s0": 4.0})  # the plain step is no other operator
     assert plain["verdict"] == "undecided" and "no GEN with another operator" in plain["why"]
 
 
-@pytest.mark.parametrize(("kernel", "msa", "verdict"), [
-    ((5.0, 7.0, 12.0), (5.2, 6.5, 9.0), "holds"),  # keeps up, then loses
-    ((8.0, 9.0, 12.0), (5.2, 6.5, 9.0), "fails"),  # never competitive
-    ((5.0, 6.0, 8.0), (5.2, 6.5, 9.0), "fails")])  # better to the end
+@pytest.mark.parametrize(
+    ("kernel", "msa", "verdict"),
+    [
+        ((5.0, 7.0, 12.0), (5.2, 6.5, 9.0), "holds"),  # keeps up, then loses
+        ((8.0, 9.0, 12.0), (5.2, 6.5, 9.0), "fails"),  # never competitive
+        ((5.0, 6.0, 8.0), (5.2, 6.5, 9.0), "fails"),
+    ],
+)  # better to the end
 def test_i5(tmp_path, kernel, msa, verdict):
     names = ("005", "030", "120")
-    leads = {"kernel": dict(zip(names, kernel, strict=True)), "msa-shared-5k-s0": dict(zip(names, msa, strict=True))}
+    leads = {
+        "kernel": dict(zip(names, kernel, strict=True)),
+        "msa-shared-5k-s0": dict(zip(names, msa, strict=True)),
+    }
     got = entry(made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}, leads=leads), "I-5")
-    assert got["verdict"] == verdict and "one lead" in got["why"] and "msa-shared-5k < kernel at 120 min" in got["compared"]
+    assert (
+        got["verdict"] == verdict
+        and "one lead" in got["why"]
+        and "msa-shared-5k < kernel at 120 min" in got["compared"]
+    )
 
 
 def test_i5_needs_two_leads(tmp_path):
     assert entry(made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}), "I-5")["verdict"] == "undecided"
 
 
-@pytest.mark.parametrize(("kernel", "msa", "verdict"), [
-    ((0, 0, 0), [(0.2, 0.1, 0.3), (0.3, 0.2, 0.4)], "holds"), ((0.05, 0.01, 0.1), [(0.2, 0.1, 0.3)], "fails"),
-    ((0, 0, 0), [(0.0, 0.0, 0.0)], "undecided"), ((1e-5, 0, 1e-4), [(0.2, 0.1, 0.3)], "fails"),
-    ((0, 0, 0), [(0.01, 0.0, 0.02)], "undecided"), ((0, 0, 0), [], "undecided")])
+@pytest.mark.parametrize(
+    ("kernel", "msa", "verdict"),
+    [
+        ((0, 0, 0), [(0.2, 0.1, 0.3), (0.3, 0.2, 0.4)], "holds"),
+        ((0.05, 0.01, 0.1), [(0.2, 0.1, 0.3)], "fails"),
+        ((0, 0, 0), [(0.0, 0.0, 0.0)], "undecided"),
+        ((1e-5, 0, 1e-4), [(0.2, 0.1, 0.3)], "fails"),
+        ((0, 0, 0), [(0.01, 0.0, 0.02)], "undecided"),
+        ((0, 0, 0), [], "undecided"),
+    ],
+)
 def test_i10(tmp_path, kernel, msa, verdict):
     cells = {f"msa-shared-5k-s{k}": share for k, share in enumerate(msa)}
-    got = entry(made(tmp_path, ALL | dict.fromkeys(cells, 5.0), hulls={"kernel": kernel, **cells}), "I-10")
+    got = entry(
+        made(tmp_path, ALL | dict.fromkeys(cells, 5.0), hulls={"kernel": kernel, **cells}), "I-10"
+    )
     assert got["verdict"] == verdict
     if verdict == "holds":
         told = got["compared"]["msa-shared-5k leaves"]
-        assert told["hull_share"] == pytest.approx(0.25) and told["range_over_seeds"] == [0.1, 0.4] and got["seeds"] == 2
-        assert "interval" not in told and got["interval"] is None  # the ends of two seeds' intervals are no interval of their mean
+        assert (
+            told["hull_share"] == pytest.approx(0.25)
+            and told["range_over_seeds"] == [0.1, 0.4]
+            and got["seeds"] == 2
+        )
+        assert (
+            "interval" not in told and got["interval"] is None
+        )  # the ends of two seeds' intervals are no interval of their mean
         assert "25.0 % outside, range over seeds of the 90 % intervals [10.0, 40.0]" in got["why"]
     elif msa:  # the minutes' own interval and one training's, in quadrature
         value, low, high = msa[0]
@@ -150,27 +270,39 @@ def test_i10(tmp_path, kernel, msa, verdict):
 @pytest.mark.parametrize(("far", "verdict"), [(9.0, "holds"), (5.0, "undecided"), (3.0, "fails")])
 def test_i12(tmp_path, far, verdict):
     distances = {"msa-shared-5k-s0": {"000-005 km": 5.0, "005-010 km": 6.0, "010-020 km": far}}
-    got = entry(made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}, distances=distances, jitter=0.3), "I-12")
-    assert got["verdict"] == verdict and len(next(iter(got["compared"].values()))) == 6  # three bins, difference, interval, verdict
+    got = entry(
+        made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}, distances=distances, jitter=0.3), "I-12"
+    )
+    assert (
+        got["verdict"] == verdict and len(next(iter(got["compared"].values()))) == 6
+    )  # three bins, difference, interval, verdict
 
 
 def test_i12_leaves_out_bins_with_few_points_and_bears_minutes_without_some(tmp_path):
     distances = {"msa-shared-5k-s0": {"000-005 km": 5.0, "005-010 km": 8.0, "160 km and more": 1.0}}
     home = made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}, distances=distances)
     file = home / "evaluated/toy/slices.parquet"
-    few, absent = (pl.col("bin") == "160 km and more") & (pl.col("slice") > 1), (pl.col("bin") == "000-005 km") & (pl.col("slice") < 15)
+    few, absent = (
+        (pl.col("bin") == "160 km and more") & (pl.col("slice") > 1),
+        (pl.col("bin") == "000-005 km") & (pl.col("slice") < 15),
+    )
     pl.read_parquet(file).filter(~few & ~absent).write_parquet(file)
     got = entry(home, "I-12")
-    assert got["verdict"] == "holds" and list(got["compared"]) == ["msa-shared-5k at 000-005 km < at 005-010 km"] and got["slices"] == 40
+    assert (
+        got["verdict"] == "holds"
+        and list(got["compared"]) == ["msa-shared-5k at 000-005 km < at 005-010 km"]
+        and got["slices"] == 40
+    )
 
 
 def test_pairing_decides_what_unpaired_minutes_could_not(tmp_path):
-    """Minutes differ by far more than the models do: the difference is still seen, because both are drawn alike."""
+    """Minutes differ by far more than the models do: the difference is still seen, because both
+    are drawn alike."""
     home = made(tmp_path, CHAPTER_1 | {f"{ONE}-s0": 7.6}, jitter=0.01)
     part = entry(home, "W-1")["compared"][f"{ONE} < {NEAREST}"]
     assert part["verdict"] == "holds" and part["interval"][1] - part["interval"][0] < 0.3
     measured = claims.Measured(home / "evaluated/toy")
-    (_, draws), = claims.errors(measured, [claims.Side(NEAREST)])[0]
+    ((_, draws),) = claims.errors(measured, [claims.Side(NEAREST)])[0]
     assert np.quantile(draws, 0.95) - np.quantile(draws, 0.05) > 1.0
 
 
@@ -201,8 +333,9 @@ def test_several_seeds_and_what_was_never_trained_need_no_spread(tmp_path):
     assert claims.below(measured, "hour_average", "kernel").verdict == "fails"
 
 
-@pytest.mark.parametrize(("spread", "verdicts"), [
-    (0.01, ["holds", "fails"]), (0.3, ["undecided", "undecided"])])
+@pytest.mark.parametrize(
+    ("spread", "verdicts"), [(0.01, ["holds", "fails"]), (0.3, ["undecided", "undecided"])]
+)
 def test_a_wide_spread_turns_what_one_seed_says_into_undecided(tmp_path, spread, verdicts):
     measured = claims.Measured(made(tmp_path, CHAPTER_1, spread=spread) / "evaluated/toy")
     pairs = ((ONE, NEAREST), (NEAREST, ONE))
@@ -225,8 +358,9 @@ def test_leaving_the_hull_is_decided_with_the_spread_of_training(tmp_path, sprea
 def test_one_training_against_what_is_not_trained_has_students_interval(tmp_path, freedom):
     """Minutes all alike: nothing but training varies."""
     cells = {"persistence": 9.0, f"{ONE}-s0": 6.0}
-    part = compared(tmp_path, ONE, "persistence", cells, spread=0.02, freedom=freedom,
-                    jitter=0, hardness=0)
+    part = compared(
+        tmp_path, ONE, "persistence", cells, spread=0.02, freedom=freedom, jitter=0, hardness=0
+    )
     ends = 9 - 6 * np.exp(0.02 * stats.t.ppf([0.95, 0.05], freedom + PRIOR))
     assert part.interval == pytest.approx(ends, abs=0.15 * (ends[1] - ends[0]) / 2)
 
@@ -234,8 +368,17 @@ def test_one_training_against_what_is_not_trained_has_students_interval(tmp_path
 def test_two_arms_of_one_kind_share_the_one_measurement_of_its_spread(tmp_path):
     """Student's with one degree is Cauchy's: two add as a + b, one as a root of squares."""
     cells = {"msa-shared-5k-s0": 5.0, "msa-swept-5k-s0": 6.0}
-    part = compared(tmp_path, "msa-shared-5k", "msa-swept-5k", cells, spread=1e-4, freedom=1,
-                    kinds=("msa",), jitter=0, hardness=0)
+    part = compared(
+        tmp_path,
+        "msa-shared-5k",
+        "msa-swept-5k",
+        cells,
+        spread=1e-4,
+        freedom=1,
+        kinds=("msa",),
+        jitter=0,
+        hardness=0,
+    )
     half = stats.t.ppf(0.95, 1) * 1e-4 * np.hypot(5, 6)
     assert np.diff(part.interval) / 2 == pytest.approx(half, rel=0.25)
     assert np.mean(part.interval) == pytest.approx(1, abs=0.3 * half)
@@ -245,7 +388,9 @@ def test_resampled_errors_agree_with_a_bootstrap_written_out(tmp_path):
     """Three seeds, 60 minutes: spread of the mean RMSE over drawn minutes (in runs) and seeds."""
     cells = {f"msa-shared-5k-s{s}": v for s, v in enumerate((5.0, 6.0, 7.0))}
     measured = claims.Measured(made(tmp_path, ALL | cells, slices=60) / "evaluated/toy")
-    ((value, draws),), seeds, slices = claims.errors(measured, [Side := claims.Side("msa-shared-5k")])
+    ((value, draws),), seeds, slices = claims.errors(
+        measured, [Side := claims.Side("msa-shared-5k")]
+    )
     frame, _ = measured.squares(Side.arm, Side.by, Side.bins)
     table = frame.select("e0", "e1", "e2").to_numpy()
     rng, expected = np.random.default_rng(1), []
@@ -253,8 +398,12 @@ def test_resampled_errors_agree_with_a_bootstrap_written_out(tmp_path):
         rows = np.concatenate([np.arange(s, s + 10) % 60 for s in rng.integers(60, size=6)])
         rmse = np.sqrt(table[rows].sum(0) / (2 * 50 * 60)) / KN
         expected.append(rmse[rng.integers(3, size=3)].mean())
-    assert (seeds, slices) == (3, 60) and value == pytest.approx((np.sqrt(table.sum(0) / 6000) / KN).mean())
-    assert draws.mean() == pytest.approx(np.mean(expected), rel=0.02) and draws.std() == pytest.approx(np.std(expected), rel=0.08)
+    assert (seeds, slices) == (3, 60) and value == pytest.approx(
+        (np.sqrt(table.sum(0) / 6000) / KN).mean()
+    )
+    assert draws.mean() == pytest.approx(
+        np.mean(expected), rel=0.02
+    ) and draws.std() == pytest.approx(np.std(expected), rel=0.08)
 
 
 def test_one_minute_decides_nothing(tmp_path):

@@ -1,4 +1,5 @@
-"""Wind metrics against their definitions written out one point at a time, cases made by hand, and laws they must obey."""
+"""Wind metrics against their definitions written out one point at a time, cases made by hand,
+and laws they must obey."""
 
 import math
 
@@ -15,11 +16,20 @@ from stages.winds.metrics import KN, Points
 def points(seed=0, n=240, slices=12, **more) -> Points:
     rng = np.random.default_rng(seed)
     measured = rng.normal((25, -8), (9, 6), (n, 2))
-    return Points(np.sort(rng.integers(slices, size=n)) * 3 + 100, measured + rng.normal(0, 4, (n, 2)), measured, **more)
+    return Points(
+        np.sort(rng.integers(slices, size=n)) * 3 + 100,
+        measured + rng.normal(0, 4, (n, 2)),
+        measured,
+        **more,
+    )
 
 
 def values(given: Points, resamples=100) -> dict:
-    found, undefined = metrics.summarise(metrics.by_slice(metrics.columns(given), given.slice)[1], resamples, np.random.default_rng(0))
+    found, undefined = metrics.summarise(
+        metrics.by_slice(metrics.columns(given), given.slice)[1],
+        resamples,
+        np.random.default_rng(0),
+    )
     assert not undefined
     return {name: entry["value"] for name, entry in found.items()}
 
@@ -28,25 +38,44 @@ def test_every_metric_is_its_definition_written_out():
     given = points()
     p, t, n = given.predicted, given.measured, len(given.slice)
     got = values(given)
-    rmse = lambda rows: math.sqrt(sum((p[k, i] - t[k, i]) ** 2 for k in rows for i in (0, 1)) / (2 * len(rows)))  # noqa: E731
+    rmse = lambda rows: math.sqrt(
+        sum((p[k, i] - t[k, i]) ** 2 for k in rows for i in (0, 1)) / (2 * len(rows))
+    )  # noqa: E731
     assert got["rmse_component_m_s"] == pytest.approx(rmse(range(n)))
-    assert got["rmse_vector_m_s"] == pytest.approx(math.sqrt(sum(math.dist(p[k], t[k]) ** 2 for k in range(n)) / n))
+    assert got["rmse_vector_m_s"] == pytest.approx(
+        math.sqrt(sum(math.dist(p[k], t[k]) ** 2 for k in range(n)) / n)
+    )
     assert got["rmse_vector_m_s"] == pytest.approx(math.sqrt(2) * got["rmse_component_m_s"])
-    assert got["rmse_east_m_s"] == pytest.approx(math.sqrt(sum((p[k, 0] - t[k, 0]) ** 2 for k in range(n)) / n))
-    assert got["rmse_north_m_s"] == pytest.approx(math.sqrt(sum((p[k, 1] - t[k, 1]) ** 2 for k in range(n)) / n))
-    by_slice = [rmse([k for k in range(n) if given.slice[k] == s]) for s in sorted(set(given.slice))]
+    assert got["rmse_east_m_s"] == pytest.approx(
+        math.sqrt(sum((p[k, 0] - t[k, 0]) ** 2 for k in range(n)) / n)
+    )
+    assert got["rmse_north_m_s"] == pytest.approx(
+        math.sqrt(sum((p[k, 1] - t[k, 1]) ** 2 for k in range(n)) / n)
+    )
+    by_slice = [
+        rmse([k for k in range(n) if given.slice[k] == s]) for s in sorted(set(given.slice))
+    ]
     assert got["rmse_batch_mean_m_s"] == pytest.approx(sum(by_slice) / len(by_slice))
-    assert got["norm_mae_m_s"] == pytest.approx(sum(abs(math.hypot(*p[k]) - math.hypot(*t[k])) for k in range(n)) / n)
-    turned = [math.degrees(math.acos(min(1, p[k] @ t[k] / math.hypot(*p[k]) / math.hypot(*t[k])))) for k in range(n)]
+    assert got["norm_mae_m_s"] == pytest.approx(
+        sum(abs(math.hypot(*p[k]) - math.hypot(*t[k])) for k in range(n)) / n
+    )
+    turned = [
+        math.degrees(math.acos(min(1, p[k] @ t[k] / math.hypot(*p[k]) / math.hypot(*t[k]))))
+        for k in range(n)
+    ]
     assert got["angle_mae_deg"] == pytest.approx(sum(turned) / n)
     for i, axis in enumerate(("east", "north")):
-        assert got[f"relative_bias_{axis}"] == pytest.approx((sum(p[:, i]) - sum(t[:, i])) / sum(t[:, i]))
+        assert got[f"relative_bias_{axis}"] == pytest.approx(
+            (sum(p[:, i]) - sum(t[:, i])) / sum(t[:, i])
+        )
     assert got["rstd"] == pytest.approx(p.std() / t.std())
     assert got["nse"] == pytest.approx(1 - ((p - t) ** 2).mean() / ((t - t.mean(0)) ** 2).mean())
 
 
 def test_knots_are_1852_metres_an_hour():
-    got = values(points(scale=np.full((240, 2), 4.0), y_std=np.array([9.0, 6.0]), truth=np.zeros((240, 2))))
+    got = values(
+        points(scale=np.full((240, 2), 4.0), y_std=np.array([9.0, 6.0]), truth=np.zeros((240, 2)))
+    )
     for name in (name for name in got if name.endswith("_m_s") and not name.startswith("log")):
         assert got[name.removesuffix("m_s") + "kn"] * 1852 / 3600 == pytest.approx(got[name])
     assert metrics.KN == pytest.approx(0.514444, abs=1e-6)
@@ -59,17 +88,33 @@ def test_the_mean_of_slices_is_another_number():
     assert got["rmse_batch_mean_kn"] < 0.9 * got["rmse_component_kn"]
 
 
-@pytest.mark.parametrize(("a", "b", "degrees"), [
-    ((1, 0), (1, 0), 0), ((1, 0), (0, 1), 90), ((1, 0), (-1, 0), 180), ((-1, 0.01), (-1, -0.01), 1.1459), ((0, -2), (0, 5), 180),
-    ((1, 1), (-1, -0.999), 179.9713)])
+@pytest.mark.parametrize(
+    ("a", "b", "degrees"),
+    [
+        ((1, 0), (1, 0), 0),
+        ((1, 0), (0, 1), 90),
+        ((1, 0), (-1, 0), 180),
+        ((-1, 0.01), (-1, -0.01), 1.1459),
+        ((0, -2), (0, 5), 180),
+        ((1, 1), (-1, -0.999), 179.9713),
+    ],
+)
 def test_angles_wrap(a, b, degrees):
     for first, second in ((a, b), (b, a)):
-        assert metrics.turn(np.array([first], float), np.array([second], float))[0] == pytest.approx(degrees, abs=1e-3)
+        assert metrics.turn(np.array([first], float), np.array([second], float))[
+            0
+        ] == pytest.approx(degrees, abs=1e-3)
 
 
 def test_calm_has_no_direction_and_is_left_out():
-    given = Points(np.array([0, 1, 2]), np.array([[1.0, 0], [0, 0], [0, 1]]), np.array([[0.0, 1], [3, 0], [0, 2]]))
-    found, _ = metrics.summarise(metrics.by_slice(metrics.columns(given), given.slice)[1], 100, np.random.default_rng(0))
+    given = Points(
+        np.array([0, 1, 2]),
+        np.array([[1.0, 0], [0, 0], [0, 1]]),
+        np.array([[0.0, 1], [3, 0], [0, 2]]),
+    )
+    found, _ = metrics.summarise(
+        metrics.by_slice(metrics.columns(given), given.slice)[1], 100, np.random.default_rng(0)
+    )
     assert found["angle_mae_deg"]["value"] == pytest.approx(45)
     assert found["angle_mae_deg"]["n"] == 2 and found["rmse_component_kn"]["n"] == 3
 
@@ -84,7 +129,9 @@ def test_a_perfect_forecast():
 def test_the_mean_as_forecast_has_no_skill():
     given = points()
     got = values(Points(given.slice, np.tile(given.measured.mean(0), (240, 1)), given.measured))
-    assert got["nse"] == pytest.approx(0, abs=1e-9) and got["relative_bias_east"] == pytest.approx(0, abs=1e-12)
+    assert got["nse"] == pytest.approx(0, abs=1e-9) and got["relative_bias_east"] == pytest.approx(
+        0, abs=1e-12
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -94,9 +141,23 @@ def test_turning_both_fields_leaves_what_is_no_matter_of_axes(degrees, seed):
     turn = np.array([[math.cos(a), -math.sin(a)], [math.sin(a), math.cos(a)]])
     given = points(seed, track=np.tile([0.6, 0.8], (240, 1)))
     before = values(given)
-    after = values(Points(given.slice, given.predicted @ turn.T, given.measured @ turn.T, track=given.track @ turn.T))
-    for name in ("rmse_vector_kn", "rmse_component_m_s", "rmse_batch_mean_kn", "angle_mae_deg", "norm_mae_kn", "nse",
-                 "along_track_s_per_100nm"):
+    after = values(
+        Points(
+            given.slice,
+            given.predicted @ turn.T,
+            given.measured @ turn.T,
+            track=given.track @ turn.T,
+        )
+    )
+    for name in (
+        "rmse_vector_kn",
+        "rmse_component_m_s",
+        "rmse_batch_mean_kn",
+        "angle_mae_deg",
+        "norm_mae_kn",
+        "nse",
+        "along_track_s_per_100nm",
+    ):
         assert after[name] == pytest.approx(before[name], rel=1e-9)
 
 
@@ -104,7 +165,10 @@ def test_turning_both_fields_leaves_what_is_no_matter_of_axes(degrees, seed):
 @given(factor=st.floats(0.1, 50), seed=st.integers(0, 99))
 def test_a_longer_unit_of_speed(factor, seed):
     given = points(seed)
-    before, after = values(given), values(Points(given.slice, given.predicted * factor, given.measured * factor))
+    before, after = (
+        values(given),
+        values(Points(given.slice, given.predicted * factor, given.measured * factor)),
+    )
     for name in ("rmse_component_kn", "rmse_batch_mean_m_s", "norm_mae_kn"):
         assert after[name] == pytest.approx(before[name] * factor, rel=1e-9)
     for name in ("angle_mae_deg", "relative_bias_east", "rstd", "nse"):
@@ -113,7 +177,9 @@ def test_a_longer_unit_of_speed(factor, seed):
 
 def test_order_of_points_and_padding_of_slices_do_not_matter():
     given = points()
-    assert values(given.take(np.random.default_rng(1).permutation(240))) == pytest.approx(values(given), rel=1e-12)
+    assert values(given.take(np.random.default_rng(1).permutation(240))) == pytest.approx(
+        values(given), rel=1e-12
+    )
     assert values(Points(given.slice * 7 - 3, given.predicted, given.measured)) == values(given)
 
 
@@ -124,14 +190,28 @@ def test_truth_and_noise_floor():
     measured = np.nan_to_num(truth, nan=5.0) + rng.normal(0, 2.0, truth.shape)
     predicted = np.nan_to_num(truth, nan=5.0) + rng.normal(0, 3.0, truth.shape)
     given = Points(np.repeat(np.arange(60), 1000), predicted, measured, truth=truth)
-    found, _ = metrics.summarise(metrics.by_slice(metrics.columns(given), given.slice)[1], 100, np.random.default_rng(0))
-    assert found["noise_floor_component_m_s"]["value"] == pytest.approx(2.0, rel=0.01) and found["noise_floor_component_m_s"]["n"] == 54_000
+    found, _ = metrics.summarise(
+        metrics.by_slice(metrics.columns(given), given.slice)[1], 100, np.random.default_rng(0)
+    )
+    assert (
+        found["noise_floor_component_m_s"]["value"] == pytest.approx(2.0, rel=0.01)
+        and found["noise_floor_component_m_s"]["n"] == 54_000
+    )
     assert found["rmse_truth_component_m_s"]["value"] == pytest.approx(3.0, rel=0.01)
-    assert found["rmse_component_m_s"]["value"] == pytest.approx(math.sqrt(13), rel=0.01)  # independent errors add in squares
+    assert found["rmse_component_m_s"]["value"] == pytest.approx(
+        math.sqrt(13), rel=0.01
+    )  # independent errors add in squares
 
 
 def test_what_is_not_known_is_absent():
-    optional = {"crps_kn", "log_likelihood", "coverage_90", "noise_floor_component_kn", "along_track_s_per_100nm", "hull_share"}
+    optional = {
+        "crps_kn",
+        "log_likelihood",
+        "coverage_90",
+        "noise_floor_component_kn",
+        "along_track_s_per_100nm",
+        "hull_share",
+    }
     assert not optional & set(values(points()))
     assert "noise_floor_component_kn" not in values(points(truth=np.full((240, 2), np.nan)))
 
@@ -140,79 +220,151 @@ def test_gaussian_scores_in_all_units():
     rng = np.random.default_rng(0)
     given = points(scale=rng.uniform(2, 6, (240, 2)), y_std=np.array([9.0, 6.0]))
     got = values(given)
-    assert got["crps_m_s"] == pytest.approx(scoringrules.crps_normal(given.measured, given.predicted, given.scale).mean())
-    density = lambda unit: -scoringrules.logs_normal(given.measured / unit, given.predicted / unit, given.scale / unit).mean()  # noqa: E731
+    assert got["crps_m_s"] == pytest.approx(
+        scoringrules.crps_normal(given.measured, given.predicted, given.scale).mean()
+    )
+    density = lambda unit: (
+        -scoringrules.logs_normal(
+            given.measured / unit, given.predicted / unit, given.scale / unit
+        ).mean()
+    )  # noqa: E731
     assert got["log_likelihood"] == pytest.approx(density(np.array([9.0, 6.0])))  # standardised
-    assert got["log_likelihood_m_s"] == pytest.approx(density(1.0)) and got["log_likelihood_kn"] == pytest.approx(density(KN))
+    assert got["log_likelihood_m_s"] == pytest.approx(density(1.0)) and got[
+        "log_likelihood_kn"
+    ] == pytest.approx(density(KN))
     inside = np.abs(given.measured - given.predicted) <= 1.6448536269514722 * given.scale
     assert got["coverage_90"] == pytest.approx(inside.mean())
 
 
 def test_along_track_time_of_one_aircraft():
-    """An aircraft flying east at 450 kn takes 800 s for 100 NM; 10 kn more tailwind than forecast is 10 kn of error."""
-    given = Points(np.zeros(2, int), np.array([[10 * KN, 0], [0, 10 * KN]]), np.zeros((2, 2)), track=np.array([[1.0, 0], [1, 0]]))
+    """An aircraft flying east at 450 kn takes 800 s for 100 NM; 10 kn more tailwind than
+    forecast is 10 kn of error."""
+    given = Points(
+        np.zeros(2, int),
+        np.array([[10 * KN, 0], [0, 10 * KN]]),
+        np.zeros((2, 2)),
+        track=np.array([[1.0, 0], [1, 0]]),
+    )
     columns = metrics.columns(given)
     assert columns["along"] == pytest.approx([800 - 3600 * 100 / 460, 0])
-    given = Points(np.zeros(2, int), np.full((2, 2), 3.0), np.zeros((2, 2)), track=np.array([[np.nan, np.nan], [0, 1]]))
+    given = Points(
+        np.zeros(2, int),
+        np.full((2, 2), 3.0),
+        np.zeros((2, 2)),
+        track=np.array([[np.nan, np.nan], [0, 1]]),
+    )
     assert metrics.columns(given)["n_along"].tolist() == [0, 1]
 
 
 def test_a_metric_without_a_denominator_is_named_not_printed():
     given = Points(np.array([0, 1]), np.array([[1.0, 2], [3, 4]]), np.array([[2.0, 1], [2, -1]]))
-    found, undefined = metrics.summarise(metrics.by_slice(metrics.columns(given), given.slice)[1], 100, np.random.default_rng(0))
+    found, undefined = metrics.summarise(
+        metrics.by_slice(metrics.columns(given), given.slice)[1], 100, np.random.default_rng(0)
+    )
     assert "relative_bias_north" in undefined and "relative_bias_north" not in found
-    assert all(math.isfinite(entry[part]) for entry in found.values() for part in ("value", "low", "high") if part in entry)
+    assert all(
+        math.isfinite(entry[part])
+        for entry in found.values()
+        for part in ("value", "low", "high")
+        if part in entry
+    )
 
 
 def test_one_slice_has_a_value_and_no_interval():
     given = points(slices=1)
-    found, _ = metrics.summarise(metrics.by_slice(metrics.columns(given), given.slice)[1], 100, np.random.default_rng(0))
+    found, _ = metrics.summarise(
+        metrics.by_slice(metrics.columns(given), given.slice)[1], 100, np.random.default_rng(0)
+    )
     assert set(found["rmse_vector_kn"]) == {"value", "unit", "n"}
 
 
 def test_the_interval_is_around_the_value_and_widens_with_unequal_slices():
     given = points()
-    worse = Points(given.slice, given.predicted + np.where((given.slice < 112)[:, None], 25.0, 0), given.measured)
-    found, uneven = (metrics.summarise(metrics.by_slice(metrics.columns(p), p.slice)[1], 500, np.random.default_rng(0))[0]
-                     for p in (given, worse))
+    worse = Points(
+        given.slice,
+        given.predicted + np.where((given.slice < 112)[:, None], 25.0, 0),
+        given.measured,
+    )
+    found, uneven = (
+        metrics.summarise(
+            metrics.by_slice(metrics.columns(p), p.slice)[1], 500, np.random.default_rng(0)
+        )[0]
+        for p in (given, worse)
+    )
     width = lambda m: m["rmse_component_kn"]["high"] - m["rmse_component_kn"]["low"]  # noqa: E731
-    assert found["rmse_component_kn"]["low"] < found["rmse_component_kn"]["value"] < found["rmse_component_kn"]["high"]
+    assert (
+        found["rmse_component_kn"]["low"]
+        < found["rmse_component_kn"]["value"]
+        < found["rmse_component_kn"]["high"]
+    )
     assert width(uneven) > 3 * width(found)
 
 
 # Where it errs: bands, distance, hull, track.
 
+
 def test_altitude_bands():
     got = breakdown.altitude_bands(np.array([29_999.0, 30_000, 34_999.9, 35_000, 900, -50]))
-    assert got.tolist() == ["FL250-300", "FL300-350", "FL300-350", "FL350-400", "FL000-050", "below FL000"]
+    assert got.tolist() == [
+        "FL250-300",
+        "FL300-350",
+        "FL300-350",
+        "FL350-400",
+        "FL000-050",
+        "below FL000",
+    ]
 
 
 def test_distance_bins():
     got = breakdown.distance_bins(np.array([0, 4.99, 5, 79, 80, 159, 160, 900]))
-    assert got.tolist() == ["000-005 km", "000-005 km", "005-010 km", "040-080 km", "080-160 km", "080-160 km", "160 km and more",
-                            "160 km and more"]
+    assert got.tolist() == [
+        "000-005 km",
+        "000-005 km",
+        "005-010 km",
+        "040-080 km",
+        "080-160 km",
+        "080-160 km",
+        "160 km and more",
+        "160 km and more",
+    ]
     assert sorted(set(got)) == list(dict.fromkeys(got))
 
 
-@pytest.mark.parametrize(("a", "b", "km"), [((0, 0), (0, 1), 111.195), ((45, 7), (46, 7), 111.195), ((60, 0), (60, 1), 55.597),
-                                            ((10, 179.5), (10, -179.5), 109.505)])
+@pytest.mark.parametrize(
+    ("a", "b", "km"),
+    [
+        ((0, 0), (0, 1), 111.195),
+        ((45, 7), (46, 7), 111.195),
+        ((60, 0), (60, 1), 55.597),
+        ((10, 179.5), (10, -179.5), 109.505),
+    ],
+)
 def test_great_circles(a, b, km):
     assert breakdown.great_circle_km(*a, *b) == pytest.approx(km, abs=0.2)
 
 
 def test_great_circles_are_close_to_the_ellipsoids():
     from pyproj import Geod
+
     rng = np.random.default_rng(0)
     a, b = rng.uniform((44, 4), (50, 10), (50, 2)), rng.uniform((44, 4), (50, 10), (50, 2))
     exact = Geod(ellps="WGS84").inv(a[:, 1], a[:, 0], b[:, 1], b[:, 0])[2]
-    assert breakdown.great_circle_km(a[:, 0], a[:, 1], b[:, 0], b[:, 1]) == pytest.approx(np.array(exact) / 1000, rel=0.005)
+    assert breakdown.great_circle_km(a[:, 0], a[:, 1], b[:, 0], b[:, 1]) == pytest.approx(
+        np.array(exact) / 1000, rel=0.005
+    )
 
 
 def test_nearest_is_the_smallest_of_all_distances():
     rng = np.random.default_rng(0)
     low, high = (44, 4, 10_000), (49, 10, 40_000)
     targets, context = rng.uniform(low, high, (30, 3)), rng.uniform(low, high, (17, 3))
-    expected = [min(math.hypot(breakdown.great_circle_km(*t[:2], *c[:2]), (t[2] - c[2]) * 0.0003048) for c in context) for t in targets]
+    expected = [
+        min(
+            math.hypot(breakdown.great_circle_km(*t[:2], *c[:2]), (t[2] - c[2]) * 0.0003048)
+            for c in context
+        )
+        for t in targets
+    ]
     assert breakdown.nearest_km(targets, context) == pytest.approx(expected)
     assert breakdown.nearest_km(targets, context, block=40) == pytest.approx(expected)
     assert breakdown.nearest_km(context, context).tolist() == pytest.approx([0.0] * 17, abs=1e-4)
@@ -231,7 +383,9 @@ def test_hull_of_a_line(line):
 
 
 def test_hull_of_a_point():
-    assert breakdown.Hull(np.full((4, 2), 3.0)).outside(np.array([[3.0, 3], [3, 3.1]])).tolist() == [False, True]
+    assert breakdown.Hull(np.full((4, 2), 3.0)).outside(
+        np.array([[3.0, 3], [3, 3.1]])
+    ).tolist() == [False, True]
 
 
 @settings(max_examples=30, deadline=None)
@@ -244,24 +398,34 @@ def test_averages_stay_in_the_hull_and_far_points_do_not(seed, n):
     angle = rng.uniform(0, 2 * math.pi, 50)
     direction = np.stack([np.cos(angle), np.sin(angle)], 1)
     reach = (values @ direction.T).max(0)  # the supporting line in each direction
-    assert hull.outside(values.mean(0) + direction * (reach - values.mean(0) @ direction.T + 0.01)[:, None]).all()
+    assert hull.outside(
+        values.mean(0) + direction * (reach - values.mean(0) @ direction.T + 0.01)[:, None]
+    ).all()
 
 
 def test_tracks_of_three_aircraft():
     t = np.arange(5) * 15.0
     still = np.full(5, 47.0)
     slices, flight = np.zeros(15, int), np.repeat([7, 8, 9], 5)
-    lat, lon = np.r_[still, 47 + t * 0.002, still], np.r_[6 + t * 0.003, still * 0 + 6, still * 0 + 6]
+    lat, lon = (
+        np.r_[still, 47 + t * 0.002, still],
+        np.r_[6 + t * 0.003, still * 0 + 6, still * 0 + 6],
+    )
     shuffled = np.random.default_rng(0).permutation(15)
-    got = breakdown.tracks(slices, flight[shuffled], np.tile(t, 3)[shuffled], lat[shuffled], lon[shuffled])
+    got = breakdown.tracks(
+        slices, flight[shuffled], np.tile(t, 3)[shuffled], lat[shuffled], lon[shuffled]
+    )
     back = np.empty_like(got)
     back[shuffled] = got
-    assert back[:5] == pytest.approx(np.tile([1, 0], (5, 1))) and back[5:10] == pytest.approx(np.tile([0, 1], (5, 1)), abs=1e-12)
+    assert back[:5] == pytest.approx(np.tile([1, 0], (5, 1))) and back[5:10] == pytest.approx(
+        np.tile([0, 1], (5, 1)), abs=1e-12
+    )
     assert np.isnan(back[10:]).all()  # it has not moved
 
 
 def test_a_track_is_the_great_circles_course():
     from pyproj import Geod
+
     lat, lon = np.array([46.0, 46.08]), np.array([7.0, 7.12])
     got = breakdown.tracks(np.zeros(2, int), np.zeros(2, int), np.array([0.0, 50]), lat, lon)
     azimuth = Geod(ellps="sphere").inv(7.0, 46.0, 7.12, 46.08)[0]

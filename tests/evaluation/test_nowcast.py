@@ -1,4 +1,5 @@
-"""The nowcast a controller asks for: it is the evaluated forecast, told in words and units one can fly by, or a refusal."""
+"""The nowcast a controller asks for: it is the evaluated forecast, told in words and units one
+can fly by, or a refusal."""
 
 import datetime as dt
 import math
@@ -14,10 +15,11 @@ import torch
 from stages import cli, files, params
 from stages.batches import single
 from stages.errors import DataError, InputError
-from stages.winds.nowcast import capture, nowcast
-from stages.winds import evaluate, forecasts as field
-from stages.winds.metrics import KN
+from stages.winds import evaluate
+from stages.winds import forecasts as field
 from stages.winds.contexts.given import Contexts
+from stages.winds.metrics import KN
+from stages.winds.nowcast import capture, nowcast
 from stages.winds.pairs import Pairs
 
 START = 1_768_456_800.0  # of the fixture
@@ -37,7 +39,12 @@ def runs(airspace):
 
 def ask(airspace, settings, *at, **more):
     more.setdefault("model", airspace / "reports/wind_nowcast/mini/runs/toy/msa-gaussian-5k-s0")
-    return nowcast.nowcast(more.pop("context", airspace / "winds.parquet"), at=list(at) or None, settings=settings, **more)
+    return nowcast.nowcast(
+        more.pop("context", airspace / "winds.parquet"),
+        at=list(at) or None,
+        settings=settings,
+        **more,
+    )
 
 
 def minute(airspace, wanted=2):
@@ -46,55 +53,107 @@ def minute(airspace, wanted=2):
     pair = pairs.pair(pairs.targets("test")[wanted])
     rows = pl.read_parquet(airspace / "data/mini/prepared/toy/rows.parquet")[pair.target_rows]
     box = pairs.meta["area"]
-    inside = [i for i, r in enumerate(rows.iter_rows(named=True)) if all(box[n][0] <= r[n] <= box[n][1] for n in nowcast.PLACE)]
+    inside = [
+        i
+        for i, r in enumerate(rows.iter_rows(named=True))
+        if all(box[n][0] <= r[n] <= box[n][1] for n in nowcast.PLACE)
+    ]
     assert len(inside) > 10
-    return pairs, pair, inside, [",".join(repr(rows[name][i]) for name in (*nowcast.PLACE, "t_s")) for i in inside]
+    return (
+        pairs,
+        pair,
+        inside,
+        [",".join(repr(rows[name][i]) for name in (*nowcast.PLACE, "t_s")) for i in inside],
+    )
 
 
-@pytest.mark.parametrize("cell", ["knn", "kernel", "hour_average", "day_average", "gka-swept-none-s0", "kriging"])
+@pytest.mark.parametrize(
+    "cell", ["knn", "kernel", "hour_average", "day_average", "gka-swept-none-s0", "kriging"]
+)
 def test_it_is_the_evaluated_forecast(airspace, settings, runs, cell):
     """Asked at a test minute's own targets it gives what evaluation gives for them."""
     pairs, _, inside, asked = minute(airspace)
-    given = field.forecasts(evaluate.load(runs / cell), Contexts(pairs, settings.contexts), {600.0: [pairs.targets("test")[2]]})[600.0]
+    given = field.forecasts(
+        evaluate.load(runs / cell),
+        Contexts(pairs, settings.contexts),
+        {600.0: [pairs.targets("test")[2]]},
+    )[600.0]
     got = ask(airspace, settings, *asked, model=runs / cell)
-    assert np.array([[w.u_m_s, w.v_m_s] for w in got]) == pytest.approx(given.mean[inside], abs=2e-4)
+    assert np.array([[w.u_m_s, w.v_m_s] for w in got]) == pytest.approx(
+        given.mean[inside], abs=2e-4
+    )
 
 
 def test_targets_that_attend_to_each_other_are_asked_one_by_one(airspace, settings, runs):
-    """MSA's answer is that of the point among the context's own places, and the same whatever else is asked."""
+    """MSA's answer is that of the point among the context's own places, and the same whatever
+    else is asked."""
     pairs, pair, inside, asked = minute(airspace)
     net = evaluate.load(runs / "msa-gaussian-5k-s0")
     tensors = [torch.from_numpy(a) for a in (pair.context_x, pair.context_y, pair.target_x)]
     with torch.no_grad():
-        answers = [net(single(*tensors[:2], torch.cat((tensors[0], tensors[2][i:i + 1])))) for i in inside]
+        answers = [
+            net(single(*tensors[:2], torch.cat((tensors[0], tensors[2][i : i + 1]))))
+            for i in inside
+        ]
     mean, std = (np.array(pairs.meta["scaler"][name]) for name in ("y_mean", "y_std"))
     got = ask(airspace, settings, *asked)
-    expected = np.array([[*(a.mean[0, -1].numpy() * std + mean), *(a.scale[0, -1].numpy() * std)] for a in answers])
-    assert np.array([[w.u_m_s, w.v_m_s, *w.spread_m_s] for w in got]) == pytest.approx(expected, abs=1e-3)
-    alone, = ask(airspace, settings, asked[3])
-    assert (alone.u_m_s, alone.v_m_s, *alone.spread_m_s) == pytest.approx((got[3].u_m_s, got[3].v_m_s, *got[3].spread_m_s), abs=1e-4)
+    expected = np.array(
+        [[*(a.mean[0, -1].numpy() * std + mean), *(a.scale[0, -1].numpy() * std)] for a in answers]
+    )
+    assert np.array([[w.u_m_s, w.v_m_s, *w.spread_m_s] for w in got]) == pytest.approx(
+        expected, abs=1e-3
+    )
+    (alone,) = ask(airspace, settings, asked[3])
+    assert (alone.u_m_s, alone.v_m_s, *alone.spread_m_s) == pytest.approx(
+        (got[3].u_m_s, got[3].v_m_s, *got[3].spread_m_s), abs=1e-4
+    )
 
 
 def test_the_context_is_the_slice_one_lead_before(airspace, settings):
-    wind, = ask(airspace, settings, "46.5,7.0,25000,2026-01-15T07:08:59Z")
+    (wind,) = ask(airspace, settings, "46.5,7.0,25000,2026-01-15T07:08:59Z")
     begin, end, count = wind.context
-    assert (nowcast.iso(begin), nowcast.iso(end)) == ("2026-01-15T06:57:00Z", "2026-01-15T06:58:00Z")
+    assert (nowcast.iso(begin), nowcast.iso(end)) == (
+        "2026-01-15T06:57:00Z",
+        "2026-01-15T06:58:00Z",
+    )
     rows = pl.read_parquet(airspace / "winds.parquet")
     assert count == len(rows.filter((pl.col("ts_s") >= begin) & (pl.col("ts_s") < end))) > 0
 
 
-@pytest.mark.parametrize(("u", "v", "degrees"), [(0, -10, 0), (-10, 0, 90), (0, 10, 180), (10, 0, 270), (7, -7, 315)])
+@pytest.mark.parametrize(
+    ("u", "v", "degrees"), [(0, -10, 0), (-10, 0, 90), (0, 10, 180), (10, 0, 270), (7, -7, 315)]
+)
 def test_direction_is_where_it_comes_from(u, v, degrees):
-    wind = nowcast.Wind(nowcast.Point(46, 7, 30000, START), u, v, None, "", 1.0, (0, 60, 5), "m", 600)
-    assert wind.from_deg == pytest.approx(degrees) and wind.speed_m_s == pytest.approx(math.hypot(u, v))
+    wind = nowcast.Wind(
+        nowcast.Point(46, 7, 30000, START), u, v, None, "", 1.0, (0, 60, 5), "m", 600
+    )
+    assert wind.from_deg == pytest.approx(degrees) and wind.speed_m_s == pytest.approx(
+        math.hypot(u, v)
+    )
 
 
 def test_render_tells_knots_from_and_spread():
-    wind = nowcast.Wind(nowcast.Point(46.5, 7.25, 34000, START), 50 * KN, 0.04, (4.0, 3.0), "the model's own", 12.3,
-                        (START - 660, START - 600, 231), "cell", 600)
+    wind = nowcast.Wind(
+        nowcast.Point(46.5, 7.25, 34000, START),
+        50 * KN,
+        0.04,
+        (4.0, 3.0),
+        "the model's own",
+        12.3,
+        (START - 660, START - 600, 231),
+        "cell",
+        600,
+    )
     text = nowcast.render([wind])
     row = text.splitlines()[-1]
-    assert "270°" in row and "50.0 kn" in row and "25.7 m/s" in row and "7.8, 5.8" in row and "4.0, 3.0" in row and "12 km" in row
+    assert (
+        "270°" in row
+        and "50.0 kn" in row
+        and "25.7 m/s" in row
+        and "7.8, 5.8" in row
+        and "4.0, 3.0" in row
+        and "12 km" in row
+    )
     assert "231" in text and "comes FROM" in text and "2026-01-15T06:00:00Z" in row
     north = nowcast.Wind(wind.point, 0.0, -20.0, None, "not known", 1.0, wind.context, "cell", 600)
     assert "360°" in nowcast.render([north]) and "not known" in nowcast.render([north])
@@ -103,35 +162,56 @@ def test_render_tells_knots_from_and_spread():
 
 
 def test_points_of_many_minutes_come_back_in_the_order_asked(airspace, settings, tmp_path):
-    times = ["2026-01-15T07:09:10Z", "2026-01-15T07:05:00Z", "2026-01-15T07:09:50Z", str(START + 3900)]
+    times = [
+        "2026-01-15T07:09:10Z",
+        "2026-01-15T07:05:00Z",
+        "2026-01-15T07:09:50Z",
+        str(START + 3900),
+    ]
     lines = "".join(f"{t},{20000 + 500 * i},46.{i},7\n" for i, t in enumerate(times))
     (tmp_path / "points.csv").write_text("time,alt_ft,lat_deg,lon_deg\n" + lines)
     got = ask(airspace, settings, points=tmp_path / "points.csv")
     assert [w.point.alt_ft for w in got] == [20000, 20500, 21000, 21500]
     for wind in got:
         p = wind.point
-        alone, = ask(airspace, settings, f"{p.lat_deg},{p.lon_deg},{p.alt_ft},{p.ts_s}")
-        assert (alone.u_m_s, alone.v_m_s) == pytest.approx((wind.u_m_s, wind.v_m_s), abs=1e-4) and alone.context == wind.context
+        (alone,) = ask(airspace, settings, f"{p.lat_deg},{p.lon_deg},{p.alt_ft},{p.ts_s}")
+        assert (alone.u_m_s, alone.v_m_s) == pytest.approx(
+            (wind.u_m_s, wind.v_m_s), abs=1e-4
+        ) and alone.context == wind.context
 
 
-@pytest.mark.parametrize("text", ["2026-01-15T06:00:00Z", "2026-01-15T07:00:00+01:00", "2026-01-15 06:00", "1768456800"])
+@pytest.mark.parametrize(
+    "text", ["2026-01-15T06:00:00Z", "2026-01-15T07:00:00+01:00", "2026-01-15 06:00", "1768456800"]
+)
 def test_times(text):
     assert nowcast.parse_time(text) == START
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("46.5,7.0,25000", "not a point"), ("46.5,7.0,FL250,2026-01-15T07:08:00Z", "not a number"),
-    ("96,7,25000,2026-01-15T07:08:00Z", "no such place"), ("46.5,7,nan,2026-01-15T07:08:00Z", "no such place"),
-    ("46.5,7.0,25000,half past", "not a time"), ("46.5,7.0,25000,inf", "cannot be")])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("46.5,7.0,25000", "not a point"),
+        ("46.5,7.0,FL250,2026-01-15T07:08:00Z", "not a number"),
+        ("96,7,25000,2026-01-15T07:08:00Z", "no such place"),
+        ("46.5,7,nan,2026-01-15T07:08:00Z", "no such place"),
+        ("46.5,7.0,25000,half past", "not a time"),
+        ("46.5,7.0,25000,inf", "cannot be"),
+    ],
+)
 def test_what_is_no_point_is_refused(airspace, settings, text, says):
     with pytest.raises(InputError, match=says) as caught:
         ask(airspace, settings, text)
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("30,7,25000,2026-01-15T07:08:00Z", "lat_deg 30"), ("46.5,7,55000,2026-01-15T07:08:00Z", "alt_ft 55000"),
-    ("46.5,-20,25000,2026-01-15T07:08:00Z", "lon_deg -20")])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("30,7,25000,2026-01-15T07:08:00Z", "lat_deg 30"),
+        ("46.5,7,55000,2026-01-15T07:08:00Z", "alt_ft 55000"),
+        ("46.5,-20,25000,2026-01-15T07:08:00Z", "lon_deg -20"),
+    ],
+)
 def test_outside_the_area_is_refused(airspace, settings, text, says):
     with pytest.raises(InputError, match="nothing of that place") as caught:
         ask(airspace, settings, ASKED, text)
@@ -141,46 +221,76 @@ def test_outside_the_area_is_refused(airspace, settings, text, says):
 def test_beyond_the_horizon_is_refused_with_what_can_be_asked(airspace, settings):
     with pytest.raises(InputError, match="10 minutes before 2026-01-15T09:00:00Z") as caught:
         ask(airspace, settings, "46.5,7.0,25000,2026-01-15T09:00:00Z")
-    assert "from 2026-01-15T06:11:00Z to 2026-01-15T07:26:00Z" in str(caught.value) and caught.value.exit_code == 2
-    assert ask(airspace, settings, "46.5,7.0,25000,2026-01-15T07:25:59Z") and ask(airspace, settings, "46.5,7.0,25000,2026-01-15T06:11:00Z")
-    for text in ("2026-01-15T07:26:00Z", "2026-01-15T06:10:59Z", "2026-01-15T07:01:30Z"):  # after, before, in the capture's gap
+    assert (
+        "from 2026-01-15T06:11:00Z to 2026-01-15T07:26:00Z" in str(caught.value)
+        and caught.value.exit_code == 2
+    )
+    assert ask(airspace, settings, "46.5,7.0,25000,2026-01-15T07:25:59Z") and ask(
+        airspace, settings, "46.5,7.0,25000,2026-01-15T06:11:00Z"
+    )
+    for text in (
+        "2026-01-15T07:26:00Z",
+        "2026-01-15T06:10:59Z",
+        "2026-01-15T07:01:30Z",
+    ):  # after, before, in the capture's gap
         with pytest.raises(InputError, match="holds no wind"):
             ask(airspace, settings, f"46.5,7.0,25000,{text}")
 
 
 def test_a_model_without_spread_tells_its_test_error(airspace, settings, runs, tmp_path):
-    assert ask(airspace, settings, ASKED, model=runs / "knn")[0].spread_from.startswith(("not known", "the model gives none"))
+    assert ask(airspace, settings, ASKED, model=runs / "knn")[0].spread_from.startswith(
+        ("not known", "the model gives none")
+    )
     home = tmp_path / "reports/wind_nowcast/mini"
     shutil.copytree(runs / "knn", home / "runs/toy/knn")
     assert ask(airspace, settings, ASKED, model=home / "runs/toy/knn")[0].spread_m_s is None
     metrics = {"rmse_east_m_s": {"value": 3.5}, "rmse_north_m_s": {"value": 2.5}}
     files.write_json(home / "evaluated/toy/metrics.json", {"cells": {"knn": {"metrics": metrics}}})
-    wind, = ask(airspace, settings, ASKED, model=home / "runs/toy/knn")
+    (wind,) = ask(airspace, settings, ASKED, model=home / "runs/toy/knn")
     assert wind.spread_m_s == (3.5, 2.5) and "RMSE" in wind.spread_from
 
 
-def test_the_default_model_is_the_first_gaussian_of_the_profiles_first_data_set(airspace, settings, runs, tmp_path, monkeypatch):
+def test_the_default_model_is_the_first_gaussian_of_the_profiles_first_data_set(
+    airspace, settings, runs, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    settings = settings.model_copy(update={"run": settings.run.model_copy(update={"wind": ("toy", "other")})})
+    settings = settings.model_copy(
+        update={"run": settings.run.model_copy(update={"wind": ("toy", "other")})}
+    )
     with pytest.raises(InputError, match="no model with a Gaussian head"):
         ask(airspace, settings, ASKED, model=None)
-    for place, age in (("toy/msa-gaussian-5k-s2", 50), ("toy/msa-gaussian-5k-s10", 10), ("toy/msa-shared-5k-s0", 0),
-                       ("other/msa-gaussian-5k-s0", 1), ("another/msa-gaussian-5k-s0", 2)):
+    for place, age in (
+        ("toy/msa-gaussian-5k-s2", 50),
+        ("toy/msa-gaussian-5k-s10", 10),
+        ("toy/msa-shared-5k-s0", 0),
+        ("other/msa-gaussian-5k-s0", 1),
+        ("another/msa-gaussian-5k-s0", 2),
+    ):
         folder = tmp_path / "reports/wind_nowcast/mini/runs" / place
         shutil.copytree(runs / "msa-gaussian-5k-s0", folder)
         when = dt.datetime(2026, 1, 1).timestamp() - age
         os.utime(folder / "weights.safetensors", (when, when))
-    assert ask(airspace, settings, ASKED, model=None)[0].model == "msa-gaussian-5k-s2"  # the oldest of all
+    assert (
+        ask(airspace, settings, ASKED, model=None)[0].model == "msa-gaussian-5k-s2"
+    )  # the oldest of all
     shutil.rmtree(tmp_path / "reports/wind_nowcast/mini/runs/toy")
-    assert nowcast.usual(settings).as_posix() == "reports/wind_nowcast/mini/runs/other/msa-gaussian-5k-s0"
+    assert (
+        nowcast.usual(settings).as_posix()
+        == "reports/wind_nowcast/mini/runs/other/msa-gaussian-5k-s0"
+    )
 
 
 def test_a_models_own_spread_is_told_with_how_often_it_held(airspace, settings, runs, tmp_path):
     home = tmp_path / "reports/wind_nowcast/mini"
     shutil.copytree(runs / "msa-gaussian-5k-s0", home / "runs/toy/msa-gaussian-5k-s0")
-    asked = lambda: nowcast.render(ask(airspace, settings, ASKED, model=home / "runs/toy/msa-gaussian-5k-s0"))  # noqa: E731
+    asked = lambda: nowcast.render(
+        ask(airspace, settings, ASKED, model=home / "runs/toy/msa-gaussian-5k-s0")
+    )  # noqa: E731
     assert "spread: the model's own\n" in asked()
-    files.write_json(home / "evaluated/toy/metrics.json", {"cells": {"msa-gaussian-5k-s0": {"metrics": {"coverage_90": {"value": 0.768}}}}})
+    files.write_json(
+        home / "evaluated/toy/metrics.json",
+        {"cells": {"msa-gaussian-5k-s0": {"metrics": {"coverage_90": {"value": 0.768}}}}},
+    )
     assert "spread: the model's own: its 90 % interval held 77 % of the test winds\n" in asked()
 
 
@@ -189,9 +299,15 @@ def test_an_area_is_told_in_numbers_that_can_be_asked(airspace, settings, runs):
         ask(airspace, settings, "46.5,7,1234567.25,2026-01-15T07:08:00Z")
     assert "alt_ft 1234567.25 of point 1" in str(caught.value) and "e+" not in str(caught.value)
     area = nowcast.load(runs / "kernel")[1]["prepared"]["area"]
-    told = {name: tuple(map(float, ends)) for name, *ends in re.findall(r"(\w+) (-?[\d.]+) to (-?[\d.]+)", str(caught.value))}
+    told = {
+        name: tuple(map(float, ends))
+        for name, *ends in re.findall(r"(\w+) (-?[\d.]+) to (-?[\d.]+)", str(caught.value))
+    }
     for name, step in (("lat_deg", 0.001), ("lon_deg", 0.001), ("alt_ft", 1)):
-        assert area[name][0] <= told[name][0] < area[name][0] + step and area[name][1] - step < told[name][1] <= area[name][1]
+        assert (
+            area[name][0] <= told[name][0] < area[name][0] + step
+            and area[name][1] - step < told[name][1] <= area[name][1]
+        )
 
 
 def test_a_folder_without_a_model(airspace, settings, tmp_path):
@@ -201,22 +317,37 @@ def test_a_folder_without_a_model(airspace, settings, tmp_path):
 
 # Captures.
 
+
 def test_csv_gives_what_parquet_gives(airspace, settings, tmp_path):
     rows = pl.read_parquet(airspace / "winds.parquet")
     rows.sample(fraction=1, shuffle=True, seed=0).write_csv(tmp_path / "capture.csv")
     rows.drop("icao", "file", "u_true_m_s").write_parquet(tmp_path / "oddly named")
     for name in ("capture.csv", "oddly named"):
-        one, = ask(airspace, settings, ASKED, context=tmp_path / name)
-        two, = ask(airspace, settings, ASKED)
-        assert (one.u_m_s, one.v_m_s) == pytest.approx((two.u_m_s, two.v_m_s), abs=1e-5) and one.context == two.context
+        (one,) = ask(airspace, settings, ASKED, context=tmp_path / name)
+        (two,) = ask(airspace, settings, ASKED)
+        assert (one.u_m_s, one.v_m_s) == pytest.approx(
+            (two.u_m_s, two.v_m_s), abs=1e-5
+        ) and one.context == two.context
 
 
 def test_a_published_winds_table(airspace, settings, tmp_path):
     rows = pl.read_parquet(airspace / "winds.parquet")
-    rows.select(ts="ts_s", icao="icao", lat="lat_deg", lon="lon_deg", alt="alt_ft", vw=pl.lit(0.0), dw=pl.lit(0.0), vwx="u_m_s",
-                vwy="v_m_s").write_csv(tmp_path / "wind.csv")
+    rows.select(
+        ts="ts_s",
+        icao="icao",
+        lat="lat_deg",
+        lon="lon_deg",
+        alt="alt_ft",
+        vw=pl.lit(0.0),
+        dw=pl.lit(0.0),
+        vwx="u_m_s",
+        vwy="v_m_s",
+    ).write_csv(tmp_path / "wind.csv")
     assert capture.form(tmp_path / "wind.csv") == "winds"
-    one, two = ask(airspace, settings, ASKED, context=tmp_path / "wind.csv")[0], ask(airspace, settings, ASKED)[0]
+    one, two = (
+        ask(airspace, settings, ASKED, context=tmp_path / "wind.csv")[0],
+        ask(airspace, settings, ASKED)[0],
+    )
     assert (one.u_m_s, one.v_m_s) == pytest.approx((two.u_m_s, two.v_m_s), abs=1e-5)
 
 
@@ -225,21 +356,34 @@ def test_unusable_rows_are_left_out(airspace, settings, tmp_path):
     bad = rows[:50].with_columns(u_m_s=pl.lit(400.0))
     nulls = rows[50:60].with_columns(alt_ft=pl.lit(None, pl.Float64))
     pl.concat([rows, rows[:100], bad, nulls]).write_parquet(tmp_path / "capture.parquet")
-    assert capture.winds(tmp_path / "capture.parquet", settings.decode).equals(capture.winds(airspace / "winds.parquet", settings.decode))
+    assert capture.winds(tmp_path / "capture.parquet", settings.decode).equals(
+        capture.winds(airspace / "winds.parquet", settings.decode)
+    )
 
 
-@pytest.mark.parametrize(("content", "kind"), [
-    (b"1484136000.1,8D40621D58C382D690C8AC2863A7\n", "frames"),
-    (b'\xef\xbb\xbf1484136000.1,4840d6,A0001838201584F23468207CDFA5\n', "frames"),
-    (b'1484136000.1,"5D40621D58C382","40621D",A320\n', "frames"), (b"ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s\n", "csv"),
-    (b"ts,icao,lat,lon,alt,gs_adsb,trk_adsb,hdg,ias,mach,trk,gs,tas\n", "states")])
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"1484136000.1,8D40621D58C382D690C8AC2863A7\n", "frames"),
+        (b"\xef\xbb\xbf1484136000.1,4840d6,A0001838201584F23468207CDFA5\n", "frames"),
+        (b'1484136000.1,"5D40621D58C382","40621D",A320\n', "frames"),
+        (b"ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s\n", "csv"),
+        (b"ts,icao,lat,lon,alt,gs_adsb,trk_adsb,hdg,ias,mach,trk,gs,tas\n", "states"),
+    ],
+)
 def test_forms_are_told_by_their_content(tmp_path, content, kind):
     (tmp_path / "capture").write_bytes(content)
     assert capture.form(tmp_path / "capture") == kind
 
 
-@pytest.mark.parametrize(("content", "says"), [
-    (b"", "an empty file"), (b"a,b\n1,2\n", "none of the known forms"), (b"\x00\xff\x89PNG", "none of the known forms")])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "an empty file"),
+        (b"a,b\n1,2\n", "none of the known forms"),
+        (b"\x00\xff\x89PNG", "none of the known forms"),
+    ],
+)
 def test_other_files_are_refused(tmp_path, settings, content, says):
     (tmp_path / "capture").write_bytes(content)
     with pytest.raises(InputError, match=says):
@@ -252,7 +396,9 @@ def test_damaged_and_absent_files(airspace, tmp_path, settings):
         capture.winds(tmp_path / "cut.parquet", settings.decode)
     with pytest.raises(InputError, match="cannot be read"):
         capture.winds(tmp_path / "none.parquet", settings.decode)
-    pl.read_parquet(airspace / "winds.parquet").drop("alt_ft").write_parquet(tmp_path / "less.parquet")
+    pl.read_parquet(airspace / "winds.parquet").drop("alt_ft").write_parquet(
+        tmp_path / "less.parquet"
+    )
     with pytest.raises(InputError, match="no alt_ft"):
         capture.winds(tmp_path / "less.parquet", settings.decode)
     pl.read_parquet(airspace / "winds.parquet")[:0].write_parquet(tmp_path / "empty.parquet")
@@ -261,7 +407,14 @@ def test_damaged_and_absent_files(airspace, tmp_path, settings):
 
 
 def test_the_command(airspace, runs, capsys, monkeypatch):
-    words = ["tradewind", "nowcast", "--context", str(airspace / "winds.parquet"), "--model", str(runs / "msa-gaussian-5k-s0")]
+    words = [
+        "tradewind",
+        "nowcast",
+        "--context",
+        str(airspace / "winds.parquet"),
+        "--model",
+        str(runs / "msa-gaussian-5k-s0"),
+    ]
     monkeypatch.setattr("sys.argv", [*words, "--at", ASKED])
     assert cli.main() == 0
     assert "2026-01-15T07:08:00Z" in capsys.readouterr().out

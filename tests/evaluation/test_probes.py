@@ -1,4 +1,5 @@
-"""The probes on models whose answers are known: which latents a planted error touches, when it is undone, hulls, regions, tight contexts."""
+"""The probes on models whose answers are known: which latents a planted error touches, when it
+is undone, hulls, regions, tight contexts."""
 
 import numpy as np
 import pytest
@@ -16,13 +17,18 @@ def batch(sets=5, points=6, seed=0):
     draw = torch.Generator().manual_seed(seed)
     parts = []
     for _ in range(sets):
-        x, y, order = torch.randn(points, 2, generator=draw), torch.randn(points, 1, generator=draw), torch.randperm(points, generator=draw)
+        x, y, order = (
+            torch.randn(points, 2, generator=draw),
+            torch.randn(points, 1, generator=draw),
+            torch.randperm(points, generator=draw),
+        )
         parts.append(single(x, y, x[order], y[order]))
     return collate(parts)
 
 
 class Toy(nn.Module):
-    """One latent a context point, of width 2: mixed (B C C) by `kind` before the target of the same number reads its own."""
+    """One latent a context point, of width 2: mixed (B C C) by `kind` before the target of the
+    same number reads its own."""
 
     def __init__(self, kind: str):
         super().__init__()
@@ -39,17 +45,22 @@ class Toy(nn.Module):
         return Prediction(latents.sum(2, keepdim=True))
 
 
-@pytest.mark.parametrize(("kind", "touched", "share"), [("own", 1, 1), ("pairs", 2, 0.5), ("mean", 6, 1 / 6)])
+@pytest.mark.parametrize(
+    ("kind", "touched", "share"), [("own", 1, 1), ("pairs", 2, 0.5), ("mean", 6, 1 / 6)]
+)
 def test_a_planted_error_touches_the_latents_that_its_answer_reads(kind, touched, share):
     norms = probes.latent_gradients(Toy(kind), batch(), "steps")
     found = probes.spread(norms)
     assert norms.shape == (5, 6) and norms[:, 1].min() > 0
-    assert found["effective"] == pytest.approx(np.full(5, touched)) and found["largest"] == pytest.approx(np.full(5, share))
+    assert found["effective"] == pytest.approx(np.full(5, touched)) and found[
+        "largest"
+    ] == pytest.approx(np.full(5, share))
     assert (found["touched"] == touched).all()
 
 
 def test_the_gradient_is_that_of_the_planted_square():
-    """The answer is the sum of a latent's two numbers, so each has the gradient -2 x error, and their norm is 2 sqrt(2) x error."""
+    """The answer is the sum of a latent's two numbers, so each has the gradient -2 x error, and
+    their norm is 2 sqrt(2) x error."""
     norms = probes.latent_gradients(Toy("own"), batch(), "steps", target=2, error=10.0)
     expected = torch.zeros(5, 6)
     expected[:, 2] = 20 * 2**0.5
@@ -59,7 +70,11 @@ def test_the_gradient_is_that_of_the_planted_square():
 def test_an_effective_number_lies_between_one_and_all():
     norms = torch.rand(50, 9, generator=torch.Generator().manual_seed(0)) + 1e-3
     found = probes.spread(norms)
-    assert (found["effective"] > 1).all() and (found["effective"] < 9).all() and (found["largest"] > 1 / 9).all()
+    assert (
+        (found["effective"] > 1).all()
+        and (found["effective"] < 9).all()
+        and (found["largest"] > 1 / 9).all()
+    )
     assert probes.spread(7 * norms)["effective"] == pytest.approx(found["effective"])
 
 
@@ -102,14 +117,18 @@ class Offsets(nn.Module):
 
 
 def test_updates_to_correct_are_those_of_adam_on_one_number():
-    """Independently in numpy: one number moves towards 5 by Adam; the others have no gradient. Stops below 25 r^2 / T < goal."""
+    """Independently in numpy: one number moves towards 5 by Adam; the others have no gradient.
+    Stops below 25 r^2 / T < goal."""
     x, m, v, steps = 0.0, 0.0, 0.0, 0
     while (x - 5) ** 2 / 6 >= 0.01:
         g, steps = 2 * (x - 5) / 6, steps + 1
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         x -= 0.05 * (m / (1 - 0.9**steps)) / (np.sqrt(v / (1 - 0.999**steps)) + 1e-8)
     model = Offsets(6)
-    assert probes.updates_to_correct(model, batch(2), 1000, rate=0.05) == [steps, steps] and 90 < steps < 500
+    assert (
+        probes.updates_to_correct(model, batch(2), 1000, rate=0.05) == [steps, steps]
+        and 90 < steps < 500
+    )
     assert probes.updates_to_correct(model, batch(1), steps, rate=0.05) == [steps]
     assert probes.updates_to_correct(model, batch(1), steps - 1, rate=0.05) == [None]
     assert (model.answers == 0).all()  # the weights stay
@@ -120,30 +139,46 @@ def test_an_error_below_the_goal_needs_no_update():
 
 
 def test_entangled_answers_take_longer_to_correct():
-    """With one number for all answers the error cannot be undone at all: four others would have to be wrong."""
+    """With one number for all answers the error cannot be undone at all: four others would have
+    to be wrong."""
+
     class One(Offsets):
         def forward(self, given):
-            return Prediction(self.answers[:1].expand(len(given.target_x), given.target_x.shape[1], -1))
+            return Prediction(
+                self.answers[:1].expand(len(given.target_x), given.target_x.shape[1], -1)
+            )
 
     assert probes.updates_to_correct(One(6), batch(1), 400, rate=0.05) == [None]
 
 
 def test_input_gradients_of_a_linear_reader():
     """A model that answers with a weighted sum of the context has those weights as gradients."""
+
     class Weighted(nn.Module):
         def forward(self, given):
-            return Prediction((given.context_y * torch.arange(1.0, 7)[:, None]).sum(1, keepdim=True).expand(-1, 6, -1))
+            return Prediction(
+                (given.context_y * torch.arange(1.0, 7)[:, None])
+                .sum(1, keepdim=True)
+                .expand(-1, 6, -1)
+            )
 
-    torch.testing.assert_close(probes.input_gradients(Weighted(), batch()), torch.arange(1.0, 7).expand(5, 6))
+    torch.testing.assert_close(
+        probes.input_gradients(Weighted(), batch()), torch.arange(1.0, 7).expand(5, 6)
+    )
     assert (probes.input_gradients(Offsets(6), batch()) == 0).all()
 
 
 def test_hulls_of_one_and_two_components():
     context = np.array([[[0.0], [2], [1]], [[5], [5], [5]]])
     predicted = np.array([[[-0.1], [0], [2], [2.1]], [[5], [5], [4], [6]]])
-    assert probes.outside(context, predicted).tolist() == [[True, False, False, True], [False, False, True, True]]
+    assert probes.outside(context, predicted).tolist() == [
+        [True, False, False, True],
+        [False, False, True, True],
+    ]
     square = np.array([[[0.0, 0], [1, 0], [0, 1], [1, 1]]])
-    assert probes.outside(square, np.array([[[0.5, 0.5], [1.1, 0.5], [1, 1], [-1, -1]]])).tolist() == [[False, True, False, True]]
+    assert probes.outside(
+        square, np.array([[[0.5, 0.5], [1.1, 0.5], [1, 1], [-1, -1]]])
+    ).tolist() == [[False, True, False, True]]
 
 
 def test_averages_with_positive_weights_stay_in_the_hull():
@@ -161,9 +196,15 @@ def test_a_narrow_context_holds_the_nearest_points_and_nothing_else():
         places = (given.context_x[number] / scale).numpy()
         order = np.argsort(np.linalg.norm(places - places[centre[number]], axis=1))[:4]
         assert order[0] == centre[number]
-        assert {tuple(row) for row in narrow.context_x[number].tolist()} == {tuple(row) for row in given.context_x[number][order].tolist()}
-        assert sorted(narrow.context_y[number, :, 0].tolist()) == sorted(given.context_y[number, order, 0].tolist())
-        expected = np.linalg.norm((given.target_x[number] / scale).numpy() - places[centre[number]], axis=1)
+        assert {tuple(row) for row in narrow.context_x[number].tolist()} == {
+            tuple(row) for row in given.context_x[number][order].tolist()
+        }
+        assert sorted(narrow.context_y[number, :, 0].tolist()) == sorted(
+            given.context_y[number, order, 0].tolist()
+        )
+        expected = np.linalg.norm(
+            (given.target_x[number] / scale).numpy() - places[centre[number]], axis=1
+        )
         assert distance[number].numpy() == pytest.approx(expected, abs=1e-6)
 
 
@@ -176,10 +217,23 @@ def test_contexts_come_from_the_regions_in_the_share_that_is_asked(share):
     assert (above.sum(1) == round(4 * share)).all() and (below.sum(1) == 4 - round(4 * share)).all()
     assert torch.equal(asked, (given.target_x[usable] > middle).all(2)) and asked.any(1).all()
     for row, number in enumerate(usable.tolist()):  # values stay with their places
-        told = dict(zip(map(tuple, given.context_x[number].tolist()), given.context_y[number, :, 0].tolist(), strict=True))
-        assert all(told[tuple(x)] == y for x, y in zip(chosen.context_x[row].tolist(), chosen.context_y[row, :, 0].tolist(), strict=True))
+        told = dict(
+            zip(
+                map(tuple, given.context_x[number].tolist()),
+                given.context_y[number, :, 0].tolist(),
+                strict=True,
+            )
+        )
+        assert all(
+            told[tuple(x)] == y
+            for x, y in zip(
+                chosen.context_x[row].tolist(), chosen.context_y[row, :, 0].tolist(), strict=True
+            )
+        )
 
 
 def test_sets_without_enough_points_in_both_regions_are_left_out():
-    chosen, asked, usable = probes.regions(batch(5, 6), torch.tensor([50.0, 50.0]), 0.5, 2, torch.arange)
+    chosen, asked, usable = probes.regions(
+        batch(5, 6), torch.tensor([50.0, 50.0]), 0.5, 2, torch.arange
+    )
     assert len(usable) == 0 and chosen.context_x.shape == (0, 2, 2) and asked.shape == (0, 6)

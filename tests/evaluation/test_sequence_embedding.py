@@ -1,4 +1,5 @@
-"""The embedding of sequences against counts by hand and a dense decomposition: what it sees, and what it must not."""
+"""The embedding of sequences against counts by hand and a dense decomposition: what it sees, and
+what it must not."""
 
 from collections import Counter
 
@@ -19,16 +20,18 @@ def of(*words: str) -> np.ndarray:
 
 def pieces_of(row: np.ndarray) -> Counter:
     """The pieces of a sequence as tuples."""
-    return Counter(tuple(row[i:i + size].tolist()) for size in (1, 2, 3) for i in range(len(row) - size + 1))
+    return Counter(
+        tuple(row[i : i + size].tolist()) for size in (1, 2, 3) for i in range(len(row) - size + 1)
+    )
 
 
 def named(code: int) -> tuple[int, ...]:
     """A code as the tuple it stands for."""
     size = 1
-    while code >= VOCABULARY ** size:
-        code -= VOCABULARY ** size
+    while code >= VOCABULARY**size:
+        code -= VOCABULARY**size
         size += 1
-    return tuple(code // VOCABULARY ** place % VOCABULARY for place in range(size - 1, -1, -1))
+    return tuple(code // VOCABULARY**place % VOCABULARY for place in range(size - 1, -1, -1))
 
 
 def dense(tokens: np.ndarray, learned: embedding.Embedding) -> np.ndarray:
@@ -40,7 +43,9 @@ def dense(tokens: np.ndarray, learned: embedding.Embedding) -> np.ndarray:
         found = pieces_of(row)
         for place, piece in enumerate(known):
             if found[piece]:
-                table[at, place] = (1 + np.log(found[piece])) * (np.log((1 + len(TRAINING)) / (1 + holders[piece])) + 1)
+                table[at, place] = (1 + np.log(found[piece])) * (
+                    np.log((1 + len(TRAINING)) / (1 + holders[piece])) + 1
+                )
     length = np.linalg.norm(table, axis=1, keepdims=True)
     return np.divide(table, length, out=np.zeros_like(table), where=length > 0)
 
@@ -59,7 +64,9 @@ def test_counts_are_those_of_tuples_counted_by_hand():
     learned = embedding.fit(TRAINING, VOCABULARY)
     table = embedding.counted(TRAINING[:9], VOCABULARY, learned.pieces).toarray()
     for row, counts in zip(TRAINING[:9], table, strict=True):
-        assert {named(int(code)): n for code, n in zip(learned.pieces, counts, strict=True) if n} == pieces_of(row)
+        assert {
+            named(int(code)): n for code, n in zip(learned.pieces, counts, strict=True) if n
+        } == pieces_of(row)
 
 
 def test_embeddings_are_a_dense_decomposition_less_its_mean_scaled_to_length_one():
@@ -69,7 +76,9 @@ def test_embeddings_are_a_dense_decomposition_less_its_mean_scaled_to_length_one
     axes = axes[:7] * np.sign(axes[np.arange(7), np.abs(axes[:7]).argmax(1)])[:, None]
     projected = table @ axes.T
     expected = projected - projected.mean(0)
-    np.testing.assert_allclose(learned(TRAINING), expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-8)
+    np.testing.assert_allclose(
+        learned(TRAINING), expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-8
+    )
     assert learned.share == pytest.approx((sizes[:7] ** 2).sum() / (sizes**2).sum())
     np.testing.assert_allclose(learned.directions.T @ learned.directions, np.eye(7), atol=1e-10)
 
@@ -100,7 +109,16 @@ def test_the_code_of_every_piece_is_its_own():
     assert embedding.codes(np.full((1, 3), 49_999), 50_000).min() >= 0  # no number runs over
 
 
-@pytest.mark.parametrize("wrong", [np.full((2, 4), VOCABULARY), np.full((2, 4), -1), np.zeros((2, 4)), np.zeros(4, int), np.zeros((0, 4), int)])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.full((2, 4), VOCABULARY),
+        np.full((2, 4), -1),
+        np.zeros((2, 4)),
+        np.zeros(4, int),
+        np.zeros((0, 4), int),
+    ],
+)
 def test_what_are_no_tokens_is_refused(wrong):
     learned = embedding.fit(TRAINING, VOCABULARY)
     with pytest.raises(DataError, match="no tokens"):

@@ -1,4 +1,5 @@
-"""t-SNE against its definitions: widths by a root finder, the gradient by differences, planted clusters, rows in another order."""
+"""t-SNE against its definitions: widths by a root finder, the gradient by differences, planted
+clusters, rows in another order."""
 
 import numpy as np
 import pytest
@@ -19,7 +20,9 @@ def clusters(count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Gaussian clusters in 20 dimensions, ten deviations apart, and whose each point is."""
     rng = np.random.default_rng(1)
     middle = 10 * np.eye(20)[:count]
-    return np.concatenate([rng.normal(size=(size, 20)) + one for one in middle]), np.repeat(np.arange(count), size)
+    return np.concatenate([rng.normal(size=(size, 20)) + one for one in middle]), np.repeat(
+        np.arange(count), size
+    )
 
 
 @pytest.mark.parametrize("perplexity", [2.0, 5.0, 19.0])
@@ -42,7 +45,12 @@ def test_a_rows_chances_are_those_of_a_root_finder():
     def apart(sharp: float) -> float:
         p = law(sharp)
         return -(p * np.log(np.maximum(p, 1e-300))).sum() - np.log(12)
-    np.testing.assert_allclose(np.delete(tsne.chances(squared(POINTS), 12)[7], 7), law(brentq(apart, 1e-3, 10, xtol=1e-14)), atol=1e-7)
+
+    np.testing.assert_allclose(
+        np.delete(tsne.chances(squared(POINTS), 12)[7], 7),
+        law(brentq(apart, 1e-3, 10, xtol=1e-14)),
+        atol=1e-7,
+    )
 
 
 def test_joint_chances_are_symmetric_and_sum_to_one():
@@ -57,15 +65,24 @@ def test_the_gradient_is_that_of_the_divergence_by_finite_differences():
     for at in np.ndindex(12, 2):
         move = np.zeros((12, 2))
         move[at] = step
-        expected[at] = (tsne.divergence(joint, made + move) - tsne.divergence(joint, made - move)) / (2 * step)
+        expected[at] = (
+            tsne.divergence(joint, made + move) - tsne.divergence(joint, made - move)
+        ) / (2 * step)
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
 def test_the_divergence_is_the_sum_written_out():
     joint, made = tsne.affinities(POINTS[:8], 2), np.random.default_rng(3).normal(size=(8, 2))
-    q = {(i, j): 1 / (1 + ((made[i] - made[j]) ** 2).sum()) for i in range(8) for j in range(8) if i != j}
+    q = {
+        (i, j): 1 / (1 + ((made[i] - made[j]) ** 2).sum())
+        for i in range(8)
+        for j in range(8)
+        if i != j
+    }
     total = sum(q.values())
-    assert tsne.divergence(joint, made) == pytest.approx(sum(joint[at] * np.log(joint[at] * total / one) for at, one in q.items()))
+    assert tsne.divergence(joint, made) == pytest.approx(
+        sum(joint[at] * np.log(joint[at] * total / one) for at, one in q.items())
+    )
 
 
 def test_the_divergence_falls_from_the_start_and_with_more_steps():
@@ -77,7 +94,10 @@ def test_the_divergence_falls_from_the_start_and_with_more_steps():
 def test_it_ends_where_the_gradient_is_nothing():
     made, _ = tsne.project(POINTS, 10, 1500)
     joint = tsne.affinities(POINTS, 10)
-    assert np.abs(tsne.gradient(joint, made)).max() < 0.01 * np.abs(tsne.gradient(joint, tsne.project(POINTS, 10, 20)[0])).max()
+    assert (
+        np.abs(tsne.gradient(joint, made)).max()
+        < 0.01 * np.abs(tsne.gradient(joint, tsne.project(POINTS, 10, 20)[0])).max()
+    )
 
 
 def test_clusters_that_are_well_apart_stay_apart():
@@ -87,7 +107,9 @@ def test_clusters_that_are_well_apart_stay_apart():
     np.fill_diagonal(near, np.inf)
     assert (whose[near.argsort(1)[:, :20]] == whose[:, None]).mean() > 0.99
     centres = np.stack([made[whose == one].mean(0) for one in range(4)])
-    widths = max(np.linalg.norm(made[whose == one] - centres[one], axis=1).max() for one in range(4))
+    widths = max(
+        np.linalg.norm(made[whose == one] - centres[one], axis=1).max() for one in range(4)
+    )
     assert pdist(centres).min() > 1.2 * widths
 
 
@@ -99,7 +121,10 @@ def test_rows_in_another_order_give_the_same_plane_in_that_order():
 
 
 def test_the_same_points_give_the_same_bytes():
-    assert tsne.project(POINTS, 10, 50)[0].tobytes() == tsne.project(POINTS.copy(), 10, 50)[0].tobytes()
+    assert (
+        tsne.project(POINTS, 10, 50)[0].tobytes()
+        == tsne.project(POINTS.copy(), 10, 50)[0].tobytes()
+    )
 
 
 def test_points_that_coincide_are_laid_out_near_each_other():
@@ -114,7 +139,17 @@ def test_points_on_a_line_have_a_plane_too():
     assert made.shape == (12, 2) and np.isfinite(made).all()
 
 
-@pytest.mark.parametrize("wrong", [np.zeros((3, 2)), np.zeros((tsne.MOST + 1, 2)), np.full((9, 2), np.nan), np.zeros(9), np.zeros((9, 0)), np.ones((9, 2))])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros((3, 2)),
+        np.zeros((tsne.MOST + 1, 2)),
+        np.full((9, 2), np.nan),
+        np.zeros(9),
+        np.zeros((9, 0)),
+        np.ones((9, 2)),
+    ],
+)
 def test_what_cannot_be_laid_out_is_refused(wrong):
     with pytest.raises(DataError):
         tsne.project(wrong)

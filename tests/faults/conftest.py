@@ -1,7 +1,8 @@
 """Faults: the twenty cases F1..F20 that the system must survive, and where each is tested.
 
-Tests carry `@pytest.mark.fault("F4")`; `make test-faults` runs all of them, wherever they stand. `slow_fault` marks what `make test`
-leaves out. Most files here need a whole laboratory: `copy` is one (lab.py), built once a session and copied for the test.
+Tests carry `@pytest.mark.fault("F4")`; `make test-faults` runs all of them, wherever they stand.
+`slow_fault` marks what `make test` leaves out. Most files here need a whole laboratory: `copy` is
+one (lab.py), built once a session and copied for the test.
 
 F1  killed group          test_killed_group; test_files, test_acquire, test_decode, test_command, test_intake, test_retrain
 F2  killed dvc            test_killed_dvc; test_files, test_many
@@ -27,9 +28,8 @@ F20 honesty, secrets      test_secrets; test_schedule, test_cds, test_download, 
 import shutil
 from pathlib import Path
 
-import pytest
-
 import lab
+import pytest
 
 
 @pytest.fixture(scope="session")

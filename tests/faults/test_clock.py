@@ -1,7 +1,8 @@
-"""Clocks that jump and zones that are not UTC: results are bytes of data and code, order is by number, durations are never negative (F19).
+"""Clocks that jump and zones that are not UTC: results are bytes of data and code, order is by
+number, durations are never negative (F19).
 
-Zones with odd offsets and summer time; a clock that goes an hour back at every other look. The ledger's order and the state of the
-captures are tested where they stand (tests/retraining).
+Zones with odd offsets and summer time; a clock that goes an hour back at every other look. The
+ledger's order and the state of the captures are tested where they stand (tests/retraining).
 """
 
 import datetime as dt
@@ -11,9 +12,9 @@ import subprocess
 import sys
 import zoneinfo
 
+import lab
 import pytest
 
-import lab
 from stages import files, records
 
 ZONES = ("America/St_Johns", "Asia/Kathmandu", "Pacific/Chatham")
@@ -27,7 +28,8 @@ time.time = lambda: real() + next(turn)
 @pytest.mark.fault("F19")
 @pytest.mark.parametrize("zone", ZONES)
 def test_every_stage_gives_the_same_bytes_in_any_zone_under_a_jumping_clock(copy, tmp_path, zone):
-    """From simulated winds with a start time to the page; all stages are run again, by their commands."""
+    """From simulated winds with a start time to the page; all stages are run again, by their
+    commands."""
     assert zoneinfo.ZoneInfo(zone).utcoffset(dt.datetime(2026, 1, 15, 6)) % dt.timedelta(hours=1)
     wanted = lab.made(copy)
     (tmp_path / "sitecustomize.py").write_text(JUMPING)
@@ -37,7 +39,10 @@ def test_every_stage_gives_the_same_bytes_in_any_zone_under_a_jumping_clock(copy
         command = [sys.executable, *lab.declared()[stage]["cmd"].split()[2:]]
         lab.sound(lab.call(copy, *command, TZ=zone, PYTHONPATH=str(tmp_path)))
     assert lab.made(copy) == wanted
-    spans = [json.loads(line)["seconds"] for line in (copy / ".work/durations.jsonl").read_text().splitlines()]
+    spans = [
+        json.loads(line)["seconds"]
+        for line in (copy / ".work/durations.jsonl").read_text().splitlines()
+    ]
     assert len(spans) > len(lab.ORDER) and min(spans) >= 0
 
 
@@ -64,21 +69,41 @@ def test_equal_time_stamps_and_sizes_do_not_make_equal_files(tmp_path, monkeypat
     assert records.code_digest(["a"]) == before
     (tmp_path / "a").write_text("2.0\n")
     os.utime(tmp_path / "a", (2e9, 2e9))
-    assert records.code_digest(["a"]) != before and files.sha256(tmp_path / "a") == files.sha256(tmp_path / "b")
+    assert records.code_digest(["a"]) != before and files.sha256(tmp_path / "a") == files.sha256(
+        tmp_path / "b"
+    )
 
 
 @pytest.mark.fault("F19")
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "UTC"])
 def test_the_schedule_fires_once_an_hour_through_both_changes_of_the_clock(zone):
     """The hours are UTC's, which knows no summer time, whatever zone the machine is in."""
-    told = [line for name in ("schedule", "retrain", "server") for line in (lab.HOME / f"flows/{name}.py").read_text().splitlines() if "timezone" in line]
+    told = [
+        line
+        for name in ("schedule", "retrain", "server")
+        for line in (lab.HOME / f"flows/{name}.py").read_text().splitlines()
+        if "timezone" in line
+    ]
     assert told and all("UTC" in line for line in told), told
-    code = ("import asyncio, datetime as dt, json, zoneinfo\nfrom prefect.schedules import Cron\nfrom prefect.client.schemas.schedules import CronSchedule\n"
-            "found = []\nfor day in ((2026, 3, 7), (2026, 3, 28), (2026, 10, 24), (2026, 10, 31)):\n"
-            "    start = dt.datetime(*day, 12, tzinfo=dt.timezone.utc)\n    s = Cron('0 * * * *', timezone='UTC')\n"
-            "    from prefect.server.schemas.schedules import CronSchedule as Served\n"
-            "    dates = asyncio.run(Served(cron=s.cron, timezone=s.timezone).get_dates(n=30, start=start))\n"
-            "    found.append([(b - a).total_seconds() for a, b in zip(dates, dates[1:])])\nprint(json.dumps(found))\n")
-    done = subprocess.run([sys.executable, "-c", code], env=lab.environment(TZ=zone, PREFECT_HOME=os.devnull + "-none"), capture_output=True, text=True, timeout=120, check=False)
+    code = (
+        "import asyncio, datetime as dt, json, zoneinfo\nfrom prefect.schedules import Cron\n"
+        "from prefect.client.schemas.schedules import CronSchedule\n"
+        "found = []\nfor day in ((2026, 3, 7), (2026, 3, 28), (2026, 10, 24), (2026, 10, 31)):\n"
+        "    start = dt.datetime(*day, 12, tzinfo=dt.timezone.utc)\n"
+        "    s = Cron('0 * * * *', timezone='UTC')\n"
+        "    from prefect.server.schemas.schedules import CronSchedule as Served\n"
+        "    dates = asyncio.run(Served(cron=s.cron, timezone=s.timezone).get_dates(n=30, "
+        "start=start))\n"
+        "    found.append([(b - a).total_seconds() for a, b in zip(dates, dates[1:])])\n"
+        "print(json.dumps(found))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=lab.environment(TZ=zone, PREFECT_HOME=os.devnull + "-none"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-800:]
     assert json.loads(done.stdout.splitlines()[-1]) == [[3600.0] * 29] * 4

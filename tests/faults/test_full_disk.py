@@ -1,7 +1,8 @@
 """A disk that fills while an output, a checkpoint, the report or DVC's cache is written (F6).
 
-The limit is RLIMIT_FSIZE of the process: a write past it fails as on a full disk, with an error of the system. What must hold: an error
-of ours (no traceback), exit code 1, what was there before as it was, no temporary file, and a run with room ends as ever.
+The limit is RLIMIT_FSIZE of the process: a write past it fails as on a full disk, with an error of
+the system. What must hold: an error of ours (no traceback), exit code 1, what was there before as
+it was, no temporary file, and a run with room ends as ever.
 """
 
 import resource
@@ -9,17 +10,28 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lab
 import polars as pl
 import pytest
 
-import lab
 from stages import files
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 import toy_sky  # noqa: E402
 from small_project import settle  # noqa: E402
 
-CELL = ("wind_nowcast", "mini", "simulated", "msa", "--arm", "shared", "--size", "5k", "--seed", "0")
+CELL = (
+    "wind_nowcast",
+    "mini",
+    "simulated",
+    "msa",
+    "--arm",
+    "shared",
+    "--size",
+    "5k",
+    "--seed",
+    "0",
+)
 RUN = "reports/wind_nowcast/mini/runs/simulated/msa-shared-5k-s0"
 # The disk is full from the first checkpoint on.
 FILLING = """
@@ -37,8 +49,17 @@ sys.exit(command.main(sys.argv[1:]))
 
 def limited(folder: Path, limit: int, *command: str) -> subprocess.CompletedProcess:
     """A command none of whose files may grow past `limit` bytes."""
-    return subprocess.run(command, cwd=folder, env=lab.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False,
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=lab.environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=300,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
 
 
 def temporary(folder: Path) -> list[Path]:
@@ -55,8 +76,22 @@ def told(done: subprocess.CompletedProcess) -> None:
 @pytest.mark.slow_fault
 @pytest.mark.fault("F6")
 @pytest.mark.parametrize("limit", [300, 2000])
-@pytest.mark.parametrize("stage", ["acquire", "decode", "validate", "prepare", "train-persistence", "evaluate", "tabulate", "report"])
-def test_a_stage_on_a_full_disk_ends_with_an_error_of_ours_and_leaves_what_was_there(copy, stage, limit):
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "acquire",
+        "decode",
+        "validate",
+        "prepare",
+        "train-persistence",
+        "evaluate",
+        "tabulate",
+        "report",
+    ],
+)
+def test_a_stage_on_a_full_disk_ends_with_an_error_of_ours_and_leaves_what_was_there(
+    copy, stage, limit
+):
     before, command = lab.made(copy), [sys.executable, *lab.declared()[stage]["cmd"].split()[2:]]
     done = limited(copy, limit, *command)
     if done.returncode == 0 and limit > 300:
@@ -69,12 +104,16 @@ def test_a_stage_on_a_full_disk_ends_with_an_error_of_ours_and_leaves_what_was_t
 
 
 @pytest.mark.fault("F6")
-def test_a_checkpoint_on_a_full_disk_leaves_the_one_before_and_the_run_goes_on_when_there_is_room(tmp_path):
+def test_a_checkpoint_on_a_full_disk_leaves_the_one_before_and_the_run_goes_on_when_there_is_room(
+    tmp_path,
+):
     prepared = tmp_path / "data/mini/prepared/simulated"
     settle(tmp_path, "{steps: 6, validate_every: 3, patience: 9}")
     prepared.mkdir(parents=True)
     table = toy_sky.columns(14, 10)
-    files.write_json(prepared / "prepared.json", toy_sky.meta(table, 14) | {"area": {"lat_deg": [44, 49]}})
+    files.write_json(
+        prepared / "prepared.json", toy_sky.meta(table, 14) | {"area": {"lat_deg": [44, 49]}}
+    )
     pl.DataFrame(table).write_parquet(prepared / "rows.parquet")
     command = [sys.executable, "-m", "stages.training", *CELL]
     lab.sound(lab.call(tmp_path, *command, TRADEWIND_DEVICE="cpu"))

@@ -1,7 +1,9 @@
-"""SIGKILL of dvc alone, and two runs at once: one writer at a time, no late overwrite, no third state (F2, F7).
+"""SIGKILL of dvc alone, and two runs at once: one writer at a time, no late overwrite, no third
+state (F2, F7).
 
-A killed dvc leaves its stage running and the next one would start a second writer beside it; the stage's guard (stages/files.py)
-dies with dvc and holds a lock. Real dvc, a stage that takes some seconds and then writes who it was.
+A killed dvc leaves its stage running and the next one would start a second writer beside it; the
+stage's guard (stages/files.py) dies with dvc and holds a lock. Real dvc, a stage that takes some
+seconds and then writes who it was.
 """
 
 import json
@@ -12,9 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 import lab
+import pytest
 
 STAGE = f"""import os, pathlib, sys, time
 sys.path.insert(0, {str(lab.HOME)!r})
@@ -37,7 +38,15 @@ def project(tmp_path):
     """One stage that takes SECONDS."""
     (tmp_path / "slow.py").write_text(STAGE)
     (tmp_path / "seconds").write_text(str(SECONDS))
-    (tmp_path / "dvc.yaml").write_text(json.dumps({"stages": {"slow": {"cmd": "exec python slow.py", "deps": ["slow.py"], "outs": ["out"]}}}))
+    (tmp_path / "dvc.yaml").write_text(
+        json.dumps(
+            {
+                "stages": {
+                    "slow": {"cmd": "exec python slow.py", "deps": ["slow.py"], "outs": ["out"]}
+                }
+            }
+        )
+    )
     lab.sound(lab.dvc(tmp_path, "init", "-q", "--no-scm"))
     return tmp_path
 
@@ -45,14 +54,26 @@ def project(tmp_path):
 def begin(folder: Path, *command: str) -> subprocess.Popen:
     """A command in a session of its own; what it says goes to a file beside."""
     with (folder / f"said-{time.monotonic_ns()}").open("w") as said:
-        child = subprocess.Popen(command, cwd=folder, env=lab.environment(), stdout=said, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+        child = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=lab.environment(),
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     child.said = Path(said.name)
     return child
 
 
 def begun(folder: Path) -> list[int]:
     """The stages that began, by process."""
-    return [int(line) for line in (folder / "begun").read_text().split()] if (folder / "begun").exists() else []
+    return (
+        [int(line) for line in (folder / "begun").read_text().split()]
+        if (folder / "begun").exists()
+        else []
+    )
 
 
 DVC = (sys.executable, "-m", "dvc", "--wait-for-lock", "repro")
@@ -79,12 +100,20 @@ def test_a_stage_stops_with_its_killed_dvc_and_writes_nothing_late(project):
 
 @pytest.mark.fault("F2")
 def test_a_run_beside_a_stage_that_outlived_its_dvc_ends_by_name(project):
-    """Where the parent's death goes unnoticed (here: another process stays its parent), the lock still keeps the second writer out."""
+    """Where the parent's death goes unnoticed (here: another process stays its parent), the lock
+    still keeps the second writer out."""
     alone = begin(project, sys.executable, "slow.py")
     lab.until(lambda: begun(project), 60, "the stage begins")
     second = begin(project, *DVC)
-    assert second.wait(60) != 0 and "another run is still writing this output" in second.said.read_text()
-    assert alone.wait(60) == 0 and (project / "out").read_text() == str(alone.pid) and len(begun(project)) == 1
+    assert (
+        second.wait(60) != 0
+        and "another run is still writing this output" in second.said.read_text()
+    )
+    assert (
+        alone.wait(60) == 0
+        and (project / "out").read_text() == str(alone.pid)
+        and len(begun(project)) == 1
+    )
     direct = begin(project, sys.executable, "slow.py"), begin(project, sys.executable, "slow.py")
     assert sorted(child.wait(60) for child in direct) == [0, 75]
 
@@ -97,6 +126,8 @@ def test_of_two_repros_at_once_one_works_and_the_other_waits_or_ends_by_name(pro
     assert 0 in codes and len(begun(project)) == 1, "the stage ran once"
     for child, code in zip(both, codes, strict=True):
         said = child.said.read_text()
-        assert code == 0 or "is busy" in said or "another run is still writing this output" in said, said
+        assert (
+            code == 0 or "is busy" in said or "another run is still writing this output" in said
+        ), said
     assert (project / "out").read_text() == str(begun(project)[0])
     assert lab.sound(lab.dvc(project, "status")).strip() == "Data and pipelines are up to date."

@@ -1,8 +1,11 @@
-"""A tiny project for the tests of the retraining flow: git, DVC, a profile `live`, and stages that only pretend.
+"""A tiny project for the tests of the retraining flow: git, DVC, a profile `live`, and stages that
+only pretend.
 
-Its own package `stages` stands before the real one on the path. `python -m stages.winds.retraining intake` takes every file of the drop
-folder into the raw folder (a name with `bad` goes to quarantine), `judge` writes a ledger entry for a new state. Each step writes its
-name to the file `trace`; at a step named by a file `hold-STEP` it writes its process id to `at-STEP` and waits until that file is gone.
+Its own package `stages` stands before the real one on the path. `python -m stages.winds.retraining
+intake` takes every file of the drop folder into the raw folder (a name with `bad` goes to
+quarantine), `judge` writes a ledger entry for a new state. Each step writes its name to the file
+`trace`; at a step named by a file `hold-STEP` it writes its process id to `at-STEP` and waits until
+that file is gone.
 """
 
 import contextlib
@@ -20,12 +23,14 @@ PARAMS = """profiles:
   mini: &mini {profile: mini}
   live: &live {profile: live}
 run: *mini
-retraining: {cron: "* * * * *", drop: data/live/drop, profile: live, dataset: captures, commit: true}
+retraining: {cron: "* * * * *", drop: data/live/drop, profile: live, dataset: captures, commit: \
+true}
 """
 SPINE = """stages:
   prepare:
     matrix: {profile: ["${run.profile}"]}
-    cmd: exec python -m stages.stub prepare data/${item.profile}/prepared/captures.txt data/${item.profile}/raw/captures
+    cmd: exec python -m stages.stub prepare data/${item.profile}/prepared/captures.txt \
+data/${item.profile}/raw/captures
     deps: ["data/${item.profile}/raw/captures"]
     outs: ["data/${item.profile}/prepared/captures.txt"]
   report:
@@ -38,7 +43,8 @@ stages:
   STAGE:
     wdir: ../..
     matrix: {profile: ["${run.profile}"]}
-    cmd: exec python -m stages.stub STAGE reports/NAME/${item.profile}/metrics.json data/${item.profile}/prepared/captures.txt
+    cmd: exec python -m stages.stub STAGE reports/NAME/${item.profile}/metrics.json \
+data/${item.profile}/prepared/captures.txt
     deps: ["data/${item.profile}/prepared/captures.txt"]
     metrics: ["reports/NAME/${item.profile}/metrics.json": {cache: false}]
 """
@@ -58,7 +64,8 @@ def point(name):
 if __name__ == "__main__":
     name, out, source = sys.argv[1:]
     point(name)
-    files = sorted(pathlib.Path(source).glob("*")) if os.path.isdir(source) else [pathlib.Path(source)]
+    files = sorted(pathlib.Path(source).glob("*")) if os.path.isdir(source) else \
+[pathlib.Path(source)]
     text = "".join(file.read_text() for file in files)
     if os.path.exists("crash"):
         os.kill(os.getpid(), 9)
@@ -73,11 +80,13 @@ RETRAINING = '''"""Pretended intake and judgement."""
 import hashlib, json, os, pathlib, shutil, sys
 from stages.stub import point
 
-RAW, WORK, LEDGER = pathlib.Path("data/live/raw/captures"), pathlib.Path(".work/retraining"), pathlib.Path("reports/ledger.jsonl")
+RAW, WORK, LEDGER = pathlib.Path("data/live/raw/captures"), pathlib.Path(".work/retraining"), \
+pathlib.Path("reports/ledger.jsonl")
 
 def state():
     files = sorted(RAW.glob("*")) if RAW.exists() else []
-    digest = hashlib.sha256("".join(f.name + f.read_text() for f in files).encode()).hexdigest() if files else None
+    digest = hashlib.sha256("".join(f.name + f.read_text() for f in files).encode()).hexdigest() \
+if files else None
     return {"captures": len(files), "span_s": 3600.0 * len(files), "raw": digest}
 
 def write(path, text):
@@ -90,7 +99,8 @@ def intake(drop="data/live/drop"):
     taken = {"accepted": [], "seen": [], "quarantined": [], "left": []}
     for file in sorted(pathlib.Path(drop).glob("[!.]*")):
         if "bad" in file.name:
-            taken["quarantined"].append({"name": file.name, "sha256": "0", "reasons": ["it is bad"]})
+            taken["quarantined"].append({"name": file.name, "sha256": "0", "reasons": ["it is \
+bad"]})
             file.unlink()
             continue
         RAW.mkdir(parents=True, exist_ok=True)
@@ -117,7 +127,10 @@ def judge():
 
 {"intake": intake, "judge": judge}[sys.argv[1]](*sys.argv[3:])
 '''
-HOOK = "#!/bin/sh\necho commit >> trace\nwhile [ -e hold-commit ]; do echo $$ > at-commit; sleep 0.05; done\n"
+HOOK = (
+    "#!/bin/sh\necho commit >> trace\nwhile [ -e hold-commit ]; do echo $$ > at-commit; sleep "
+    "0.05; done\n"
+)
 
 
 def git(*words: str) -> str:
@@ -126,7 +139,8 @@ def git(*words: str) -> str:
 
 
 def make(monkeypatch, tmp_path: Path) -> Path:
-    """The project, committed, in `tmp_path/work`, which becomes the current folder; no identity, home or Prefect of anybody."""
+    """The project, committed, in `tmp_path/work`, which becomes the current folder; no identity,
+    home or Prefect of anybody."""
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     (work / "data/live/drop").mkdir(parents=True)
@@ -136,10 +150,19 @@ def make(monkeypatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    texts = {"params.yaml": PARAMS, "dvc.yaml": SPINE, "stages/__init__.py": "", "stages/stub.py": STUB,
-             "stages/winds/retraining/__init__.py": "", "stages/winds/retraining/__main__.py": RETRAINING, "reports/ledger.jsonl": "",
-             "data/live/drop/.gitignore": "*\n!.gitignore\n", ".gitignore": ".work/\n__pycache__/\ntrace\nat-*\nhold-*\n",
-             "README.md": "A project.\n", "notes.txt": "Notes.\n"}
+    texts = {
+        "params.yaml": PARAMS,
+        "dvc.yaml": SPINE,
+        "stages/__init__.py": "",
+        "stages/stub.py": STUB,
+        "stages/winds/retraining/__init__.py": "",
+        "stages/winds/retraining/__main__.py": RETRAINING,
+        "reports/ledger.jsonl": "",
+        "data/live/drop/.gitignore": "*\n!.gitignore\n",
+        ".gitignore": ".work/\n__pycache__/\ntrace\nat-*\nhold-*\n",
+        "README.md": "A project.\n",
+        "notes.txt": "Notes.\n",
+    }
     for name, stage in (("wind_nowcast", "tabulate"), ("other", "other")):
         texts[f"reports/{name}/dvc.yaml"] = CELLS.replace("STAGE", stage).replace("NAME", name)
     for name, text in texts.items():
@@ -150,7 +173,17 @@ def make(monkeypatch, tmp_path: Path) -> Path:
     Path(".git/hooks/post-commit").write_text(HOOK)
     Path(".git/hooks/post-commit").chmod(0o755)
     git("add", "-A")
-    git("-c", "user.name=Somebody", "-c", "user.email=somebody@localhost", "commit", "-q", "--no-verify", "-m", "Begin")
+    git(
+        "-c",
+        "user.name=Somebody",
+        "-c",
+        "user.email=somebody@localhost",
+        "commit",
+        "-q",
+        "--no-verify",
+        "-m",
+        "Begin",
+    )
     Path("trace").unlink()
     return work
 
@@ -191,8 +224,14 @@ def alive(pid: int) -> bool:
 
 def start(*words: str, **more: str) -> subprocess.Popen:
     """`python -m WORDS` in a session of its own, output to a pipe."""
-    return subprocess.Popen([sys.executable, "-m", *words], env=os.environ | more, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True, start_new_session=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", *words],
+        env=os.environ | more,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def run(*words: str, **more: str) -> tuple[int, str]:

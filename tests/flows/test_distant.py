@@ -1,6 +1,8 @@
-"""Stages on Dask workers: two real worker processes in clones of their own, one of them killed, and the same end as a serial repro.
+"""Stages on Dask workers: two real worker processes in clones of their own, one of them killed, and
+the same end as a serial repro.
 
-Workers know the git repository they were cloned from and the DVC remote; of home's folder they know nothing.
+Workers know the git repository they were cloned from and the DVC remote; of home's folder they know
+nothing.
 """
 
 import contextlib
@@ -22,7 +24,8 @@ from flows.process import DVC, FlowError
 pytest.importorskip("prefect_dask")
 ROOT = Path(__file__).parents[2]
 FILES = {
-    "params.yaml": "profiles:\n  mini: &mini {profile: mini, offset: 1}\n  sample: &sample {profile: sample, offset: 2}\nrun: *mini\n",
+    "params.yaml": "profiles:\n  mini: &mini {profile: mini, offset: 1}\n"
+    "  sample: &sample {profile: sample, offset: 2}\nrun: *mini\n",
     "dvc.yaml": """stages:
   first:
     matrix: {profile: ["${run.profile}"]}
@@ -48,11 +51,14 @@ stages:
   cell:
     wdir: ../..
     matrix: {profile: ["${run.profile}"], arm: [left, right]}
-    cmd: python work.py ${item.arm} reports/x/${item.profile}/${item.arm} data/${item.profile}/first data/${item.profile}/records/first.json
+    cmd: python work.py ${item.arm} reports/x/${item.profile}/${item.arm} \
+data/${item.profile}/first data/${item.profile}/records/first.json
     deps: [work.py, "data/${item.profile}/first", "data/${item.profile}/records/first.json"]
-    outs: ["reports/x/${item.profile}/${item.arm}", "data/${item.profile}/records/${item.arm}.json": {cache: false}]
+    outs: ["reports/x/${item.profile}/${item.arm}", \
+"data/${item.profile}/records/${item.arm}.json": {cache: false}]
 """,
-    # Makes its outputs (a folder, a record, pictures) of what it reads; holds where a test asks for it.
+    # Makes its outputs (a folder, a record, pictures) of what it reads; holds where a test asks for
+    # it.
     "work.py": """import hashlib, json, os, pathlib, sys, time
 name, out, *parents = sys.argv[1:]
 print("working on", name, "in", os.getcwd(), flush=True)
@@ -60,9 +66,11 @@ print("computing:", os.environ.get("TRADEWIND_ARITHMETIC"), flush=True)
 if pathlib.Path(".work/hold", name).exists():
     pathlib.Path(".work/held").touch()
     time.sleep(120)
-files = sorted(file for parent in map(pathlib.Path, parents) for file in ([parent] if parent.is_file() else parent.rglob("*")) if file.is_file()
+files = sorted(file for parent in map(pathlib.Path, parents) for file in ([parent] if \
+parent.is_file() else parent.rglob("*")) if file.is_file()
                and file.name != ".gitignore")
-text = name + "".join(hashlib.sha256(file.read_bytes()).hexdigest() + file.as_posix() for file in files)
+text = name + "".join(hashlib.sha256(file.read_bytes()).hexdigest() + file.as_posix() for file in \
+files)
 if out != "-":
     pathlib.Path(out).mkdir(parents=True, exist_ok=True)
     pathlib.Path(out, "a.txt").write_text(text)
@@ -74,7 +82,8 @@ if name == "end":
     pathlib.Path("figures/one.svg").write_text(text)
 """,
     ".gitignore": ".work\n",
-    ".dvcignore": ".gitignore\n",  # DVC adds lines to it as stages end, in any order: a folder that is read must not count it
+    # DVC adds lines to it as stages end, in any order: a folder that is read must not count it
+    ".dvcignore": ".gitignore\n",
 }
 LOCKS = ("dvc.lock", "reports/x/dvc.lock")
 
@@ -87,11 +96,19 @@ def run(*words, cwd, **more):
 
 @pytest.fixture
 def clones(tmp_path, monkeypatch):
-    """A repository with a DVC remote, and the clones home, one, two (for workers) and plain (for the serial repro)."""
+    """A repository with a DVC remote, and the clones home, one, two (for workers) and plain (for
+    the serial repro)."""
     for name in ("user", "remote", "origin"):
         (tmp_path / name).mkdir()
-    for name, value in {"HOME": str(tmp_path / "user"), "PYTHONPATH": str(ROOT), "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b.c",
-                        "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b.c", "GIT_CONFIG_NOSYSTEM": "1"}.items():
+    for name, value in {
+        "HOME": str(tmp_path / "user"),
+        "PYTHONPATH": str(ROOT),
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b.c",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b.c",
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     for name, value in process.environment().items():
@@ -121,14 +138,45 @@ def cluster(*folders, threads=1):
 
     def start(folder, *words):
         log = (folder.parent / f"{folder.name}.log").open("w")
-        started.append(subprocess.Popen([sys.executable, "-m", *words], cwd=folder, stdout=log, stderr=log, start_new_session=True))
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-m", *words],
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        )
         return started[-1]
+
     try:
-        start(folders[0].parent / "user", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2],
-              "--no-dashboard")
-        workers = {folder.name: start(folder, "distributed.cli.dask_worker", address, "--host", "127.0.0.1", "--nthreads", str(threads),
-                                      "--no-dashboard", "--no-nanny", "--local-directory", str(folder.parent / "user")) for folder in folders}
+        start(
+            folders[0].parent / "user",
+            "distributed.cli.dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            address.rpartition(":")[2],
+            "--no-dashboard",
+        )
+        workers = {
+            folder.name: start(
+                folder,
+                "distributed.cli.dask_worker",
+                address,
+                "--host",
+                "127.0.0.1",
+                "--nthreads",
+                str(threads),
+                "--no-dashboard",
+                "--no-nanny",
+                "--local-directory",
+                str(folder.parent / "user"),
+            )
+            for folder in folders
+        }
         from distributed import Client
+
         with Client(address, timeout="60s", set_as_default=False) as client:
             client.wait_for_workers(len(folders), timeout=60)
         yield address, workers
@@ -142,8 +190,16 @@ def cluster(*folders, threads=1):
 def state(folder):
     """The locks as data and every file that git or DVC keeps, as bytes."""
     locks = {name: YAML(typ="safe").load(folder / name) for name in LOCKS}
-    made = [file for top in ("data", "reports", "report", "figures") for file in (folder / top).rglob("*")]
-    return locks | {str(file.relative_to(folder)): file.read_bytes() for file in made if file.is_file() and not file.name.startswith((".git", "dvc."))}
+    made = [
+        file
+        for top in ("data", "reports", "report", "figures")
+        for file in (folder / top).rglob("*")
+    ]
+    return locks | {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in made
+        if file.is_file() and not file.name.startswith((".git", "dvc."))
+    }
 
 
 def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(clones, monkeypatch):
@@ -156,11 +212,19 @@ def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(clones,
         (clones / name / ".work/hold").mkdir(parents=True)
         (clones / name / ".work/hold/left").touch()
     with cluster(clones / "one", clones / "two") as (address, workers):
-        home = subprocess.Popen([sys.executable, "-m", "flows.repro", "--runner", "dask", "--cluster", address], cwd=clones / "home",
-                                env={**os.environ, "TRADEWIND_ARITHMETIC": "common"},
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        home = subprocess.Popen(
+            [sys.executable, "-m", "flows.repro", "--runner", "dask", "--cluster", address],
+            cwd=clones / "home",
+            env={**os.environ, "TRADEWIND_ARITHMETIC": "common"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         try:
-            while not (held := [name for name in workers if (clones / name / ".work/held").exists()]) and home.poll() is None:
+            while (
+                not (held := [name for name in workers if (clones / name / ".work/held").exists()])
+                and home.poll() is None
+            ):
                 time.sleep(0.05)
             for name in workers:
                 (clones / name / ".work/hold/left").unlink()
@@ -173,15 +237,31 @@ def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(clones,
     assert held and "6 stages, 2 at a time" in out and "ran 0 stages" in out, out + err
     assert state(clones / "home") == state(clones / "plain")
     assert "report" in run("git", "check-ignore", "report", "data/mini/first", cwd=clones / "home")
-    logs = {name: sorted(file.stem for file in (clones / name / ".work/flow").glob("*.log")) for name in workers}
+    logs = {
+        name: sorted(file.stem for file in (clones / name / ".work/flow").glob("*.log"))
+        for name in workers
+    }
     assert all(logs.values()), f"both worked: {logs}"
     assert "working on" not in (clones / "home/.work/flow/proof.log").read_text()
     sent = [file for file in (clones / "home/.work/flow").glob("*.log") if file.stem != "proof"]
     assert sent and all("computing: common" in file.read_text() for file in sent)
-    told = {file.stem: file.read_text().splitlines()[0] for file in (clones / "home/.work/flow").glob("*.log") if file.stem != "proof"}
-    assert len(told) == 6 and all(line.endswith((str(clones / "one"), str(clones / "two"))) for line in told.values())
-    texts = [file for name in ("one", "two") for file in (clones / name / ".work").rglob("*") if file.is_file()]
-    assert not [file for file in texts if str(clones / "home").encode() in file.read_bytes()], "a worker knows nothing of home's folder"
+    told = {
+        file.stem: file.read_text().splitlines()[0]
+        for file in (clones / "home/.work/flow").glob("*.log")
+        if file.stem != "proof"
+    }
+    assert len(told) == 6 and all(
+        line.endswith((str(clones / "one"), str(clones / "two"))) for line in told.values()
+    )
+    texts = [
+        file
+        for name in ("one", "two")
+        for file in (clones / name / ".work").rglob("*")
+        if file.is_file()
+    ]
+    assert not [file for file in texts if str(clones / "home").encode() in file.read_bytes()], (
+        "a worker knows nothing of home's folder"
+    )
 
 
 @pytest.mark.parametrize("own", ["native", None])
@@ -196,15 +276,23 @@ def test_an_arithmetic_is_asked_for_during_an_order_and_not_after(monkeypatch, o
 
 
 def test_what_keeps_workers_from_working_is_told_before_any_work(clones, monkeypatch):
-    """Another commit, changed code, two workers in one copy, too many threads: each with its remedy; nothing listens: how to start it."""
+    """Another commit, changed code, two workers in one copy, too many threads: each with its
+    remedy; nothing listens: how to start it."""
     monkeypatch.chdir(clones / "home")
     commit = distant.home()
     (clones / "one/work.py").write_text("changed")
     run("git", "commit", "-q", "--allow-empty", "-m", "later", cwd=clones / "two")
-    with cluster(clones / "one", clones / "two", threads=2) as (address, _), pytest.raises(FlowError) as error:
+    with (
+        cluster(clones / "one", clones / "two", threads=2) as (address, _),
+        pytest.raises(FlowError) as error,
+    ):
         distant.muster(address, commit)
     assert error.value.exit_code == 2
-    for word in ("has changed files: work.py", f"expected {commit[:12]}; there: `git fetch && git checkout {commit}`", "--nthreads 1"):
+    for word in (
+        "has changed files: work.py",
+        f"expected {commit[:12]}; there: `git fetch && git checkout {commit}`",
+        "--nthreads 1",
+    ):
         assert word in str(error.value)
     with pytest.raises(FlowError, match="dask worker tcp://HOST:8786 --nthreads 1"):
         distant.muster(address, commit)
@@ -235,10 +323,18 @@ def test_a_result_that_does_not_fit_is_refused(clones, monkeypatch):
     run(*DVC, "push", "-q", cwd=clones / "plain")
     monkeypatch.chdir(clones / "plain")
     block = distant.entries(Path("dvc.lock"))["alone"]
-    parcel = {"block": block, "kept": distant.kept(["data/records/alone.json"]), "ignored": ["data/alone"], "seconds": 1.0, "log": "on it\n"}
+    parcel = {
+        "block": block,
+        "kept": distant.kept(["data/records/alone.json"]),
+        "ignored": ["data/alone"],
+        "seconds": 1.0,
+        "log": "on it\n",
+    }
     monkeypatch.chdir(clones / "home")
     distant.receive("alone", parcel)
-    assert (clones / "home/data/alone/a.txt").read_bytes() == (clones / "plain/data/alone/a.txt").read_bytes()
+    assert (clones / "home/data/alone/a.txt").read_bytes() == (
+        clones / "plain/data/alone/a.txt"
+    ).read_bytes()
     Path("work.py").write_text(FILES["work.py"] + "\n")
     with pytest.raises(FlowError, match=r"does not fit here.*work\.py"):
         distant.receive("alone", parcel)
@@ -261,7 +357,9 @@ def test_an_entry_takes_its_place_among_the_others(tmp_path):
     distant.insert(lock, "b@1", "    cmd: one\n    outs:\n    - path: x\n")
     distant.insert(lock, "a", "    cmd: two\n")
     distant.insert(lock, "b@1", "    cmd: three\n")
-    assert lock.read_text() == "schema: '2.0'\nstages:\n  b@1:\n    cmd: three\n  a:\n    cmd: two\n"
+    assert (
+        lock.read_text() == "schema: '2.0'\nstages:\n  b@1:\n    cmd: three\n  a:\n    cmd: two\n"
+    )
     assert distant.entries(lock) == {"b@1": "    cmd: three\n", "a": "    cmd: two\n"}
 
 
@@ -276,5 +374,7 @@ def test_kept_folders_come_over_whole_and_nothing_else_stays_in_them(tmp_path, m
     outs = distant.kept(["figures"])
     monkeypatch.chdir(tmp_path / "here")
     distant.bring(outs)
-    found = lambda folder: {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}  # noqa: E731
+    found = lambda folder: {
+        file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()
+    }  # noqa: E731
     assert found(tmp_path / "here/figures") == found(tmp_path / "there/figures")

@@ -1,4 +1,5 @@
-"""A commit of exactly the given paths: what is staged, changed or deleted elsewhere stays as it is."""
+"""A commit of exactly the given paths: what is staged, changed or deleted elsewhere stays as it
+is."""
 
 import subprocess
 from pathlib import Path
@@ -15,11 +16,20 @@ def git(*words):
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A repository without an identity, with files ours/a, ours/b and theirs/a, theirs/b in its one commit."""
+    """A repository without an identity, with files ours/a, ours/b and theirs/a, theirs/b in its
+    one commit."""
     monkeypatch.chdir(tmp_path)
     for name, value in {"HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}.items():
         monkeypatch.setenv(name, value)
-    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL", "GIT_DIR", "GIT_INDEX_FILE"):
+    for name in (
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+        "EMAIL",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+    ):
         monkeypatch.delenv(name, raising=False)
     git("init", "-q", "-b", "main")
     for name in ("ours/a", "ours/b", "theirs/a", "theirs/b"):
@@ -47,16 +57,43 @@ def test_new_changed_and_deleted_files_are_committed_and_nothing_else(repository
     Path("theirs/new").write_text("new\n")
     before = git("status", "--short", "theirs"), git("diff"), git("diff", "--cached")
     assert repository.commit(["ours", "missing"], "Ours")
-    assert changed() == sorted(["M", "ours/a", "D", "ours/b", "A", "ours/with space", "A", "ours/ümlaut", "A", "ours/[a]*", "A", "ours/ lead"])
+    assert changed() == sorted(
+        [
+            "M",
+            "ours/a",
+            "D",
+            "ours/b",
+            "A",
+            "ours/with space",
+            "A",
+            "ours/ümlaut",
+            "A",
+            "ours/[a]*",
+            "A",
+            "ours/ lead",
+        ]
+    )
     after = git("status", "--short", "theirs"), git("diff"), git("diff", "--cached")
-    assert after[0] == before[0] and after[2] == before[2] and "ours" not in after[1] and git("status", "--short", "ours") == ""
+    assert (
+        after[0] == before[0]
+        and after[2] == before[2]
+        and "ours" not in after[1]
+        and git("status", "--short", "ours") == ""
+    )
     assert git("log", "-1", "--format=%an %ae %s") == "Tradewind retraining@localhost Ours\n"
-    assert not repository.commit(["ours", "missing"], "Again") and git("log", "-1", "--format=%s") == "Ours\n"
+    assert (
+        not repository.commit(["ours", "missing"], "Again")
+        and git("log", "-1", "--format=%s") == "Ours\n"
+    )
 
 
 def test_what_was_staged_as_deleted_is_committed_too(repository):
     git("rm", "-q", "ours/a")
-    assert repository.commit(["ours"], "Less") and changed() == ["D", "ours/a"] and git("status", "--short") == ""
+    assert (
+        repository.commit(["ours"], "Less")
+        and changed() == ["D", "ours/a"]
+        and git("status", "--short") == ""
+    )
 
 
 def test_the_users_identity_is_used_where_there_is_one(repository):

@@ -1,6 +1,8 @@
-"""Many parallel runs: they end where a serial `dvc repro` ends though a stage or its dvc is killed, and never quarrel over a lock.
+"""Many parallel runs: they end where a serial `dvc repro` ends though a stage or its dvc is killed,
+and never quarrel over a lock.
 
-Prefect is left out (a server for each run would take most of the time): `schedule` and `reproduce` are what the flow runs, in threads.
+Prefect is left out (a server for each run would take most of the time): `schedule` and `reproduce`
+are what the flow runs, in threads.
 """
 
 import json
@@ -35,15 +37,19 @@ stages:
   cell:
     wdir: ../..
     matrix: {name: [p, q], seed: [0, 1, 2, 3]}
-    cmd: exec python work.py cell-${item.name}-${item.seed} data/cell-${item.name}-${item.seed} data/${item.name} data/${item.name}.json
+    cmd: exec python work.py cell-${item.name}-${item.seed} data/cell-${item.name}-${item.seed} \
+data/${item.name} data/${item.name}.json
     deps: [work.py, "data/${item.name}", "data/${item.name}.json"]
-    outs: ["data/cell-${item.name}-${item.seed}", "data/cell-${item.name}-${item.seed}.json": {cache: false}]
+    outs: ["data/cell-${item.name}-${item.seed}", "data/cell-${item.name}-${item.seed}.json": \
+{cache: false}]
 """
-# Where a test left its name, a stage writes half of its output and kills itself, or dvc, its parent, as well.
+# Where a test left its name, a stage writes half of its output and kills itself, or dvc, its
+# parent, as well.
 WORK = """import hashlib, json, os, pathlib, signal, sys
 name, out, *parents = sys.argv[1:]
 pathlib.Path(out).parent.mkdir(exist_ok=True)
-text = hashlib.sha256(b"".join(pathlib.Path(parent).read_bytes() for parent in parents) + name.encode()).hexdigest()
+text = hashlib.sha256(b"".join(pathlib.Path(parent).read_bytes() for parent in parents) + \
+name.encode()).hexdigest()
 whom = pathlib.Path(".work", name)
 if whom.exists():
     word = whom.read_text()
@@ -66,8 +72,12 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     cells = [f"data/cell-${{item.name}}-{seed}" for seed in range(4)]
-    texts = {"dvc.yaml": TOP % (" ".join(cells), ", ".join(f'"{cell}"' for cell in cells)), "reports/x/dvc.yaml": CELLS, "work.py": WORK,
-             "params.yaml": "seed: 1\n"}
+    texts = {
+        "dvc.yaml": TOP % (" ".join(cells), ", ".join(f'"{cell}"' for cell in cells)),
+        "reports/x/dvc.yaml": CELLS,
+        "work.py": WORK,
+        "params.yaml": "seed: 1\n",
+    }
     for name, text in texts.items():
         Path(name).write_text(text)
     subprocess.run([*repro.DVC, "init", "-q", "--no-scm"], check=True, env=process.environment())
@@ -85,32 +95,48 @@ def parallel(graph, jobs):
             except repro.FlowError as error:
                 problems[stage] = str(error)
             done(stage not in problems)
+
         threading.Thread(target=work).start()
+
     assert sorted(repro.schedule(graph, start, jobs=jobs)) == sorted(problems)
     return problems
 
 
 def state(folder):
     """The locks as data, and every output and metric as bytes."""
-    locks = {name: YAML(typ="safe").load(folder / name) for name in ("dvc.lock", "reports/x/dvc.lock")}
-    return locks | {file.name: file.read_bytes() for file in (folder / "data").iterdir() if not file.name.startswith(".")}
+    locks = {
+        name: YAML(typ="safe").load(folder / name) for name in ("dvc.lock", "reports/x/dvc.lock")
+    }
+    return locks | {
+        file.name: file.read_bytes()
+        for file in (folder / "data").iterdir()
+        if not file.name.startswith(".")
+    }
 
 
 @pytest.mark.fault("F2", "F7")
 def test_five_of_five_parallel_runs_with_a_kill_end_where_a_serial_repro_ends(project, monkeypatch):
-    """Each time a random stage dies by SIGKILL, alone or after its dvc: the run fails by that name, and the next one finishes."""
+    """Each time a random stage dies by SIGKILL, alone or after its dvc: the run fails by that
+    name, and the next one finishes."""
     graph = repro.parse(repro.dvc("dag", "--dot"))
     assert len(graph) == 12
     for name in ("plain", *"12345"):
         shutil.copytree(project, project.parent / name)
-    subprocess.run([*repro.DVC, "repro", "-q"], check=True, cwd=project.parent / "plain", env=process.environment())
+    subprocess.run(
+        [*repro.DVC, "repro", "-q"],
+        check=True,
+        cwd=project.parent / "plain",
+        env=process.environment(),
+    )
     expected = state(project.parent / "plain")
     draw = random.Random(6)
     for name in "12345":
         monkeypatch.chdir(project.parent / name)
         victim, whom = draw.choice(sorted(graph)), draw.choice(["stage", "dvc"])
         cell = victim.rpartition("@")[2]
-        own = f"cell-{cell}" if "cell@" in victim else f"table-{cell}" if "table@" in victim else cell
+        own = (
+            f"cell-{cell}" if "cell@" in victim else f"table-{cell}" if "table@" in victim else cell
+        )
         Path(".work").mkdir()
         Path(".work", own).write_text(whom)
         problems = parallel(graph, 2)
@@ -134,7 +160,8 @@ TINY = """stages:
 
 
 def test_fifty_parallel_runs_know_no_lock_error(project):
-    """Two stages at once and one that gathers them, fifty times: every run ends well, with every entry in dvc.lock."""
+    """Two stages at once and one that gathers them, fifty times: every run ends well, with every
+    entry in dvc.lock."""
     shutil.rmtree("reports")
     Path("dvc.yaml").write_text(TINY)
     graph = repro.parse(repro.dvc("dag", "--dot"))
@@ -146,5 +173,9 @@ def test_fifty_parallel_runs_know_no_lock_error(project):
         assert not [word for word in QUARRELS if word in logs], logs
         entries = YAML(typ="safe").load(Path("dvc.lock"))["stages"]
         assert entries.keys() == graph.keys()
-        assert all(entry["params"]["params.yaml"]["seed"] == seed for name, entry in entries.items() if name != "end")
+        assert all(
+            entry["params"]["params.yaml"]["seed"] == seed
+            for name, entry in entries.items()
+            if name != "end"
+        )
         assert Path("end").read_text() == f"seed: {seed}\n" * 2

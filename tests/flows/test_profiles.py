@@ -37,8 +37,13 @@ def project(tmp_path, monkeypatch):
 
 def start(profile, *command):
     """`python -m flows.profiles` as a process of its own."""
-    return subprocess.Popen([sys.executable, "-m", "flows.profiles", profile, "--", *command],
-                            env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "flows.profiles", profile, "--", *command],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def python(code):
@@ -99,11 +104,21 @@ def test_an_edit_during_the_run_is_kept():
     assert "run: *other" in text(), "a word that somebody else wrote is not ours to change"
 
 
-@pytest.mark.parametrize("bad, reason", [
-    (TEXT.replace("run: *mini", "ran: *mini"), "exactly one"), (TEXT + "run: *mini\n", "exactly one"),
-    (TEXT.replace("profiles:", "profiles: ["), "cannot be read"), (TEXT.replace("&sample", "&other"), "cannot be read"),
-    (TEXT.replace("sample: &sample", "sample: &other").replace("after: 1", "after: &sample 1"), "cannot be read"),
-])
+@pytest.mark.parametrize(
+    "bad, reason",
+    [
+        (TEXT.replace("run: *mini", "ran: *mini"), "exactly one"),
+        (TEXT + "run: *mini\n", "exactly one"),
+        (TEXT.replace("profiles:", "profiles: ["), "cannot be read"),
+        (TEXT.replace("&sample", "&other"), "cannot be read"),
+        (
+            TEXT.replace("sample: &sample", "sample: &other").replace(
+                "after: 1", "after: &sample 1"
+            ),
+            "cannot be read",
+        ),
+    ],
+)
 def test_a_file_it_cannot_switch(bad, reason):
     Path("params.yaml").write_text(bad)
     with pytest.raises(FlowError, match=reason) as error, profiles.switched("sample"):
@@ -113,6 +128,7 @@ def test_a_file_it_cannot_switch(bad, reason):
 
 def test_the_true_params_can_be_switched_to_every_profile():
     from stages import params
+
     true = (ROOT / "params.yaml").read_text()
     Path("stages").symlink_to(ROOT / "stages")
     for name in params.load(ROOT / "params.yaml").profiles:
@@ -124,18 +140,33 @@ def test_an_unknown_profile_is_told_with_the_known():
     run = start("sampel", "true")
     _, errors = run.communicate(timeout=20)
     assert run.returncode == 2 and "mini, sample" in errors and text() == TEXT
-    assert subprocess.run([sys.executable, "-m", "flows.profiles", "sample"], env=os.environ | {"PYTHONPATH": str(ROOT)},
-                          capture_output=True, check=False).returncode == 2
+    assert (
+        subprocess.run(
+            [sys.executable, "-m", "flows.profiles", "sample"],
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=False,
+        ).returncode
+        == 2
+    )
 
 
 def test_the_command_runs_under_the_profile_and_gives_its_exit_code():
-    run = start("sample", *python("import os, sys; print(open('params.yaml').read()); print(os.environ['PREFECT_HOME']); sys.exit(7)"))
+    run = start(
+        "sample",
+        *python(
+            "import os, sys; print(open('params.yaml').read()); print(os.environ['PREFECT_HOME']); "
+            "sys.exit(7)"
+        ),
+    )
     output, _ = run.communicate(timeout=20)
     assert run.returncode == 7
     assert "run: *sample" in output and str(Path(".work/prefect").absolute()) in output
     assert text() == TEXT
     missing = start("sample", "no-such-command-anywhere")
-    assert "no-such-command-anywhere" in missing.communicate(timeout=20)[1] and missing.returncode == 1
+    assert (
+        "no-such-command-anywhere" in missing.communicate(timeout=20)[1] and missing.returncode == 1
+    )
 
 
 def test_a_flow_command_inside_another_one():
@@ -164,7 +195,10 @@ def test_two_at_once(second):
 
 
 def test_a_killed_run_takes_its_command_along_and_is_healed():
-    run = start("sample", *python("import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(30)"))
+    run = start(
+        "sample",
+        *python("import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(30)"),
+    )
     wait_for(lambda: Path("pid").exists() and Path("pid").read_text())
     pid = int(Path("pid").read_text())
     run.kill()
@@ -176,6 +210,7 @@ def test_a_killed_run_takes_its_command_along_and_is_healed():
             return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
         except FileNotFoundError:
             return True
+
     wait_for(gone, 2.0)
     with profiles.switched() as name:
         assert name == "mini" and text() == TEXT
@@ -185,7 +220,13 @@ def test_killed_at_any_moment_the_next_start_heals():
     """The states on disk that a SIGKILL can leave, one after each write of a switched run."""
     after = TEXT.replace("run: *mini", "run: *sample")
     words = json.dumps({"from": "mini", "to": "sample"})
-    for saved, switch, now in ((TEXT, None, TEXT), (TEXT, words, TEXT), (TEXT, words, after), (TEXT, words, None), (TEXT, None, TEXT)):
+    for saved, switch, now in (
+        (TEXT, None, TEXT),
+        (TEXT, words, TEXT),
+        (TEXT, words, after),
+        (TEXT, words, None),
+        (TEXT, None, TEXT),
+    ):
         profiles.write(profiles.SAVED, saved)
         if switch:
             profiles.write(profiles.SWITCH, switch)
@@ -200,8 +241,12 @@ def test_telemetry_is_off_and_nothing_is_written_to_the_home(monkeypatch, tmp_pa
     monkeypatch.setenv("DVC_NO_ANALYTICS", "0")
     monkeypatch.setenv("PATH", "/usr/bin")
     found = environment()
-    assert (found["DVC_NO_ANALYTICS"], found["DO_NOT_TRACK"], found["PREFECT_SERVER_ANALYTICS_ENABLED"],
-            found["GX_ANALYTICS_ENABLED"]) == ("1", "1", "false", "false")
+    assert (
+        found["DVC_NO_ANALYTICS"],
+        found["DO_NOT_TRACK"],
+        found["PREFECT_SERVER_ANALYTICS_ENABLED"],
+        found["GX_ANALYTICS_ENABLED"],
+    ) == ("1", "1", "false", "false")
     assert found["PREFECT_HOME"] == str(Path(".work/prefect").absolute())
     assert found["PATH"].split(os.pathsep) == [str(Path(sys.executable).parent), "/usr/bin"]
 
@@ -214,7 +259,12 @@ def test_the_lock_is_free_again_after_an_error():
 
 def test_without_a_profile_the_one_that_is_set_is_run(project):
     before = Path("params.yaml").read_bytes()
-    done = subprocess.run([sys.executable, "-m", "flows.profiles", "--", *python("print('as it is')")],
-                          env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.profiles", "--", *python("print('as it is')")],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (0, "as it is\n")
     assert Path("params.yaml").read_bytes() == before

@@ -1,4 +1,5 @@
-"""Progress: what is foretold equals the schedule that then happens; the line says it; nothing is shown without a terminal."""
+"""Progress: what is foretold equals the schedule that then happens; the line says it; nothing is
+shown without a terminal."""
 
 import random
 
@@ -18,9 +19,15 @@ def test_an_unknown_stage_counts_as_its_kin_then_as_all():
     assert guessed(graph, {}) == {}
 
 
-@pytest.mark.parametrize(("jobs", "limits", "expected"), [(1, None, 16), (2, None, 13), (2, {"[bc]": 1}, 16), (9, None, 13)])
+@pytest.mark.parametrize(
+    ("jobs", "limits", "expected"),
+    [(1, None, 16), (2, None, 13), (2, {"[bc]": 1}, 16), (9, None, 13)],
+)
 def test_the_whole_of_a_diamond(jobs, limits, expected):
-    assert to_come(DIAMOND, done=set(), running={}, seconds=SECONDS, jobs=jobs, limits=limits) == expected
+    assert (
+        to_come(DIAMOND, done=set(), running={}, seconds=SECONDS, jobs=jobs, limits=limits)
+        == expected
+    )
 
 
 def test_the_rest_counts_what_has_run_and_an_overdue_stage_is_about_to_end():
@@ -32,7 +39,8 @@ def test_the_rest_counts_what_has_run_and_an_overdue_stage_is_about_to_end():
 
 
 def play(graph, seconds, jobs, limits):
-    """Independent of the forecast: `flows.repro.schedule` itself on a clock of our own; when the last stage ended, and when each began."""
+    """Independent of the forecast: `flows.repro.schedule` itself on a clock of our own; when the
+    last stage ended, and when each began."""
     now, ends, began = [0.0], {}, {}
     waiting = []
 
@@ -44,14 +52,22 @@ def play(graph, seconds, jobs, limits):
             now[0] = ends.pop(stage)
             dones[stage](True)
             return waiting.pop()
+
     dones = {}
 
     def start(stage, done):
         began[stage] = now[0]
         ends[stage], dones[stage] = now[0] + seconds[stage], done
-    true, repro.queue.SimpleQueue = repro.queue.SimpleQueue, type("Subscriptable", (Queue,), {"__class_getitem__": classmethod(lambda cls, _: cls)})
+
+    true, repro.queue.SimpleQueue = (
+        repro.queue.SimpleQueue,
+        type("Subscriptable", (Queue,), {"__class_getitem__": classmethod(lambda cls, _: cls)}),
+    )
     try:
-        assert repro.schedule(graph, start, jobs=jobs, limits=limits, first=repro.ways(graph, seconds)) == []
+        assert (
+            repro.schedule(graph, start, jobs=jobs, limits=limits, first=repro.ways(graph, seconds))
+            == []
+        )
     finally:
         repro.queue.SimpleQueue = true
     return now[0], began
@@ -59,17 +75,26 @@ def play(graph, seconds, jobs, limits):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_forecast_is_the_schedule_that_happens(seed):
-    """At the start and at a random moment in the middle, on random graphs with random jobs and limits."""
+    """At the start and at a random moment in the middle, on random graphs with random jobs and
+    limits."""
     draw = random.Random(seed)
     graph = {f"s{n}": {f"s{m}" for m in range(n) if draw.random() < 0.15} for n in range(20)}
     seconds = {stage: draw.uniform(0.5, 20.0) for stage in graph}
     jobs, limits = draw.randint(1, 4), {"s*[02468]": draw.randint(1, 2)}
     whole, began = play(graph, seconds, jobs, limits)
-    assert to_come(graph, done=set(), running={}, seconds=seconds, jobs=jobs, limits=limits) == pytest.approx(whole)
+    assert to_come(
+        graph, done=set(), running={}, seconds=seconds, jobs=jobs, limits=limits
+    ) == pytest.approx(whole)
     moment = draw.uniform(0.0, whole)
     done = {stage for stage in graph if began[stage] + seconds[stage] <= moment}
-    running = {stage: moment - began[stage] for stage in graph if began[stage] <= moment and stage not in done}
-    assert to_come(graph, done=done, running=running, seconds=seconds, jobs=jobs, limits=limits) == pytest.approx(whole - moment)
+    running = {
+        stage: moment - began[stage]
+        for stage in graph
+        if began[stage] <= moment and stage not in done
+    }
+    assert to_come(
+        graph, done=done, running=running, seconds=seconds, jobs=jobs, limits=limits
+    ) == pytest.approx(whole - moment)
 
 
 def test_the_line_says_done_running_left_failed_and_when_it_ends(capsys):
@@ -102,4 +127,12 @@ def test_nothing_is_shown_without_a_terminal(capfd):
 
 
 def test_spans_are_short():
-    assert [span(seconds) for seconds in (0.4, 45, 89.4, 90, 3600, 5400, 11_100)] == ["0 s", "45 s", "89 s", "2 min", "60 min", "1 h 30 min", "3 h 05 min"]
+    assert [span(seconds) for seconds in (0.4, 45, 89.4, 90, 3600, 5400, 11_100)] == [
+        "0 s",
+        "45 s",
+        "89 s",
+        "2 min",
+        "60 min",
+        "1 h 30 min",
+        "3 h 05 min",
+    ]

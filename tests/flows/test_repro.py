@@ -1,4 +1,5 @@
-"""The parallel flow: what it reads from DVC, in which order it starts stages, and that it ends where `dvc repro` ends."""
+"""The parallel flow: what it reads from DVC, in which order it starts stages, and that it ends
+where `dvc repro` ends."""
 
 import ast
 import json
@@ -17,7 +18,7 @@ from ruamel.yaml import YAML
 from flows import repro
 
 ROOT = Path(__file__).parents[2]
-DOT = '''strict digraph {
+DOT = """strict digraph {
 "acquire@mini-a";
 "report";
 "reports/x/dvc.yaml:train@mini-0";
@@ -26,13 +27,18 @@ DOT = '''strict digraph {
 "acquire@mini-a" -> "reports/x/dvc.yaml:train@mini-0";
 "reports/x/dvc.yaml:train@mini-0" -> "report";
 }
-'''
+"""
 TRAIN = "reports/x/dvc.yaml:train@mini-0"
 
 
 def test_the_graph_is_read_from_dot():
-    assert repro.parse(DOT) == {"acquire@mini-a": set(), TRAIN: {"acquire@mini-a"}, "report": {TRAIN},
-                                "reports/y/dvc.yaml:alone": set(), "data/big.dvc": set()}
+    assert repro.parse(DOT) == {
+        "acquire@mini-a": set(),
+        TRAIN: {"acquire@mini-a"},
+        "report": {TRAIN},
+        "reports/y/dvc.yaml:alone": set(),
+        "data/big.dvc": set(),
+    }
     assert repro.parse("strict digraph {\n}\n") == {}
 
 
@@ -40,13 +46,21 @@ def test_the_plan_is_the_stale_and_all_below_as_far_as_a_plain_repro_goes():
     graph = repro.parse(DOT)
     assert repro.plan(graph, [TRAIN]) == {TRAIN: set(), "report": {TRAIN}}
     assert repro.plan(graph, ["acquire@mini-a"]).keys() == {"acquire@mini-a", TRAIN, "report"}
-    assert repro.plan(graph, ["reports/y/dvc.yaml:alone", "data/big.dvc"]) == {}, "no stage of the top file waits for them"
+    assert repro.plan(graph, ["reports/y/dvc.yaml:alone", "data/big.dvc"]) == {}, (
+        "no stage of the top file waits for them"
+    )
     assert repro.plan(graph, []) == {}
 
 
 def test_ways_are_the_longest_paths():
     graph = {"a": set(), "b": {"a"}, "c": {"a"}, "d": {"b", "c"}, "e": set()}
-    assert repro.ways(graph, {"a": 2, "b": 10, "c": 3, "d": 1}) == {"a": 13, "b": 11, "c": 4, "d": 1, "e": 1}
+    assert repro.ways(graph, {"a": 2, "b": 10, "c": 3, "d": 1}) == {
+        "a": 13,
+        "b": 11,
+        "c": 4,
+        "d": 1,
+        "e": 1,
+    }
 
 
 class Pool:
@@ -63,6 +77,7 @@ class Pool:
                 self.now.discard(stage)
                 self.done.add(stage)
             done(stage not in self.bad)
+
         with self.lock:
             self.order.append((stage, set(self.done)))
             self.now.add(stage)
@@ -77,7 +92,8 @@ def random_graph(seed, size=25):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_schedule_keeps_its_promises_on_random_graphs(seed):
-    """Every stage once, after all of its parents; never more than `jobs` at once, nor more of a limited kind."""
+    """Every stage once, after all of its parents; never more than `jobs` at once, nor more of a
+    limited kind."""
     graph, pool = random_graph(seed), Pool()
     assert repro.schedule(graph, pool.start, jobs=3, limits={"s*[02468]": 1}) == []
     assert sorted(stage for stage, _ in pool.order) == sorted(graph)
@@ -101,18 +117,24 @@ def test_no_waves_a_stage_starts_when_its_own_parents_are_done():
     def start(stage, done):
         pool.seconds = ends.get(stage, 0.01)
         true(stage, lambda ok: (order.append(stage), done(ok)))
-    repro.schedule({"slow": set(), "quick": set(), "after quick": {"quick"}}, start, jobs=2, first={"slow": 1})
+
+    repro.schedule(
+        {"slow": set(), "quick": set(), "after quick": {"quick"}}, start, jobs=2, first={"slow": 1}
+    )
     assert order == ["quick", "after quick", "slow"]
 
 
 def test_the_longest_way_goes_first():
     pool = Pool()
-    repro.schedule({"a": set(), "b": set(), "c": set()}, pool.start, jobs=1, first={"c": 9.0, "b": 5.0})
+    repro.schedule(
+        {"a": set(), "b": set(), "c": set()}, pool.start, jobs=1, first={"c": 9.0, "b": 5.0}
+    )
     assert [stage for stage, _ in pool.order] == ["c", "b", "a"]
 
 
 def test_after_a_failure_nothing_new_starts_and_running_ones_end():
-    """`running` ends only after `bad` has failed, whatever the machine is doing, so a place is free when `last` must not start."""
+    """`running` ends only after `bad` has failed, whatever the machine is doing, so a place is
+    free when `last` must not start."""
     started, failed, ended = [], threading.Event(), []
 
     def start(stage, done):
@@ -126,7 +148,9 @@ def test_after_a_failure_nothing_new_starts_and_running_ones_end():
                 failed.wait(10)
                 ended.append(stage)
                 done(True)
+
         threading.Thread(target=work).start()
+
     graph = {"bad": set(), "running": set(), "below": {"bad"}, "other": {"running"}, "last": set()}
     assert repro.schedule(graph, start, jobs=2, first={"bad": 2, "running": 1}) == ["bad"]
     assert started == ["bad", "running"] and ended == ["running"]
@@ -155,7 +179,9 @@ stages:
     deps: ["data/${item.profile}.txt"]
     outs: ["reports/x/${item.profile}-${item.seed}.txt"]
 """
-PARAMS = "profiles:\n  mini: &mini {profile: mini}\n  sample: &sample {profile: sample}\nrun: *mini\n"
+PARAMS = (
+    "profiles:\n  mini: &mini {profile: mini}\n  sample: &sample {profile: sample}\nrun: *mini\n"
+)
 WORK = """import pathlib, sys, time
 print("working on", sys.argv[1])
 parents = [pathlib.Path(name).read_text() for name in sys.argv[2:]]
@@ -171,14 +197,20 @@ pathlib.Path(sys.argv[1]).write_text(f"{sys.argv[1]} of {parents}")
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A small DVC project with a nested dvc.yaml, a matrix over the profile and a home of its own."""
+    """A small DVC project with a nested dvc.yaml, a matrix over the profile and a home of its
+    own."""
     (tmp_path / "home").mkdir()
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    for name, text in {"dvc.yaml": STAGES, "reports/x/dvc.yaml": CELLS, "params.yaml": PARAMS, "work.py": WORK}.items():
+    for name, text in {
+        "dvc.yaml": STAGES,
+        "reports/x/dvc.yaml": CELLS,
+        "params.yaml": PARAMS,
+        "work.py": WORK,
+    }.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
     subprocess.run([*repro.DVC, "init", "-q", "--no-scm"], check=True)
@@ -186,32 +218,58 @@ def project(tmp_path, monkeypatch):
 
 
 def flow(*arguments):
-    return subprocess.run([sys.executable, "-m", "flows.repro", *arguments], capture_output=True, text=True, check=False,
-                          env=os.environ | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180"})
+    return subprocess.run(
+        [sys.executable, "-m", "flows.repro", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180"},
+    )
 
 
 def outputs(folder):
-    """Locks as data (DVC appends a stage's entry when it ends, so two at once may stand in either order) and files as bytes."""
-    locks = {name: YAML(typ="safe").load((folder / name).read_text()) for name in ("dvc.lock", "reports/x/dvc.lock")}
+    """Locks as data (DVC appends a stage's entry when it ends, so two at once may stand in
+    either order) and files as bytes."""
+    locks = {
+        name: YAML(typ="safe").load((folder / name).read_text())
+        for name in ("dvc.lock", "reports/x/dvc.lock")
+    }
     return locks | {name: (folder / name).read_text() for name in ("report.txt", "data/mini.txt")}
 
 
 def test_the_flow_ends_where_a_plain_repro_ends(project):
-    """The same locks and bytes; the cells at the same time; the second run and what is left behind."""
+    """The same locks and bytes; the cells at the same time; the second run and what is left
+    behind."""
     shutil.copytree(project, project.parent / "plain")
-    subprocess.run([*repro.DVC, "repro", "-q"], check=True, cwd=project.parent / "plain", env=repro.environment())
+    subprocess.run(
+        [*repro.DVC, "repro", "-q"],
+        check=True,
+        cwd=project.parent / "plain",
+        env=repro.environment(),
+    )
     before = sorted((project.parent / "home").rglob("*"))
     first = flow("--jobs", "2")
     assert first.returncode == 0, first.stderr
     assert "4 stages, 2 at a time" in first.stdout and "ran 0 stages" in first.stdout
-    assert "\r" not in first.stderr and "stages:" not in first.stderr, "no progress line where there is no terminal"
+    assert "\r" not in first.stderr and "stages:" not in first.stderr, (
+        "no progress line where there is no terminal"
+    )
     assert outputs(project) == outputs(project.parent / "plain")
-    times = {line.split()[0]: [float(word) for word in line.split()[1:]] for line in Path("times").read_text().splitlines()}
+    times = {
+        line.split()[0]: [float(word) for word in line.split()[1:]]
+        for line in Path("times").read_text().splitlines()
+    }
     one, two = times["reports/x/mini-0.txt"], times["reports/x/mini-1.txt"]
     assert max(one[0], two[0]) < min(one[1], two[1]), "the two cells ran at the same time"
     assert "working on data/mini.txt" in Path(".work/flow/acquire@mini.log").read_text()
-    assert set(json.loads(repro.SECONDS.read_text())) == {"acquire@mini", "report", *(f"reports/x/dvc.yaml:train@mini-{n}" for n in (0, 1))}
-    assert sorted((project.parent / "home").rglob("*")) == before, "nothing is written to the user's home"
+    assert set(json.loads(repro.SECONDS.read_text())) == {
+        "acquire@mini",
+        "report",
+        *(f"reports/x/dvc.yaml:train@mini-{n}" for n in (0, 1)),
+    }
+    assert sorted((project.parent / "home").rglob("*")) == before, (
+        "nothing is written to the user's home"
+    )
     stamps = lambda: {path: path.stat().st_mtime_ns for path in Path(".work/prefect").rglob("*")}  # noqa: E731
     left = stamps()
     again = flow("--jobs", "2")
@@ -244,7 +302,8 @@ def test_an_edit_of_code_starts_the_cells_whose_list_changed_and_no_other(projec
 
 
 def test_a_failing_stage_fails_the_run(project, capfd, monkeypatch):
-    """Without Prefect (its tasks are one line around `reproduce`): message, log and exit code; the profile is restored."""
+    """Without Prefect (its tasks are one line around `reproduce`): message, log and exit code;
+    the profile is restored."""
     Path("break").touch()
 
     def serial(graph, *, jobs, **_):
@@ -255,11 +314,17 @@ def test_a_failing_stage_fails_the_run(project, capfd, monkeypatch):
             except repro.FlowError as error:
                 print(error, file=sys.stderr)
                 done(False)
+
         return repro.schedule(graph, start, jobs=jobs)
+
     monkeypatch.setattr(repro, "run", serial)
     assert repro.main(["--jobs", "2", "--profile", "sample"]) == 1
     errors = capfd.readouterr().err
-    assert "broken on purpose" in errors and ".work/flow/acquire@sample.log" in errors and "1 of 4 stages failed: acquire@sample" in errors
+    assert (
+        "broken on purpose" in errors
+        and ".work/flow/acquire@sample.log" in errors
+        and "1 of 4 stages failed: acquire@sample" in errors
+    )
     assert Path("params.yaml").read_text() == PARAMS and not Path("report.txt").exists()
 
 
@@ -278,9 +343,16 @@ print(repro.run({"good": set(), "next": {"good"}, "bad": {"next"}, "below": {"ba
 
 
 def test_a_stage_is_judged_by_its_own_end_not_by_what_the_server_knows_yet(project):
-    """The server learns of a task's end some time later; whoever asks it at once hears that the task is running."""
+    """The server learns of a task's end some time later; whoever asks it at once hears that the
+    task is running."""
     Path(".work").mkdir()
-    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=False, env=repro.environment())
+    done = subprocess.run(
+        [sys.executable, "-c", LATE],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=repro.environment(),
+    )
     assert done.stdout == "['bad']\n", done.stderr
     assert "error: bad: broken on purpose" in done.stderr and "good" not in done.stderr
 
@@ -295,6 +367,7 @@ def test_stopping_ends_the_running_stages_and_begins_no_other(project, monkeypat
             repro.reproduce("-s", "acquire@mini", log=repro.log_of("acquire@mini"))
         except repro.FlowError as error:
             ended.append(str(error))
+
     thread = threading.Thread(target=stage)
     thread.start()
     while not Path("begun").exists():
@@ -313,8 +386,19 @@ def test_a_dag_that_dvc_cannot_read_is_told(project, capsys):
     assert "dvc status" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["--jobs", "0"], ["--limit", "x"], ["--limit", "x=0"], ["--retries", "-1"], ["--job", "x"],
-                                   ["--runner", "dask"], ["--cluster", "tcp://127.0.0.1:8786"], ["--runner", "x"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--jobs", "0"],
+        ["--limit", "x"],
+        ["--limit", "x=0"],
+        ["--retries", "-1"],
+        ["--job", "x"],
+        ["--runner", "dask"],
+        ["--cluster", "tcp://127.0.0.1:8786"],
+        ["--runner", "x"],
+    ],
+)
 def test_wrong_words_are_the_users_mistake(words, capsys):
     with pytest.raises(SystemExit) as error:
         repro.main(words)
@@ -324,6 +408,8 @@ def test_wrong_words_are_the_users_mistake(words, capsys):
 def test_flows_import_nothing_of_stages():
     for path in (ROOT / "flows").glob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text())))
-        names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        names = {
+            alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+        }
         names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
         assert not [name for name in names if name.partition(".")[0] == "stages"], path

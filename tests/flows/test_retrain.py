@@ -1,4 +1,5 @@
-"""The retraining flow on a pretended project: one entry and one commit a state of the data, whatever is killed, fails or runs beside it."""
+"""The retraining flow on a pretended project: one entry and one commit a state of the data,
+whatever is killed, fails or runs beside it."""
 
 import os
 import shutil
@@ -26,7 +27,10 @@ def prefect(tmp_path_factory):
             patch.delenv(name)
         port, (auth, _) = server.free_port("127.0.0.1", 0), server.credentials("127.0.0.1")
         with server.running("127.0.0.1", port, auth):
-            yield {"PREFECT_API_URL": server.address("127.0.0.1", port), "PREFECT_API_AUTH_STRING": auth}
+            yield {
+                "PREFECT_API_URL": server.address("127.0.0.1", port),
+                "PREFECT_API_AUTH_STRING": auth,
+            }
 
 
 @pytest.fixture
@@ -47,7 +51,8 @@ def commits():
 
 
 def test_one_entry_and_one_commit_a_state_and_nothing_new_costs_no_dvc(served):
-    """What the user staged, changed and left untracked elsewhere is as it was; only the live profile's own stages run."""
+    """What the user staged, changed and left untracked elsewhere is as it was; only the live
+    profile's own stages run."""
     Path("README.md").write_text("Staged by the user.\n")
     toy.git("add", "README.md")
     Path("notes.txt").write_text("Changed by the user.\n")
@@ -63,9 +68,17 @@ def test_one_entry_and_one_commit_a_state_and_nothing_new_costs_no_dvc(served):
     assert toy.git("log", "-1", "--format=%an <%ae>") == "Tradewind <retraining@localhost>\n"
     assert (toy.git("status", "--short"), toy.git("diff", "--cached")) == before
     assert toy.git("show", "--format=", "--name-only").split() == [
-        "data/live/.gitignore", "data/live/champions.dvc", "data/live/prepared/.gitignore", "data/live/raw/.gitignore",
-        "data/live/raw/captures.dvc", "dvc.lock", "reports/index.html", "reports/ledger.jsonl", "reports/wind_nowcast/dvc.lock",
-        "reports/wind_nowcast/live/metrics.json"]
+        "data/live/.gitignore",
+        "data/live/champions.dvc",
+        "data/live/prepared/.gitignore",
+        "data/live/raw/.gitignore",
+        "data/live/raw/captures.dvc",
+        "dvc.lock",
+        "reports/index.html",
+        "reports/ledger.jsonl",
+        "reports/wind_nowcast/dvc.lock",
+        "reports/wind_nowcast/live/metrics.json",
+    ]
     assert Path("params.yaml").read_text() == toy.PARAMS
 
     Path("dvc.py").write_text(NO_DVC)
@@ -79,17 +92,25 @@ def test_one_entry_and_one_commit_a_state_and_nothing_new_costs_no_dvc(served):
     assert code == 0 and text.endswith("promoted, ledger entry 2\n"), text
     assert toy.trace() == WHOLE and [entry["number"] for entry in toy.entries()] == [1, 2]
     assert commits()[0] == "Retrain on 2 captures: promoted (ledger entry 2)"
-    assert Path("reports/wind_nowcast/live/metrics.json").read_text() == "tabulate of prepare of one two "
+    assert (
+        Path("reports/wind_nowcast/live/metrics.json").read_text()
+        == "tabulate of prepare of one two "
+    )
 
 
 @pytest.mark.fault("F1")
 def test_a_run_killed_at_any_point_is_finished_by_the_next_with_one_entry_and_one_commit(served):
-    """Killed at each step in turn, the last time between the commit and the end; nothing that it started goes on."""
+    """Killed at each step in turn, the last time between the commit and the end; nothing that it
+    started goes on."""
     toy.drop("a.csv", "one ")
-    for step in [step for step in WHOLE if step not in ("intake", "tabulate")]:  # those two have nothing of their own to spoil
+    for step in [
+        step for step in WHOLE if step not in ("intake", "tabulate")
+    ]:  # those two have nothing of their own to spoil
         Path(f"hold-{step}").touch()
         child = toy.start("flows.retrain")
-        begun = toy.until(lambda: Path(f"at-{step}").exists() or child.poll() is not None, what=step)
+        begun = toy.until(
+            lambda: Path(f"at-{step}").exists() or child.poll() is not None, what=step
+        )
         assert begun and child.poll() is None, (step, child.stdout.read())
         pid = int(Path(f"at-{step}").read_text())
         child.kill()
@@ -101,7 +122,10 @@ def test_a_run_killed_at_any_point_is_finished_by_the_next_with_one_entry_and_on
         Path(f"at-{step}").unlink()
     code, text = toy.run()
     assert code == 0 and text.endswith("finished an earlier run: promoted, ledger entry 1\n"), text
-    assert len(toy.entries()) == 1 and commits() == ["Retrain on 1 captures: promoted (ledger entry 1)", "Begin"]
+    assert len(toy.entries()) == 1 and commits() == [
+        "Retrain on 1 captures: promoted (ledger entry 1)",
+        "Begin",
+    ]
     assert Path("params.yaml").read_text() == toy.PARAMS and toy.git("status", "--short") == ""
     assert toy.trace().count("commit") == 1
 
@@ -116,7 +140,11 @@ def test_a_run_that_is_asked_to_end_leaves_nothing_behind(served):
     text, _ = child.communicate(timeout=120)
     assert child.returncode == 143, text
     toy.until(lambda: not toy.alive(pid))
-    assert Path("params.yaml").read_text() == toy.PARAMS and toy.entries() == [] and len(commits()) == 1
+    assert (
+        Path("params.yaml").read_text() == toy.PARAMS
+        and toy.entries() == []
+        and len(commits()) == 1
+    )
 
 
 @pytest.mark.fault("F7")
@@ -141,7 +169,9 @@ def plain(_name, work):
 
 @pytest.fixture
 def quick(project, monkeypatch):
-    """A run in this process and without Prefect, whose tasks are one line around each step; its end and what it said."""
+    """A run in this process and without Prefect, whose tasks are one line around each step; its
+    end and what it said."""
+
     def serial(graph, *, jobs, **_):
         def start(stage, done):
             try:
@@ -149,11 +179,13 @@ def quick(project, monkeypatch):
                 done(True)
             except FlowError:
                 done(False)
+
         return repro.schedule(graph, start, jobs=jobs)
 
     def run(**more):
         said = []
         return retrain.once(plain, said.append, **more), said
+
     monkeypatch.setattr(repro, "run", serial)
     return run
 
@@ -163,10 +195,18 @@ def test_a_gate_that_refuses_fails_the_run_and_is_asked_again_only_with_new_data
     end, _ = quick()
     message = "prepare@live: a critical expectation failed\n  where: captures\n  found: poison"
     assert end == retrain.Outcome("failed", message, 1)
-    assert toy.entries() == [] and len(commits()) == 1 and toy.trace() == ["intake", "taken", "prepare"]
+    assert (
+        toy.entries() == []
+        and len(commits()) == 1
+        and toy.trace() == ["intake", "taken", "prepare"]
+    )
     Path("dvc.py").write_text(NO_DVC)
     end, said = quick()
-    assert end == retrain.Outcome("completed", "nothing new; the last attempt on these captures failed (--again tries anyway)", 0)
+    assert end == retrain.Outcome(
+        "completed",
+        "nothing new; the last attempt on these captures failed (--again tries anyway)",
+        0,
+    )
     assert said[-1] == message and toy.trace() == ["intake", "taken"]
     Path("dvc.py").unlink()
     toy.drop("b.csv", "more ")
@@ -177,7 +217,9 @@ def test_too_little_data_is_waited_for_and_is_no_failure(quick, monkeypatch):
     monkeypatch.setenv("FILES_LEAST", "2")
     toy.drop("a.csv", "one ")
     end, _ = quick()
-    assert end.kind == "completed" and end.message.startswith("waiting for more captures: prepare@live: too little data")
+    assert end.kind == "completed" and end.message.startswith(
+        "waiting for more captures: prepare@live: too little data"
+    )
     assert quick()[0].message.startswith("nothing new; waiting for more captures")
     assert toy.trace() == ["intake", "taken", "prepare", "intake", "taken"]
     toy.drop("b.csv", "two ")
@@ -206,17 +248,29 @@ def test_a_crash_is_tried_again_at_the_next_run(quick):
     assert quick()[0].message == "promoted, ledger entry 1"
 
 
-@pytest.mark.parametrize(("spoil", "words"), [
-    (lambda: shutil.rmtree(".git"), "no git repository"),
-    (lambda: toy.git("checkout", "-q", "--detach"), "detached HEAD"),
-    (lambda: Path("params.yaml").write_text(toy.PARAMS.replace("commit: true", "commit: 1")), "retraining.commit should be bool, found 1"),
-    (lambda: Path("params.yaml").write_text(toy.PARAMS.replace("dataset: captures, ", "")), "`retraining` cannot be read: 'dataset'")])
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda: shutil.rmtree(".git"), "no git repository"),
+        (lambda: toy.git("checkout", "-q", "--detach"), "detached HEAD"),
+        (
+            lambda: Path("params.yaml").write_text(toy.PARAMS.replace("commit: true", "commit: 1")),
+            "retraining.commit should be bool, found 1",
+        ),
+        (
+            lambda: Path("params.yaml").write_text(toy.PARAMS.replace("dataset: captures, ", "")),
+            "`retraining` cannot be read: 'dataset'",
+        ),
+    ],
+)
 def test_the_users_mistakes_are_told_before_anything_is_taken_in(project, spoil, words):
     toy.drop("a.csv", "one ")
     spoil()
     with pytest.raises(FlowError, match=words) as error:
         retrain.once(plain, print)
-    assert error.value.exit_code == 2 and toy.trace() == [] and Path("data/live/drop/a.csv").exists()
+    assert (
+        error.value.exit_code == 2 and toy.trace() == [] and Path("data/live/drop/a.csv").exists()
+    )
 
 
 def test_another_drop_folder_is_handed_on(project):
@@ -236,19 +290,32 @@ def test_a_ledger_that_cannot_be_read_stops_the_run(project):
 
 
 def test_a_rollback_is_no_judgement(project):
-    Path("reports/ledger.jsonl").write_text('{"number": 1, "kind": "refused", "raw": "r"}\n{"number": 2, "kind": "rollback", "raw": "r"}\n'
-                                            '{"number": 3, "kind": "rollback", "raw": "s"}\n')
-    assert retrain.judged("r")["number"] == 1 and retrain.judged("s") is None and retrain.judged("") is None
+    Path("reports/ledger.jsonl").write_text(
+        '{"number": 1, "kind": "refused", "raw": "r"}\n'
+        '{"number": 2, "kind": "rollback", "raw": "r"}\n'
+        '{"number": 3, "kind": "rollback", "raw": "s"}\n'
+    )
+    assert (
+        retrain.judged("r")["number"] == 1
+        and retrain.judged("s") is None
+        and retrain.judged("") is None
+    )
 
 
 def test_what_a_stage_told_is_found_in_its_log():
-    log = "Running stage 'x'\nnoise\nerror: too few rows\n  where: a.csv\nERROR: failed to reproduce 'x'\nerror: later\n"
+    log = (
+        "Running stage 'x'\nnoise\nerror: too few rows\n  where: a.csv\n"
+        "ERROR: failed to reproduce 'x'\nerror: later\n"
+    )
     assert retrain.told(log) == "too few rows\n  where: a.csv"
     assert retrain.told("Traceback\nValueError: x\n") == ""
 
 
 def test_prefect_is_not_imported_before_the_flow_is_asked_for(project):
     """A start that ends at once (already running, a mistake) stays quick."""
-    code = "import sys, flows.retrain as r, flows.schedule; print('prefect' in sys.modules); r.retrain; print('prefect' in sys.modules)"
+    code = (
+        "import sys, flows.retrain as r, flows.schedule; print('prefect' in sys.modules); "
+        "r.retrain; print('prefect' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\nTrue\n"

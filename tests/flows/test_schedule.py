@@ -1,4 +1,5 @@
-"""The schedule on a real Prefect server: a run appears on its own and completes, the password is asked for, the dead are told as dead."""
+"""The schedule on a real Prefect server: a run appears on its own and completes, the password is
+asked for, the dead are told as dead."""
 
 import contextlib
 import json
@@ -33,9 +34,16 @@ class Schedule:
         Path("ready").unlink(missing_ok=True)
         self.log = Path("schedule.log")
         with self.log.open("a") as stream:
-            self.child = subprocess.Popen([sys.executable, "-m", "flows.schedule", "--port", "0", "--ready", "ready", *words],
-                                              stdout=stream, stderr=stream, env=dict(os.environ), start_new_session=True)
-        toy.until(lambda: Path("ready").exists() or self.child.poll() is not None, 240, "the schedule")
+            self.child = subprocess.Popen(
+                [sys.executable, "-m", "flows.schedule", "--port", "0", "--ready", "ready", *words],
+                stdout=stream,
+                stderr=stream,
+                env=dict(os.environ),
+                start_new_session=True,
+            )
+        toy.until(
+            lambda: Path("ready").exists() or self.child.poll() is not None, 240, "the schedule"
+        )
         assert self.child.poll() is None, self.log.read_text()
         self.api = Path("ready").read_text().strip()
         self.auth = server.AUTH.read_text()
@@ -48,25 +56,40 @@ class Schedule:
     def runs(self):
         """{id: (state's type, message, whether the clock asked for it)} of the runs that began."""
         found = self.ask("flow_runs/filter", {"flows": {"name": {"any_": ["retrain"]}}})
-        return {run["id"]: (run["state"]["type"], run["state"]["message"], run["auto_scheduled"]) for run in found if run["start_time"]}
+        return {
+            run["id"]: (run["state"]["type"], run["state"]["message"], run["auto_scheduled"])
+            for run in found
+            if run["start_time"]
+        }
 
     def parts(self):
         """The states of the runs inside runs."""
-        return [run["state"]["type"] for run in self.ask("flow_runs/filter", {"flows": {"name": {"any_": ["repro"]}}})]
+        return [
+            run["state"]["type"]
+            for run in self.ask("flow_runs/filter", {"flows": {"name": {"any_": ["repro"]}}})
+        ]
 
     def ask_for_a_run(self):
         place = self.ask("deployments/name/retrain/retrain")["id"]
-        return self.ask(f"deployments/{place}/create_flow_run", {"state": {"type": "SCHEDULED"}})["id"]
+        return self.ask(f"deployments/{place}/create_flow_run", {"state": {"type": "SCHEDULED"}})[
+            "id"
+        ]
 
     def until_state(self, run, kind):
-        return toy.until(lambda: (found := self.runs().get(run)) and found[0] == kind and found, 180, f"{kind} of a run")
+        return toy.until(
+            lambda: (found := self.runs().get(run)) and found[0] == kind and found,
+            180,
+            f"{kind} of a run",
+        )
 
     def processes(self):
         """The ids of this schedule's own descendants."""
         parents = {}
         for place in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+                parents[int(place.name)] = int(
+                    (place / "stat").read_text().rpartition(")")[2].split()[1]
+                )
         found = {self.child.pid}
         while more := {pid for pid, parent in parents.items() if parent in found} - found:
             found |= more
@@ -94,7 +117,10 @@ def let_go(step):
 def stored():
     """The runs' states in the database itself: {id: type}."""
     with sqlite3.connect(server.HOME / "prefect.db") as base:
-        return {str(uuid.UUID(run)): kind for run, kind in base.execute("select id, state_type from flow_run")}
+        return {
+            str(uuid.UUID(run)): kind
+            for run, kind in base.execute("select id, state_type from flow_run")
+        }
 
 
 def test_a_schedule_from_its_first_run_to_its_end(project):
@@ -113,7 +139,7 @@ def test_a_schedule_from_its_first_run_to_its_end(project):
 
     # A run that the clock asked for; its process is killed.
     step = at("prepare")
-    (first, (kind, _, by_clock)), = schedule.runs().items()
+    ((first, (kind, _, by_clock)),) = schedule.runs().items()
     assert kind == "RUNNING" and by_clock
     os.kill(engine(step), signal.SIGKILL)
     schedule.until_state(first, "CRASHED")
@@ -124,17 +150,29 @@ def test_a_schedule_from_its_first_run_to_its_end(project):
     # The next one finishes the work.
     second = schedule.ask_for_a_run()
     toy.until(lambda: toy.entries(), 240, "a ledger entry")
-    toy.until(lambda: any(message == "promoted, ledger entry 1" for _, message, _ in schedule.runs().values()), 120, "the end of that run")
+    toy.until(
+        lambda: any(
+            message == "promoted, ledger entry 1" for _, message, _ in schedule.runs().values()
+        ),
+        120,
+        "the end of that run",
+    )
     assert [entry["number"] for entry in toy.entries()] == [1]
-    assert toy.git("log", "--format=%s").splitlines() == ["Retrain on 1 captures: promoted (ledger entry 1)", "Begin"]
+    assert toy.git("log", "--format=%s").splitlines() == [
+        "Retrain on 1 captures: promoted (ledger entry 1)",
+        "Begin",
+    ]
     assert second in schedule.runs() or stored()[second] == "CANCELLED"
 
-    # The whole schedule is killed in the middle of a run: nothing of it goes on, and the next one tells that run as crashed.
+    # The whole schedule is killed in the middle of a run: nothing of it goes on, and the next one
+    # tells that run as crashed.
     Path("hold-judge").touch()
     toy.drop("b.csv", "two ")
     schedule.ask_for_a_run()
     at("judge")
-    (third, _), = ((run, state) for run, state in schedule.runs().items() if state[0] == "RUNNING")
+    ((third, _),) = (
+        (run, state) for run, state in schedule.runs().items() if state[0] == "RUNNING"
+    )
     children = schedule.processes()
     assert len(children) >= 3
     schedule.child.kill()
@@ -144,7 +182,9 @@ def test_a_schedule_from_its_first_run_to_its_end(project):
     schedule = Schedule("--cron", "0 0 1 1 *")
     schedule.until_state(third, "CRASHED")
     fourth = schedule.ask_for_a_run()
-    assert schedule.until_state(fourth, "COMPLETED")[1] == "promoted, ledger entry 2", "the place of the dead run is free again"
+    assert schedule.until_state(fourth, "COMPLETED")[1] == "promoted, ledger entry 2", (
+        "the place of the dead run is free again"
+    )
 
     # SIGTERM ends the run that is at work and the server.
     Path("hold-intake").touch()
@@ -152,11 +192,24 @@ def test_a_schedule_from_its_first_run_to_its_end(project):
     step, children = at("intake"), schedule.processes()
     schedule.child.terminate()
     assert schedule.child.wait(120) == 0, schedule.log.read_text()
-    toy.until(lambda: not any(map(toy.alive, {step} | children)), what="the end of the schedule's children")
+    toy.until(
+        lambda: not any(map(toy.alive, {step} | children)),
+        what="the end of the schedule's children",
+    )
     states = stored()
-    assert states[last] in ("CANCELLED", "CRASHED") and not {"RUNNING", "PENDING", "CANCELLING"} & set(states.values())
-    assert not any(schedule.auth.partition(":")[2] in path.read_text(errors="replace") for path in (schedule.log, server.LOG))
-    assert "took in 1 captures, 2 in all" in schedule.log.read_text() and "promoted, ledger entry 2" in schedule.log.read_text()
+    assert states[last] in ("CANCELLED", "CRASHED") and not {
+        "RUNNING",
+        "PENDING",
+        "CANCELLING",
+    } & set(states.values())
+    assert not any(
+        schedule.auth.partition(":")[2] in path.read_text(errors="replace")
+        for path in (schedule.log, server.LOG)
+    )
+    assert (
+        "took in 1 captures, 2 in all" in schedule.log.read_text()
+        and "promoted, ledger entry 2" in schedule.log.read_text()
+    )
 
 
 def refused(*words, **more):
@@ -170,10 +223,21 @@ def refused(*words, **more):
 
 @pytest.mark.fault("F20")
 def test_beyond_loopback_only_with_a_password_of_the_users_own(project, monkeypatch):
-    assert "0.0.0.0 can be reached from other machines" in refused("--host", "0.0.0.0", "--port", "0")
+    assert "0.0.0.0 can be reached from other machines" in refused(
+        "--host", "0.0.0.0", "--port", "0"
+    )
     assert not server.AUTH.exists()
-    for host, own in {"127.0.0.1": False, "127.8.8.8": False, "::1": False, "localhost": False, "0.0.0.0": True, "::": True,
-                      "192.0.2.1": True, "example.org": True, "127.0.0.1.example.org": True}.items():
+    for host, own in {
+        "127.0.0.1": False,
+        "127.8.8.8": False,
+        "::1": False,
+        "localhost": False,
+        "0.0.0.0": True,
+        "::": True,
+        "192.0.2.1": True,
+        "example.org": True,
+        "127.0.0.1.example.org": True,
+    }.items():
         assert server.is_loopback(host) != own, host
         if own:
             with pytest.raises(FlowError):
@@ -182,13 +246,27 @@ def test_beyond_loopback_only_with_a_password_of_the_users_own(project, monkeypa
     assert server.credentials("0.0.0.0") == ("me:secret", "as PREFECT_SERVER_API_AUTH_STRING says")
 
 
-@pytest.mark.parametrize(("words", "environment", "told"), [
-    (["--cron", "every day"], {}, "'every day' is no cron expression"),
-    (["--database", "mysql://me:hidden@host/base"], {}, "expected: postgresql://USER:PASSWORD@HOST:PORT/NAME"),
-    ([], {"PREFECT_API_DATABASE_CONNECTION_URL": "me:hidden@host"}, "found: no scheme"),
-    ([], {"PREFECT_API_AUTH_STRING": "hidden"}, "PREFECT_API_AUTH_STRING is not of the form user:password")])
+@pytest.mark.parametrize(
+    ("words", "environment", "told"),
+    [
+        (["--cron", "every day"], {}, "'every day' is no cron expression"),
+        (
+            ["--database", "mysql://me:hidden@host/base"],
+            {},
+            "expected: postgresql://USER:PASSWORD@HOST:PORT/NAME",
+        ),
+        ([], {"PREFECT_API_DATABASE_CONNECTION_URL": "me:hidden@host"}, "found: no scheme"),
+        (
+            [],
+            {"PREFECT_API_AUTH_STRING": "hidden"},
+            "PREFECT_API_AUTH_STRING is not of the form user:password",
+        ),
+    ],
+)
 @pytest.mark.fault("F20")
-def test_the_users_mistakes_end_before_a_server_starts_and_show_no_secret(project, words, environment, told):
+def test_the_users_mistakes_end_before_a_server_starts_and_show_no_secret(
+    project, words, environment, told
+):
     text = refused("--port", "0", *words, **environment)
     assert told in text and "hidden" not in text and "Traceback" not in text
 
@@ -203,46 +281,68 @@ def test_a_taken_port_is_told(project):
 def test_the_password_is_made_once_and_anew_when_others_could_have_read_it(project):
     first, where = server.credentials("127.0.0.1")
     assert where == "in .work/prefect/auth" and first.startswith("tradewind:") and len(first) >= 40
-    assert server.credentials("localhost")[0] == first and stat.S_IMODE(server.AUTH.stat().st_mode) == 0o600
+    assert (
+        server.credentials("localhost")[0] == first
+        and stat.S_IMODE(server.AUTH.stat().st_mode) == 0o600
+    )
     server.AUTH.chmod(0o644)
-    assert server.credentials("127.0.0.1")[0] != first and stat.S_IMODE(server.AUTH.stat().st_mode) == 0o600
+    assert (
+        server.credentials("127.0.0.1")[0] != first
+        and stat.S_IMODE(server.AUTH.stat().st_mode) == 0o600
+    )
 
 
 def test_databases_get_the_driver_that_prefect_needs(monkeypatch):
     for name in server.DATABASES:
         monkeypatch.delenv(name, raising=False)
     assert server.database(None) is None
-    assert server.database("postgresql://a:b@c:1/d") == "postgresql+asyncpg://a:b@c:1/d" == server.database("postgres://a:b@c:1/d")
+    assert (
+        server.database("postgresql://a:b@c:1/d")
+        == "postgresql+asyncpg://a:b@c:1/d"
+        == server.database("postgres://a:b@c:1/d")
+    )
     monkeypatch.setenv(server.DATABASES[1], "sqlite+aiosqlite:///x.db")
     assert server.database(None) == "sqlite+aiosqlite:///x.db"
 
 
 def test_the_server_keeps_its_data_in_postgresql_and_tells_no_password(project, monkeypatch):
-    """A real PostgreSQL server: Prefect's tables are there, none in SQLite; with a wrong password the start fails and shows neither."""
+    """A real PostgreSQL server: Prefect's tables are there, none in SQLite; with a wrong
+    password the start fails and shows neither."""
     monkeypatch.syspath_prepend(toy.ROOT / "tests/sweeps")
     import postgres
     import psycopg2
+
     if not postgres.programs():
         pytest.skip(postgres.ABSENT)
     with postgres.server() as url:
         auth, port = server.credentials("127.0.0.1")[0], server.free_port("127.0.0.1", 0)
         with server.running("127.0.0.1", port, auth, server.database(url)):
-            assert server.answer(f"{server.address('127.0.0.1', port)}/flow_runs/count", auth, {}) == (200, 0)
-            with contextlib.closing(psycopg2.connect(url.replace("+psycopg2", ""))) as base, base.cursor() as cursor:
+            assert server.answer(
+                f"{server.address('127.0.0.1', port)}/flow_runs/count", auth, {}
+            ) == (200, 0)
+            with (
+                contextlib.closing(psycopg2.connect(url.replace("+psycopg2", ""))) as base,
+                base.cursor() as cursor,
+            ):
                 cursor.execute("select count(*) from flow_run")
                 assert cursor.fetchone() == (0,)
         assert not (server.HOME / "prefect.db").exists()
         password = url.partition("sweeper:")[2].partition("@")[0]
         assert password not in server.LOG.read_text()
         with pytest.raises(FlowError, match="the Prefect server ended with") as error:
-            with server.running("127.0.0.1", port, auth, server.database(url).replace(password, "wrong-word")):
+            with server.running(
+                "127.0.0.1", port, auth, server.database(url).replace(password, "wrong-word")
+            ):
                 pass
         assert "wrong-word" not in str(error.value) and auth not in str(error.value)
 
 
-@pytest.mark.parametrize(("busy", "patience_s", "told"), [(2, 60, (201, {"asked": 3})), (9, 0, (503, None))])
+@pytest.mark.parametrize(
+    ("busy", "patience_s", "told"), [(2, 60, (201, {"asked": 3})), (9, 0, (503, None))]
+)
 def test_a_server_whose_database_is_busy_is_asked_again(monkeypatch, busy, patience_s, told):
-    """503 says that nothing was done: asked again it answers; when it stays busy too long its word is handed on."""
+    """503 says that nothing was done: asked again it answers; when it stays busy too long its
+    word is handed on."""
     asked = []
 
     class Busy(BaseHTTPRequestHandler):
@@ -258,22 +358,42 @@ def test_a_server_whose_database_is_busy_is_asked_again(monkeypatch, busy, patie
     monkeypatch.setattr(server, "BUSY_S", patience_s)
     with HTTPServer(("127.0.0.1", 0), Busy) as listener:
         threading.Thread(target=listener.serve_forever, daemon=True).start()
-        assert server.answer(f"http://127.0.0.1:{listener.server_port}/runs", "me:word", {"state": 1}) == told
+        assert (
+            server.answer(f"http://127.0.0.1:{listener.server_port}/runs", "me:word", {"state": 1})
+            == told
+        )
         listener.shutdown()
-    assert set(asked) == {b'{"state": 1}'} and (len(asked) == 3 if patience_s else len(asked) < busy)
+    assert set(asked) == {b'{"state": 1}'} and (
+        len(asked) == 3 if patience_s else len(asked) < busy
+    )
 
 
 @pytest.mark.fault("F20")
 def test_no_password_is_told_from_the_servers_log():
     text = "cannot reach postgresql+asyncpg://me:hidden@host:1/base with word"
-    assert server.hidden(text, "word", None) == "cannot reach postgresql+asyncpg://***@host:1/base with ***"
+    assert (
+        server.hidden(text, "word", None)
+        == "cannot reach postgresql+asyncpg://***@host:1/base with ***"
+    )
 
 
 def test_the_deployments_of_the_table_exist():
-    """The declared flows are there under their names, and the clock of the real project is one that Prefect takes."""
-    code = ("import json; from flows import schedule; "
-            "made = [schedule.deployment(name, schedule.checked(schedule.settings().cron), {}) for name in schedule.DEPLOYMENTS]; "
-            "print(json.dumps([(one.name, one.flow_name, one.entrypoint, one.schedules[0].schedule.timezone) for one in made]))")
-    done = subprocess.run([sys.executable, "-c", code], cwd=toy.ROOT, capture_output=True, text=True, check=True,
-                              env=os.environ | {"PREFECT_HOME": os.devnull})
-    assert json.loads(done.stdout.splitlines()[-1]) == [["retrain", "retrain", "flows.retrain.retrain", "UTC"]]
+    """The declared flows are there under their names, and the clock of the real project is one
+    that Prefect takes."""
+    code = (
+        "import json; from flows import schedule; made = [schedule.deployment(name, "
+        "schedule.checked(schedule.settings().cron), {}) for name in schedule.DEPLOYMENTS]; "
+        "print(json.dumps([(one.name, one.flow_name, one.entrypoint, "
+        "one.schedules[0].schedule.timezone) for one in made]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=toy.ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PREFECT_HOME": os.devnull},
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == [
+        ["retrain", "retrain", "flows.retrain.retrain", "UTC"]
+    ]

@@ -1,4 +1,5 @@
-"""CNP against equations 3.14-3.16 written out, and what one vector can and cannot tell of a context."""
+"""CNP against equations 3.14-3.16 written out, and what one vector can and cannot tell of a
+context."""
 
 import pytest
 import torch
@@ -37,8 +38,14 @@ def test_the_answer_is_an_mlp_of_the_mean_encoding_and_the_targets(encoder):
 def test_conditioning_by_attention_is_torchs_attention_to_one_token():
     model, x, y, t = cnp("traditional", "attention"), draw(19, 3), draw(19, 2), draw(11, 3)
     theirs = nn.MultiheadAttention(32, 2, batch_first=True)
-    theirs.load_state_dict({"in_proj_weight": model.cross.inward.weight, "in_proj_bias": model.cross.inward.bias,
-                            "out_proj.weight": model.cross.outward.weight, "out_proj.bias": model.cross.outward.bias})
+    theirs.load_state_dict(
+        {
+            "in_proj_weight": model.cross.inward.weight,
+            "in_proj_bias": model.cross.inward.bias,
+            "out_proj.weight": model.cross.outward.weight,
+            "out_proj.bias": model.cross.outward.bias,
+        }
+    )
     context, target = encodings(model, x, y, t)
     latent = context.mean(0, keepdim=True)
     expected = model.readout(target + theirs(target[None], latent[None], latent[None])[0][0])
@@ -49,7 +56,9 @@ def test_conditioning_by_attention_is_torchs_attention_to_one_token():
 def test_a_context_given_twice_says_what_it_said_once_and_a_target_sees_no_other(conditioning):
     model, x, y, t = cnp("shared", conditioning), draw(7, 3), draw(7, 2), draw(5, 3)
     once = model(single(x, y, t)).mean
-    torch.testing.assert_close(model(single(x.repeat(2, 1), y.repeat(2, 1), t)).mean, once, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        model(single(x.repeat(2, 1), y.repeat(2, 1), t)).mean, once, atol=1e-5, rtol=1e-5
+    )
     torch.testing.assert_close(model(single(x, y, t[:2])).mean, once[:, :2], atol=1e-6, rtol=1e-6)
 
 

@@ -1,4 +1,5 @@
-"""Gaussian kernel averaging with a given, a learned and a varying scale against plain float64 arithmetic and named levels of error."""
+"""Gaussian kernel averaging with a given, a learned and a varying scale against plain float64
+arithmetic and named levels of error."""
 
 import numpy as np
 import pytest
@@ -17,24 +18,35 @@ EACH = np.array([30.0, 30.0, 0.7, 45.0])
 
 
 def drawn(sets, context, targets=1, seed=0):
-    """Places in km and min around each target, and winds: context_x, context_y, target_x, target_y."""
+    """Places in km and min around each target, and winds: context_x, context_y, target_x,
+    target_y."""
     rng = seeds.stream(seed, "gka", sets, context)
-    target = np.stack((*rng.uniform(-200, 200, (2, sets)), rng.uniform(-3, 3, sets), np.full(sets, 30.0)), 1)
-    spread = rng.normal(size=(sets, context, 4)) * np.array([40.0, 40.0, 0.8, 30.0]) - np.array([0, 0, 0, 60.0])
-    return (target[:, None] + spread, rng.normal(size=(sets, context, 2)),
-            np.repeat(target[:, None], targets, 1) + rng.normal(size=(sets, targets, 4)), rng.normal(size=(sets, targets, 2)))
+    target = np.stack(
+        (*rng.uniform(-200, 200, (2, sets)), rng.uniform(-3, 3, sets), np.full(sets, 30.0)), 1
+    )
+    spread = rng.normal(size=(sets, context, 4)) * np.array([40.0, 40.0, 0.8, 30.0]) - np.array(
+        [0, 0, 0, 60.0]
+    )
+    return (
+        target[:, None] + spread,
+        rng.normal(size=(sets, context, 2)),
+        np.repeat(target[:, None], targets, 1) + rng.normal(size=(sets, targets, 4)),
+        rng.normal(size=(sets, targets, 2)),
+    )
 
 
 def batch_of(x, y, target, wanted=None):
     tensor = lambda values: None if values is None else torch.tensor(values, dtype=torch.float32)  # noqa: E731
     real = lambda values: torch.ones(values.shape[:2], dtype=torch.bool)  # noqa: E731
-    return Batch(tensor(x / UNITS), tensor(y), real(x), tensor(target / UNITS), real(target), tensor(wanted))
+    return Batch(
+        tensor(x / UNITS), tensor(y), real(x), tensor(target / UNITS), real(target), tensor(wanted)
+    )
 
 
 def averaged(x, y, target, each):
     """Equation 1.1 with a minus, lengths in km and min: (4,), or one of each target."""
     gap = (target[:, :, None] - x[:, None]) / each
-    exponent = -(gap ** 2).sum(3)
+    exponent = -(gap**2).sum(3)
     weight = np.exp(exponent - exponent.max(2, keepdims=True))
     return weight @ y / weight.sum(2, keepdims=True)
 
@@ -59,7 +71,9 @@ def trained(model, batches, steps):
 @pytest.mark.parametrize("times", [0.3, 1.0, 20.0])
 def test_the_forecast_is_equation_1_1_with_a_minus(model, times):
     x, y, target, _ = drawn(20, 50, targets=3)
-    found = model(4, 2, 2, 64, **{name: value * times for name, value in LENGTHS.items()})(batch_of(x, y, target)).mean
+    found = model(4, 2, 2, 64, **{name: value * times for name, value in LENGTHS.items()})(
+        batch_of(x, y, target)
+    ).mean
     np.testing.assert_allclose(found.detach(), averaged(x, y, target, times * EACH), atol=1e-4)
 
 
@@ -67,8 +81,12 @@ def test_short_lengths_make_persistence_and_long_ones_the_mean():
     x, y, target, _ = drawn(20, 30)
     batch = batch_of(x, y, target)
     near = (((target - x) / UNITS) ** 2).sum(2).argmin(1)
-    np.testing.assert_allclose(GKA(4, 2, 2, 64, 0.1, 0.001, 0.06)(batch).mean[:, 0], y[np.arange(20), near], atol=1e-4)
-    np.testing.assert_allclose(GKA(4, 2, 2, 64, 1e6, 1e4, 6e5)(batch).mean[:, 0], y.mean(1), atol=1e-4)
+    np.testing.assert_allclose(
+        GKA(4, 2, 2, 64, 0.1, 0.001, 0.06)(batch).mean[:, 0], y[np.arange(20), near], atol=1e-4
+    )
+    np.testing.assert_allclose(
+        GKA(4, 2, 2, 64, 1e6, 1e4, 6e5)(batch).mean[:, 0], y.mean(1), atol=1e-4
+    )
 
 
 def test_each_target_has_the_scale_of_its_own_place():
@@ -91,7 +109,11 @@ def test_each_target_has_the_scale_of_its_own_place():
     np.testing.assert_allclose(model(batch).mean.detach(), wanted, atol=1e-4)
     own = model.scale(batch.target_x).detach().numpy()
     np.testing.assert_allclose(own, factor * (UNITS / EACH) ** 2, rtol=1e-3)
-    np.testing.assert_allclose(GKAMLPTNN(4, 2, 2, requery=1, **LENGTHS).metric(batch.target_x[:, 0]) * EACH ** 2 / UNITS ** 2, 1, rtol=0.1)
+    np.testing.assert_allclose(
+        GKAMLPTNN(4, 2, 2, requery=1, **LENGTHS).metric(batch.target_x[:, 0]) * EACH**2 / UNITS**2,
+        1,
+        rtol=0.1,
+    )
 
 
 @pytest.mark.parametrize("model", [GKA, GKATNN, GKAMLPTNN], ids=lambda model: model.__name__)
@@ -99,7 +121,9 @@ def test_the_forecast_never_leaves_the_range_of_its_context(model):
     for count in (1, 2, 5, 40):
         x, y, target, _ = drawn(50, count, targets=4)
         found = model(4, 2, 2)(batch_of(x, y, 10 * target)).mean.detach().numpy()
-        assert (found >= y.min(1, keepdims=True) - 1e-6).all() and (found <= y.max(1, keepdims=True) + 1e-6).all()
+        assert (found >= y.min(1, keepdims=True) - 1e-6).all() and (
+            found <= y.max(1, keepdims=True) + 1e-6
+        ).all()
 
 
 @pytest.mark.parametrize("shift", [-1e30, -300.0, -3.0, 3.0, 300.0, 1e30])
@@ -126,11 +150,13 @@ def test_learning_begins_where_the_given_scale_stands():
 
 def test_the_gradient_of_the_scale_is_the_slope_of_the_error():
     batch = batch_of(*drawn(50, 30))
+
     def at(shift):
         model = GKATNN(4, 2, 2, **LENGTHS)
         with torch.no_grad():
             model.shift.copy_(torch.tensor(shift))
         return model
+
     here = np.array([0.3, -0.5, 0.2])
     model = at(here)
     rmse(model, batch).backward()
@@ -150,8 +176,15 @@ def test_the_learned_scale_is_the_best_one():
     x, noise, target, _ = drawn(200, 24)
     y, wanted = waves(x, 60, 60, 2.0, 300) + 0.3 * noise, waves(target, 60, 60, 2.0, 300)
     batch = batch_of(x, y, target, wanted)
-    error = lambda logs: np.sqrt(((averaged(x, y, target, np.exp(logs)[[0, 0, 1, 2]]) - wanted) ** 2).mean())  # noqa: E731
-    best = minimize(error, np.log([50.0, 0.5, 60.0]), method="Nelder-Mead", options={"xatol": 0.01, "fatol": 1e-5})
+    error = lambda logs: np.sqrt(
+        ((averaged(x, y, target, np.exp(logs)[[0, 0, 1, 2]]) - wanted) ** 2).mean()
+    )  # noqa: E731
+    best = minimize(
+        error,
+        np.log([50.0, 0.5, 60.0]),
+        method="Nelder-Mead",
+        options={"xatol": 0.01, "fatol": 1e-5},
+    )
     model = GKATNN(4, 2, 2, requery=1)
     first, last = rmse(model, batch).item(), rmse(trained(model, [batch], 150), batch).item()
     assert best.fun < 0.9 * first and last < best.fun + 0.002
@@ -160,12 +193,17 @@ def test_the_learned_scale_is_the_best_one():
 
 
 def test_a_scale_that_varies_beats_one_scale_where_the_wind_does():
-    """West of 0 the wind turns within 25 km and is measured well; east it is steady and measured badly: one length must fail somewhere."""
+    """West of 0 the wind turns within 25 km and is measured well; east it is steady and measured
+    badly: one length must fail somewhere."""
+
     def sets(seed):
         x, noise, target, _ = drawn(200, 24, seed=seed)
         y, wanted = (np.where(p[..., :1] < 0, waves(p, 25, 25, 5.0, 1e4), 0.5) for p in (x, target))
         return batch_of(x, y + np.where(x[..., :1] < 0, 0.05, 1.0) * noise, target, wanted)
+
     batches, unseen = [sets(seed) for seed in range(10)], sets(99)
     torch.manual_seed(0)
-    one, many = (rmse(trained(model(4, 2, 2), batches, 150), unseen).item() for model in (GKATNN, GKAMLPTNN))
+    one, many = (
+        rmse(trained(model(4, 2, 2), batches, 150), unseen).item() for model in (GKATNN, GKAMLPTNN)
+    )
     assert one > 0.36 and many < 0.29

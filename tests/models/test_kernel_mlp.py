@@ -1,4 +1,5 @@
-"""Kernel averaging of a slice with a network's scale: against plain float64 arithmetic, inside the convex hull, and able to learn."""
+"""Kernel averaging of a slice with a network's scale: against plain float64 arithmetic, inside
+the convex hull, and able to learn."""
 
 import numpy as np
 import pytest
@@ -39,25 +40,36 @@ def test_the_forecast_is_equation_1_1_with_a_minus_and_a_scale_of_the_targets_pl
 
 @pytest.mark.parametrize("sharp", [1.0, 100.0])
 def test_no_forecast_leaves_the_convex_hull_of_the_contexts_values(sharp):
-    """Each forecast is a convex combination: weights >= 0 that sum to 1 exist (a linear programme), to 1e-5."""
-    model, x, y, t = kernel_mlp(sharp), draw(15, 3), draw(15, 2), torch.cat((draw(6, 3), 1e4 * draw(2, 3)))
+    """Each forecast is a convex combination: weights >= 0 that sum to 1 exist (a linear
+    programme), to 1e-5."""
+    model, x, y, t = (
+        kernel_mlp(sharp),
+        draw(15, 3),
+        draw(15, 2),
+        torch.cat((draw(6, 3), 1e4 * draw(2, 3))),
+    )
     values = y.double().numpy()
     for forecast in model(single(x, y, t)).mean[0].detach().double().numpy():
         # least c with |y^T w - forecast| <= c, w in the simplex
         above = np.column_stack((np.concatenate((values.T, -values.T)), -np.ones(4)))
-        found = linprog([0] * 15 + [1], above, np.concatenate((forecast, -forecast)), [[1] * 15 + [0]], [1])
+        found = linprog(
+            [0] * 15 + [1], above, np.concatenate((forecast, -forecast)), [[1] * 15 + [0]], [1]
+        )
         assert found.success and found.fun < 1e-5
 
 
 def test_one_place_far_away_changes_nothing():
     model, x, y, t = kernel_mlp(), draw(10, 3), draw(10, 2), draw(5, 3)
     near = model(single(x, y, t)).mean
-    far = model(single(torch.cat((x, torch.full((1, 3), 60.0))), torch.cat((y, torch.full((1, 2), 1e3))), t)).mean
+    far = model(
+        single(torch.cat((x, torch.full((1, 3), 60.0))), torch.cat((y, torch.full((1, 2), 1e3))), t)
+    ).mean
     torch.testing.assert_close(far, near, atol=1e-3, rtol=0)
 
 
 def test_it_learns_which_axis_matters_where():
-    """Values follow the first axis where the second is above 0 and the third elsewhere: no one scale can say that."""
+    """Values follow the first axis where the second is above 0 and the third elsewhere: no one
+    scale can say that."""
     model = kernel_mlp()
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     truth = lambda x: torch.where(x[:, 1:2] > 0, x[:, :1], x[:, 2:]).repeat(1, 2)  # noqa: E731

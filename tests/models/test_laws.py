@@ -7,12 +7,17 @@ import torch
 
 from stages import params, seeds
 from stages.batches import Batch, collate, single
-from stages.training import store
 from stages.fields.models import FIELDS, axes, build
+from stages.training import store
 
 ROOT = Path(__file__).parents[2]
 MODELS = params.load(ROOT / "params.yaml").models
-CASES = [(name, arm, next(iter(model.sizes), "none")) for name, model in MODELS.items() if name in FIELDS for arm in model.arms]
+CASES = [
+    (name, arm, next(iter(model.sizes), "none"))
+    for name, model in MODELS.items()
+    if name in FIELDS
+    for arm in model.arms
+]
 laws = pytest.mark.parametrize("case", CASES, ids="-".join)
 POINTS = [(0, 1), (1, 1), (3, 0), (2, 5), (17, 4), (40, 33)]
 
@@ -27,12 +32,16 @@ def made(case, seed=0):
 
 
 def some(case, context: int, targets: int, seed: int = 0) -> Batch:
-    """One set for the model of `case`; the time of a local context lies before the issue time, that of its targets after."""
+    """One set for the model of `case`; the time of a local context lies before the issue time,
+    that of its targets after."""
     generator, wide = seeds.torch_stream(seed, "test", context, targets), axes(case[0])
     draw = lambda count, width: torch.randn(count, width, generator=generator)  # noqa: E731
     batch = single(draw(context, wide), draw(context, 2), draw(targets, wide), draw(targets, 2))
     if wide == 4:
-        batch.context_x[..., 3], batch.target_x[..., 3] = -batch.context_x[..., 3].abs(), batch.target_x[..., 3].abs()
+        batch.context_x[..., 3], batch.target_x[..., 3] = (
+            -batch.context_x[..., 3].abs(),
+            batch.target_x[..., 3].abs(),
+        )
     return batch
 
 
@@ -57,13 +66,21 @@ def test_a_padded_batch_gives_what_each_set_gives_alone(case):
     model, sets = made(case), [some(case, *points, seed) for seed, points in enumerate(POINTS)]
     together = collate(sets)
     # what stands in the padding must not matter
-    together = Batch(**{key: value if value.dtype == torch.bool else
-                        value + 50 * ~(together.target_mask if "target" in key else together.context_mask)[..., None]
-                        for key, value in vars(together).items()})
+    together = Batch(
+        **{
+            key: value
+            if value.dtype == torch.bool
+            else value
+            + 50 * ~(together.target_mask if "target" in key else together.context_mask)[..., None]
+            for key, value in vars(together).items()
+        }
+    )
     for row, alone in enumerate(sets):
         for joint, lone in zip(outputs(model(together)), outputs(model(alone)), strict=True):
             assert torch.isfinite(joint).all()
-            torch.testing.assert_close(joint[row, :alone.target_x.shape[1]], lone[0], atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(
+                joint[row, : alone.target_x.shape[1]], lone[0], atol=1e-5, rtol=1e-5
+            )
 
 
 @laws
@@ -72,9 +89,16 @@ def test_the_order_of_the_context_does_not_matter_and_targets_keep_theirs(case):
     # five reports from one place with different winds: a tie that order must not break
     batch.context_x[0, 5:10] = batch.context_x[0, 5]
     batch.target_x[0, 3] = batch.context_x[0, 5]
-    context, target = (torch.randperm(n, generator=seeds.torch_stream(1, "permutation", n)) for n in (30, 20))
-    shuffled = Batch(batch.context_x[:, context], batch.context_y[:, context], batch.context_mask,
-                     batch.target_x[:, target], batch.target_mask)
+    context, target = (
+        torch.randperm(n, generator=seeds.torch_stream(1, "permutation", n)) for n in (30, 20)
+    )
+    shuffled = Batch(
+        batch.context_x[:, context],
+        batch.context_y[:, context],
+        batch.context_mask,
+        batch.target_x[:, target],
+        batch.target_mask,
+    )
     for one, other in zip(outputs(model(batch)), outputs(model(shuffled)), strict=True):
         torch.testing.assert_close(one[:, target], other, atol=1e-5, rtol=1e-5)
 
@@ -86,10 +110,21 @@ def test_the_gradient_reaches_every_parameter(case):
     if not parameters:
         assert model.learns != "gradient"
         return
-    loss = model.loss(batch) if hasattr(model, "loss") else sum((value - 0.3).square().sum() for value in outputs(model(batch)))
+    loss = (
+        model.loss(batch)
+        if hasattr(model, "loss")
+        else sum((value - 0.3).square().sum() for value in outputs(model(batch)))
+    )
     loss.backward()
-    unreached = [name for name, value in parameters.items() if value.grad is None or not value.grad.abs().max() > 0]
-    if case[:2] == ("gen", "lattice_1"):  # one node has no neighbour to tell anything and no other node to be weighed against
+    unreached = [
+        name
+        for name, value in parameters.items()
+        if value.grad is None or not value.grad.abs().max() > 0
+    ]
+    if case[:2] == (
+        "gen",
+        "lattice_1",
+    ):  # one node has no neighbour to tell anything and no other node to be weighed against
         unreached = [name for name in unreached if name != "strength" and ".message" not in name]
     assert not unreached
 
@@ -98,11 +133,24 @@ def test_the_gradient_reaches_every_parameter(case):
 def test_saved_and_loaded_it_predicts_the_same_and_its_bytes_repeat(case, tmp_path):
     model, batch = made(case, seed=3), some(case, 30, 20)
     name, arm, size = case
-    metadata = {"model": name, "arm": arm, "size": size, "seed": 3, "x_dim": axes(name), "i_dim": 2, "o_dim": 2,
-                "arguments": {**MODELS[name].arms[arm], **MODELS[name].sizes.get(size, {})}}
+    metadata = {
+        "model": name,
+        "arm": arm,
+        "size": size,
+        "seed": 3,
+        "x_dim": axes(name),
+        "i_dim": 2,
+        "o_dim": 2,
+        "arguments": {**MODELS[name].arms[arm], **MODELS[name].sizes.get(size, {})},
+    }
     (tmp_path / "weights.safetensors").write_bytes(store.dump(model, metadata))
     loaded, told = store.load(str(tmp_path / "weights.safetensors"))
-    assert (told["model"], told["arm"], told["size"], told["seed"]) == (name, arm, size, 3) and not loaded.training
+    assert (told["model"], told["arm"], told["size"], told["seed"]) == (
+        name,
+        arm,
+        size,
+        3,
+    ) and not loaded.training
     for one, other in zip(outputs(model(batch)), outputs(loaded(batch)), strict=True):
         assert torch.equal(one, other)
     assert store.dump(loaded, told) == store.dump(made(case, seed=3), metadata)
@@ -112,7 +160,11 @@ def test_saved_and_loaded_it_predicts_the_same_and_its_bytes_repeat(case, tmp_pa
 def test_one_seed_one_model(case):
     one, same, other = (made(case, seed).state_dict() for seed in (5, 5, 6))
     assert all(torch.equal(one[name], same[name]) for name in one)
-    if FIELDS[case[0]].learns == "gradient" and case[0] not in ("kernel", "gka_tnn", "kriging"):  # these start at given scales
+    if FIELDS[case[0]].learns == "gradient" and case[0] not in (
+        "kernel",
+        "gka_tnn",
+        "kriging",
+    ):  # these start at given scales
         assert any(not torch.equal(one[name], other[name]) for name in one)
 
 
@@ -124,8 +176,14 @@ def test_far_targets_equal_points_and_fully_masked_sets_stay_finite(case):
     batch.context_x[:] = batch.context_x[:, :1]
     batch.target_x[0, 0] = 1e4
     assert all(torch.isfinite(value).all() for value in outputs(model(batch)))
-    masked = Batch(batch.context_x, batch.context_y, torch.zeros_like(batch.context_mask), batch.target_x,
-                   torch.zeros_like(batch.target_mask), batch.target_y)
+    masked = Batch(
+        batch.context_x,
+        batch.context_y,
+        torch.zeros_like(batch.context_mask),
+        batch.target_x,
+        torch.zeros_like(batch.target_mask),
+        batch.target_y,
+    )
     values = outputs(model(masked))
     assert all(torch.isfinite(value).all() for value in values)
     if any(parameter.requires_grad for parameter in model.parameters()):
@@ -136,9 +194,15 @@ def test_far_targets_equal_points_and_fully_masked_sets_stay_finite(case):
 @laws
 def test_the_model_says_what_it_reads_and_how_it_is_fitted(case):
     model = FIELDS[case[0]]
-    assert model.context in ("slice", "hour", "day", "neighbours", "recent") and model.learns in ("nothing", "neighbours", "gradient")
+    assert model.context in ("slice", "hour", "day", "neighbours", "recent") and model.learns in (
+        "nothing",
+        "neighbours",
+        "gradient",
+    )
 
 
-@pytest.mark.parametrize("name", ["day_average", "hour_average", "persistence", "knn", "trend", "kernel"])
+@pytest.mark.parametrize(
+    "name", ["day_average", "hour_average", "persistence", "knn", "trend", "kernel"]
+)
 def test_without_context_averages_predict_the_prior_mean(name):
     assert torch.equal(build(name)(some((name,), 0, 3)).mean, torch.zeros(1, 3, 2))

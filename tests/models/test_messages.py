@@ -1,4 +1,5 @@
-"""The plain step and the twelve operators: against dense matrices, forward and backward, a joint graph against its sets alone."""
+"""The plain step and the twelve operators: against dense matrices, forward and backward, a joint
+graph against its sets alone."""
 
 import subprocess
 import sys
@@ -16,7 +17,10 @@ NODES, EDGES = lattice(9, 2, "unit")
 
 def needs(message):
     if message != "linear":
-        pytest.importorskip("torch_geometric", reason="torch_geometric is not installed: pip install 'tradewind[graph]'")
+        pytest.importorskip(
+            "torch_geometric",
+            reason="torch_geometric is not installed: pip install 'tradewind[graph]'",
+        )
     torch.manual_seed(0)
 
 
@@ -35,10 +39,19 @@ def test_a_joint_graph_gives_what_each_set_gives_alone_and_gradients_reach_all(m
     together = passing(NODES.expand(4, -1, -1), latents, graph(4))
     assert together.shape == (4, 9, 8) and torch.isfinite(together).all()
     for row in range(4):
-        torch.testing.assert_close(passing(NODES[None], latents[row:row + 1], graph(1))[0], together[row], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(
+            passing(NODES[None], latents[row : row + 1], graph(1))[0],
+            together[row],
+            atol=1e-5,
+            rtol=1e-5,
+        )
     (together - 0.3).square().sum().backward()
     assert latents.grad.abs().amax((1, 2)).gt(0).all()
-    assert not [name for name, value in passing.named_parameters() if value.grad is None or not value.grad.abs().max() > 0]
+    assert not [
+        name
+        for name, value in passing.named_parameters()
+        if value.grad is None or not value.grad.abs().max() > 0
+    ]
 
 
 @pytest.mark.parametrize("message", MESSAGES)
@@ -48,15 +61,23 @@ def test_the_numbering_of_nodes_and_the_order_of_edges_do_not_matter(message):
     order = torch.randperm(9)
     place = order.argsort()
     edges = place[EDGES][:, torch.randperm(EDGES.shape[1])]
-    torch.testing.assert_close(passing(NODES[order][None], latents[:, order], edges), passing(NODES[None], latents, EDGES)[:, order],
-                               atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        passing(NODES[order][None], latents[:, order], edges),
+        passing(NODES[None], latents, EDGES)[:, order],
+        atol=1e-5,
+        rtol=1e-5,
+    )
 
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_training_mode_computes_what_evaluation_does_and_draws_nothing(message):
     """No dropout, no batch statistics, and SuperGAT samples no edges for its auxiliary loss."""
     needs(message)
-    passing, latents, before = Passing(2, 8, 2, message), torch.randn(2, 9, 8), torch.get_rng_state()
+    passing, latents, before = (
+        Passing(2, 8, 2, message),
+        torch.randn(2, 9, 8),
+        torch.get_rng_state(),
+    )
     training = passing.train()(NODES.expand(2, -1, -1), latents, graph(2))
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(training, passing.eval()(NODES.expand(2, -1, -1), latents, graph(2)))
@@ -65,7 +86,11 @@ def test_training_mode_computes_what_evaluation_does_and_draws_nothing(message):
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_lone_node_without_edges_stays_finite(message):
     needs(message)
-    assert torch.isfinite(Passing(2, 8, 4, message)(torch.zeros(2, 1, 2), torch.randn(2, 1, 8), torch.zeros(2, 0, dtype=torch.long))).all()
+    assert torch.isfinite(
+        Passing(2, 8, 4, message)(
+            torch.zeros(2, 1, 2), torch.randn(2, 1, 8), torch.zeros(2, 0, dtype=torch.long)
+        )
+    ).all()
 
 
 def adjacency():
@@ -80,9 +105,14 @@ def test_gcn_and_sage_are_their_papers_matrices():
     gcn, sage = Operator("gcn", 10, 8), Operator("sage", 10, 8)
     looped = adjacency() + torch.eye(9)
     half = looped.sum(1).rsqrt().diag()
-    torch.testing.assert_close(gcn(tokens, EDGES), half @ looped @ half @ tokens @ gcn.operator.lin.weight.T + gcn.operator.bias)
+    torch.testing.assert_close(
+        gcn(tokens, EDGES),
+        half @ looped @ half @ tokens @ gcn.operator.lin.weight.T + gcn.operator.bias,
+    )
     mean = adjacency() / adjacency().sum(1, keepdim=True)
-    torch.testing.assert_close(sage(tokens, EDGES), sage.operator.lin_l(mean @ tokens) + sage.operator.lin_r(tokens))
+    torch.testing.assert_close(
+        sage(tokens, EDGES), sage.operator.lin_l(mean @ tokens) + sage.operator.lin_r(tokens)
+    )
 
 
 def test_the_plain_step_maps_pairs_of_receiver_and_sender():
@@ -94,8 +124,12 @@ def test_the_plain_step_maps_pairs_of_receiver_and_sender():
     inbox = torch.zeros(9, 10)
     for receiver in range(9):
         for sender in adjacency()[receiver].nonzero()[:, 0]:
-            inbox[receiver] += block.message_norm(block.message(torch.cat((tokens[receiver], tokens[sender]))))
-    torch.testing.assert_close(block(tokens, EDGES), block.node_norm(block.node(torch.cat((tokens, inbox), 1))))
+            inbox[receiver] += block.message_norm(
+                block.message(torch.cat((tokens[receiver], tokens[sender])))
+            )
+    torch.testing.assert_close(
+        block(tokens, EDGES), block.node_norm(block.node(torch.cat((tokens, inbox), 1)))
+    )
 
 
 def test_tied_steps_share_one_blocks_weights():
@@ -103,7 +137,9 @@ def test_tied_steps_share_one_blocks_weights():
     assert size(False) == 13 * size(True)
 
 
-def test_without_torch_geometric_an_operator_says_what_to_install_and_the_plain_step_needs_nothing(monkeypatch):
+def test_without_torch_geometric_an_operator_says_what_to_install_and_the_plain_step_needs_nothing(
+    monkeypatch,
+):
     monkeypatch.setitem(sys.modules, "torch_geometric", None)
     with pytest.raises(InputError, match=r"tradewind\[graph\]"):
         Operator("gat", 10, 8)
@@ -119,5 +155,8 @@ def test_proximity_is_the_squared_distance_up_to_the_points_own_square():
     x, places, strength = torch.randn(2, 5, 3), torch.randn(2, 4, 3), torch.tensor([0.4])
     expected = (-strength.exp() * torch.cdist(x, places).square()).softmax(-1)
     torch.testing.assert_close(proximity(x, places, strength).softmax(-1), expected)
-    near, far = torch.tensor([[[0.0, 0], [1, 0]]]), torch.tensor([[[3e4, 0.0]]])  # where |x - e|^2 rounds to the same float32
+    near, far = (
+        torch.tensor([[[0.0, 0], [1, 0]]]),
+        torch.tensor([[[3e4, 0.0]]]),
+    )  # where |x - e|^2 rounds to the same float32
     assert proximity(far, near, torch.zeros(1)).softmax(-1).tolist() == [[[0, 1]]]

@@ -1,4 +1,5 @@
-"""MSA: the counts of parameters that are asked of it, and the whole model against one made of torch's own encoder."""
+"""MSA: the counts of parameters that are asked of it, and the whole model against one made of
+torch's own encoder."""
 
 import pytest
 import torch
@@ -14,7 +15,11 @@ SIZES = {(12, 2, 3): 4934, (24, 2, 3): 18506, (32, 8, 9): 83618}
 
 def msa(encoder="shared", head="mean", size=(12, 2, 3)):
     torch.manual_seed(0)
-    return build("msa", {"encoder": encoder, "head": head}, dict(zip(("width", "heads", "layers"), size, strict=True)))
+    return build(
+        "msa",
+        {"encoder": encoder, "head": head},
+        dict(zip(("width", "heads", "layers"), size, strict=True)),
+    )
 
 
 @pytest.mark.parametrize("encoder", ["shared", "traditional"])
@@ -30,11 +35,20 @@ def test_the_model_is_equations_3_3_to_3_6_on_torchs_own_encoder(size):
     layer = nn.TransformerEncoderLayer(width, heads, 2 * width, dropout=0.0, batch_first=True)
     encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
     for ours, theirs in zip(model.layers, encoder.layers, strict=True):
-        theirs.self_attn.load_state_dict({
-            "in_proj_weight": ours.attention.inward.weight, "in_proj_bias": ours.attention.inward.bias,
-            "out_proj.weight": ours.attention.outward.weight, "out_proj.bias": ours.attention.outward.bias})
-        for mine, yours in ((theirs.norm1, ours.attention_norm), (theirs.linear1, ours.widen), (theirs.linear2, ours.narrow),
-                            (theirs.norm2, ours.feed_norm)):
+        theirs.self_attn.load_state_dict(
+            {
+                "in_proj_weight": ours.attention.inward.weight,
+                "in_proj_bias": ours.attention.inward.bias,
+                "out_proj.weight": ours.attention.outward.weight,
+                "out_proj.bias": ours.attention.outward.bias,
+            }
+        )
+        for mine, yours in (
+            (theirs.norm1, ours.attention_norm),
+            (theirs.linear1, ours.widen),
+            (theirs.linear2, ours.narrow),
+            (theirs.norm2, ours.feed_norm),
+        ):
             mine.load_state_dict(yours.state_dict())
     x, y, t = torch.randn(19, 3), torch.randn(19, 2), torch.randn(11, 3)
     phi, nu, kind = model.encoder.position, model.encoder.value, model.encoder.kind
@@ -61,9 +75,18 @@ def test_the_gaussian_head_gives_a_spread_that_cannot_vanish():
     torch.testing.assert_close(prediction.scale, torch.full((1, 4, 2), SCALE_FLOOR))
 
 
-@pytest.mark.parametrize("arguments,word", [
-    ({"encoder": "sharde"}, "encoder"), ({"head": "median"}, "head"), ({"width": 12, "heads": 5}, "multiple"), ({"width": 10**9}, "width"),
-    ({"layers": 0}, "layers"), ({"layer": 3}, "layer"), ({"width": True}, "width")])
+@pytest.mark.parametrize(
+    "arguments,word",
+    [
+        ({"encoder": "sharde"}, "encoder"),
+        ({"head": "median"}, "head"),
+        ({"width": 12, "heads": 5}, "multiple"),
+        ({"width": 10**9}, "width"),
+        ({"layers": 0}, "layers"),
+        ({"layer": 3}, "layer"),
+        ({"width": True}, "width"),
+    ],
+)
 def test_arguments_that_do_not_fit_are_named(arguments, word):
     with pytest.raises(InputError, match=word):
         build("msa", arguments)

@@ -1,4 +1,5 @@
-"""Meteo-Particle against the published rules written out in numpy: one particle list, one loop over steps."""
+"""Meteo-Particle against the published rules written out in numpy: one particle list, one loop
+over steps."""
 
 import numpy as np
 import pytest
@@ -21,8 +22,12 @@ def reports(rows):
 
 
 def batch(rows, targets):
-    """The same as a batch in local units; heights are measured from 6 km, winds are m/s. Targets (T, 3) km."""
-    rows, targets = np.array(rows, dtype=np.float64).reshape(-1, 6), np.array(targets, dtype=np.float64).reshape(-1, 3)
+    """The same as a batch in local units; heights are measured from 6 km, winds are m/s. Targets
+    (T, 3) km."""
+    rows, targets = (
+        np.array(rows, dtype=np.float64).reshape(-1, 6),
+        np.array(targets, dtype=np.float64).reshape(-1, 3),
+    )
     place = lambda p: np.stack((p[:, 0] / 100, p[:, 1] / 100, p[:, 2] - 6), 1)  # noqa: E731
     x = np.concatenate((place(rows), -rows[:, 5:] / 3600), 1)
     asked = np.concatenate((place(targets), np.full((len(targets), 1), 0.5)), 1)
@@ -30,17 +35,24 @@ def batch(rows, targets):
 
 
 def sky(steps=12, seed=0):
-    """Four aircraft with one report a step: two on one level, one that climbs to the ceiling, one that leaves in the east."""
+    """Four aircraft with one report a step: two on one level, one that climbs to the ceiling,
+    one that leaves in the east."""
     rng, rows = seeds.stream(seed, "sky"), []
     for step in range(steps - 1, -1, -1):
-        for x, y, z in ((-60 + 2 * step, 0, 8), (40, 30 - 2 * step, 8.3), (-20, 2 * step, 11.9), (312 - 0.5 * step, -50, 10)):
+        for x, y, z in (
+            (-60 + 2 * step, 0, 8),
+            (40, 30 - 2 * step, 8.3),
+            (-20, 2 * step, 11.9),
+            (312 - 0.5 * step, -50, 10),
+        ):
             wind = (20 + 0.1 * x + 0.05 * y, 3 * z - 0.1 * y) + rng.normal(size=2)
             rows.append((x, y, z, *wind, 10 * step + 5))
     return rows
 
 
 def published(rows, law, rng, steps=12):
-    """The authors' loop: accept, make, walk, age, let die. Returns places (P, 3), winds (P, 2), origins (P, 3) and birth steps (P,)."""
+    """The authors' loop: accept, make, walk, age, let die. Returns places (P, 3), winds (P, 2),
+    origins (P, 3) and birth steps (P,)."""
     place, wind, origin, birth = np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 3)), np.zeros(0)
     walk = np.array([law.walk_km, law.walk_km, law.walk_up_km])
     for step in range(steps - 1, -1, -1):
@@ -49,18 +61,27 @@ def published(rows, law, rng, steps=12):
             near = (np.abs(place - row[:3]) < (100, 100, 0.5)).all(1)
             chance = 1.0
             if near.any() and (wind[near].std(0) > 0).all():
-                square = ((np.array(row[3:5]) - wind[near].mean(0)) / (law.accept * wind[near].std(0))) ** 2
+                square = (
+                    (np.array(row[3:5]) - wind[near].mean(0)) / (law.accept * wind[near].std(0))
+                ) ** 2
                 chance = np.exp(-0.5 * square.sum())
             if rng.random() < chance:
                 accepted.append(row)
         new = np.repeat(np.array(accepted).reshape(-1, 6), law.particles, 0)
         place = np.concatenate((place, new[:, :3] + walk / 2 * rng.normal(size=(len(new), 3))))
-        wind = np.concatenate((wind, new[:, 3:5] + law.wind_spread_m_s * rng.normal(size=(len(new), 2))))
-        origin, birth = np.concatenate((origin, new[:, :3])), np.concatenate((birth, np.full(len(new), step)))
+        wind = np.concatenate(
+            (wind, new[:, 3:5] + law.wind_spread_m_s * rng.normal(size=(len(new), 2)))
+        )
+        origin, birth = (
+            np.concatenate((origin, new[:, :3])),
+            np.concatenate((birth, np.full(len(new), step))),
+        )
         place = place + walk * rng.normal(size=place.shape)
         place[:, :2] += 10 * wind / 1000
         age = 10 * (birth - step + 1)
-        lives = (rng.random(len(age)) < np.exp(-0.5 * age ** 2 / law.ageing_s ** 2)) & (np.abs(place[:, :2]) < 320).all(1)
+        lives = (rng.random(len(age)) < np.exp(-0.5 * age**2 / law.ageing_s**2)) & (
+            np.abs(place[:, :2]) < 320
+        ).all(1)
         lives &= (place[:, 2] > 0) & (place[:, 2] < 12)
         place, wind, origin, birth = place[lives], wind[lives], origin[lives], birth[lives]
     return place, wind, origin, birth
@@ -72,27 +93,49 @@ def weighted(place, origin, wind, target, everywhere=False):
     if near.sum() <= 10:
         return None
     square = ((place - target) ** 2).sum(1) + ((place - origin) ** 2).sum(1)
-    weight = np.exp(-0.5 * (square - square[near].min()) / 30 ** 2) * near
+    weight = np.exp(-0.5 * (square - square[near].min()) / 30**2) * near
     return weight @ wind / weight.sum()
 
 
-@pytest.mark.parametrize("spread", [2e-4, 1.0])  # the published one believes hardly any second report of a lone aircraft
+@pytest.mark.parametrize(
+    "spread", [2e-4, 1.0]
+)  # the published one believes hardly any second report of a lone aircraft
 def test_it_is_the_published_loop(spread):
     rows, law, runs = sky(), LAW._replace(wind_spread_m_s=spread), 40
     targets = np.array([[-50, 5, 8.1], [30, 10, 8.2], [-15, 15, 11.8], [300, -50, 10.1]])
-    rng, asked, found = seeds.stream(0, "published"), batch(rows, targets), {"given": [], "living": [], "wind": []}
+    rng, asked, found = (
+        seeds.stream(0, "published"),
+        batch(rows, targets),
+        {"given": [], "living": [], "wind": []},
+    )
     for run in range(runs):
         place, wind, origin, birth = published(rows, law, rng)
         theirs = [weighted(place, origin, wind, target) for target in targets]
         model = Particle(4, 2, 2, particles=law.particles, wind_spread_m_s=spread, seed=run)
         living, made, values = model.particles(asked.context_x[0], asked.context_y[0])
-        ours, given = layer.local_mean(living, made, values, torch.tensor(targets, dtype=torch.float32), law)
+        ours, given = layer.local_mean(
+            living, made, values, torch.tensor(targets, dtype=torch.float32), law
+        )
         found["given"].append((given, [wind is not None for wind in theirs]))
-        found["living"].append((np.bincount(made.step[living.report], minlength=12), np.bincount(birth.astype(int), minlength=12)))
-        found["wind"].append((np.where(given[:, None], ours, np.nan), [(np.nan, np.nan) if wind is None else wind for wind in theirs]))
+        found["living"].append(
+            (
+                np.bincount(made.step[living.report], minlength=12),
+                np.bincount(birth.astype(int), minlength=12),
+            )
+        )
+        found["wind"].append(
+            (
+                np.where(given[:, None], ours, np.nan),
+                [(np.nan, np.nan) if wind is None else wind for wind in theirs],
+            )
+        )
     for what, slack in (("given", 0.02), ("living", 1.0), ("wind", 0.05)):
         ours, theirs = np.array(found[what], dtype=float).swapaxes(0, 1)
-        often = (np.minimum(np.isfinite(ours).sum(0), np.isfinite(theirs).sum(0)) > 20).reshape(ours.shape[1], -1).all(1)
+        often = (
+            (np.minimum(np.isfinite(ours).sum(0), np.isfinite(theirs).sum(0)) > 20)
+            .reshape(ours.shape[1], -1)
+            .all(1)
+        )
         assert often.sum() >= (4 if spread == 1 or what != "wind" else 2)
         ours, theirs = ours[:, often], theirs[:, often]
         error = np.sqrt((np.nanvar(ours, 0) + np.nanvar(theirs, 0)) / runs)
@@ -101,7 +144,9 @@ def test_it_is_the_published_loop(spread):
 
 def test_a_constant_wind_comes_back_everywhere():
     rows = [(*row[:3], *WIND, row[5]) for row in sky()]
-    found = Particle(4, 2, 2)(batch(rows, [(-50, 0, 8), (300, -50, 10), (0, 0, 4), (-4000, 900, 30)])).mean[0]
+    found = Particle(4, 2, 2)(
+        batch(rows, [(-50, 0, 8), (300, -50, 10), (0, 0, 4), (-4000, 900, 30)])
+    ).mean[0]
     np.testing.assert_allclose(found, np.tile(WIND, (4, 1)), rtol=1e-5)
 
 
@@ -110,7 +155,7 @@ def test_particles_survive_by_the_product_and_walk_with_the_wind(steps):
     law = LAW._replace(particles=20000)
     made = reports([(*PLACE, *WIND, 10 * steps - 5)])
     living = layer.released(made, law, torch.Generator().manual_seed(steps))
-    survival = np.prod([np.exp(-0.5 * (10 * k) ** 2 / 180 ** 2) for k in range(1, steps + 1)])
+    survival = np.prod([np.exp(-0.5 * (10 * k) ** 2 / 180**2) for k in range(1, steps + 1)])
     assert law.survival(steps) == pytest.approx(survival, rel=1e-12)
     deviation = np.sqrt(20000 * survival * (1 - survival))
     assert abs(len(living.report) - 20000 * survival) < 4.5 * deviation + 1
@@ -119,25 +164,51 @@ def test_particles_survive_by_the_product_and_walk_with_the_wind(steps):
     variance = 0.25 + steps  # half a walk at birth, one in every step
     assert (np.abs(moved.mean(0) - drift) < 4.5 * np.sqrt(variance / len(moved))).all()
     assert (np.abs(moved.var(0) / variance - 1) < 4.5 * np.sqrt(2 / len(moved))).all()
-    still = layer.released(made, law._replace(walk_km=1e-6, walk_up_km=1e-6), torch.Generator().manual_seed(steps))
-    np.testing.assert_allclose(still.place_km - PLACE, np.tile(drift * (5, 5, 0.1), (len(still.report), 1)), atol=1e-4)
+    still = layer.released(
+        made, law._replace(walk_km=1e-6, walk_up_km=1e-6), torch.Generator().manual_seed(steps)
+    )
+    np.testing.assert_allclose(
+        still.place_km - PLACE, np.tile(drift * (5, 5, 0.1), (len(still.report), 1)), atol=1e-4
+    )
 
 
 def test_the_area_ends_at_its_edges():
-    rows = [(319, 0, 9, 50, 0, 25), (0, -319, 9, 0, -50, 25), (0, 0, 11.95, 0, 0, 25), (0, 0, 0.05, 0, 0, 25), (0, 0, 6, 0, 0, 25)]
-    living = layer.released(reports(rows), LAW._replace(particles=2000), torch.Generator().manual_seed(0))
-    assert (living.place_km[:, :2].abs() < 320).all() and (living.place_km[:, 2] > 0).all() and (living.place_km[:, 2] < 12).all()
+    rows = [
+        (319, 0, 9, 50, 0, 25),
+        (0, -319, 9, 0, -50, 25),
+        (0, 0, 11.95, 0, 0, 25),
+        (0, 0, 0.05, 0, 0, 25),
+        (0, 0, 6, 0, 0, 25),
+    ]
+    living = layer.released(
+        reports(rows), LAW._replace(particles=2000), torch.Generator().manual_seed(0)
+    )
+    assert (
+        (living.place_km[:, :2].abs() < 320).all()
+        and (living.place_km[:, 2] > 0).all()
+        and (living.place_km[:, 2] < 12).all()
+    )
     numbers = torch.bincount(living.report)
     assert (numbers[:4] < 0.7 * numbers[4]).all() and (numbers > 200).all()
 
 
 def cloud(count, seed=0):
-    """Particles (P, 3), their reports and these reports' winds (N, 2): places in numpy and as the layer wants them."""
+    """Particles (P, 3), their reports and these reports' winds (N, 2): places in numpy and as
+    the layer wants them."""
     rng = seeds.stream(seed, "cloud", count)
-    rows = np.concatenate((rng.uniform((-60, -60, 7, -40, -40), (60, 60, 10, 40, 40), (30, 5)), np.full((30, 1), 5.0)), 1)
+    rows = np.concatenate(
+        (
+            rng.uniform((-60, -60, 7, -40, -40), (60, 60, 10, 40, 40), (30, 5)),
+            np.full((30, 1), 5.0),
+        ),
+        1,
+    )
     made = reports(rows)
     report = torch.tensor(np.sort(rng.integers(0, 30, count)))
-    place = torch.tensor(made.place_km.numpy()[report] + rng.normal(size=(count, 3)) * (15, 15, 0.4), dtype=torch.float32)
+    place = torch.tensor(
+        made.place_km.numpy()[report] + rng.normal(size=(count, 3)) * (15, 15, 0.4),
+        dtype=torch.float32,
+    )
     return layer.Particles(place, report), made
 
 
@@ -145,20 +216,28 @@ def cloud(count, seed=0):
 def test_winds_are_the_weighted_means_of_the_particles_near(weight_km, monkeypatch):
     monkeypatch.setattr(layer, "LEVELS", 7)  # several groups of targets
     particles, made = cloud(2000)
-    targets = seeds.stream(0, "targets").uniform((-90, -90, 6), (90, 90, 11), (100, 3)).astype(np.float32)
-    mean, reached = layer.local_mean(particles, made, made.wind_m_s, torch.tensor(targets), LAW._replace(weight_km=weight_km))
+    targets = (
+        seeds.stream(0, "targets").uniform((-90, -90, 6), (90, 90, 11), (100, 3)).astype(np.float32)
+    )
+    mean, reached = layer.local_mean(
+        particles, made, made.wind_m_s, torch.tensor(targets), LAW._replace(weight_km=weight_km)
+    )
     place, report = particles.place_km.double().numpy(), particles.report.numpy()
     origin, wind = made.place_km.double().numpy()[report], made.wind_m_s.double().numpy()[report]
     square = ((place - targets[:, None]) ** 2).sum(2) + ((place - origin) ** 2).sum(1)
     near = (np.abs(place - targets[:, None].astype(float)) < (20, 20, 0.5)).all(2)
     np.testing.assert_array_equal(reached, near.sum(1) > 10)
     assert 20 < reached.sum() < 80 and (near.sum(1) == 10).any()
-    weight = np.exp(-0.5 * square / weight_km ** 2) * near
+    weight = np.exp(-0.5 * square / weight_km**2) * near
     given = reached.numpy()
-    np.testing.assert_allclose(mean[given], (weight @ wind)[given] / weight.sum(1, keepdims=True)[given], atol=1e-3)
+    np.testing.assert_allclose(
+        mean[given], (weight @ wind)[given] / weight.sum(1, keepdims=True)[given], atol=1e-3
+    )
     # elsewhere: all particles, however far; the greatest weight taken out
-    wide = layer.wide_mean(particles, made, made.wind_m_s, torch.tensor(targets), LAW._replace(weight_km=weight_km))
-    weight = np.exp(-0.5 * (square - square.min(1, keepdims=True)) / weight_km ** 2)
+    wide = layer.wide_mean(
+        particles, made, made.wind_m_s, torch.tensor(targets), LAW._replace(weight_km=weight_km)
+    )
+    weight = np.exp(-0.5 * (square - square.min(1, keepdims=True)) / weight_km**2)
     np.testing.assert_allclose(wide, weight @ wind / weight.sum(1, keepdims=True), atol=1e-2)
 
 
@@ -169,47 +248,80 @@ def test_a_target_without_particles_gets_the_wide_mean_and_without_any_the_mean_
     mean = model(asked).mean[0].numpy()
     np.testing.assert_allclose(mean[:3], [(10, 0), (10, 0), (30, 4)], atol=1e-3)
     assert 10 < mean[3, 0] < 30
-    high = batch([(0, 0, 20, 10, 0, 5), (0, 0, 21, 30, 4, 5)], [(0, 0, 20)])  # above the area nothing lives
+    high = batch(
+        [(0, 0, 20, 10, 0, 5), (0, 0, 21, 30, 4, 5)], [(0, 0, 20)]
+    )  # above the area nothing lives
     assert not model.reached(high).any() and model(high).mean[0].tolist() == [[20, 2]]
     old = batch([(0, 0, 8, 10, 6, model.window_s + 1), (0, 0, 8, 30, 4, 9000)], [(0, 0, 8)])
     assert model(old).mean[0].tolist() == [[20, 5]]
 
 
 def test_expected_numbers_of_particles_are_what_walking_gives():
-    law, places = LAW._replace(particles=30000), torch.tensor([[120.0, -40, 9.4], [-60, 60, 8.7], [20, -40, 9.9], [90, 40, 9]])
+    law, places = (
+        LAW._replace(particles=30000),
+        torch.tensor([[120.0, -40, 9.4], [-60, 60, 8.7], [20, -40, 9.9], [90, 40, 9]]),
+    )
     for steps in (1, 6, 12):
         made = reports([(*PLACE, *WIND, 10 * steps - 5)])
         living = layer.released(made, law, torch.Generator().manual_seed(steps))
-        wanted = ((living.place_km - places[:, None]).abs() < torch.tensor([100, 100, 0.5])).all(2).sum(1)
+        wanted = (
+            ((living.place_km - places[:, None]).abs() < torch.tensor([100, 100, 0.5]))
+            .all(2)
+            .sum(1)
+        )
         found = layer.expected(places, made, torch.tensor([steps]), law)[:, 0]
-        np.testing.assert_allclose(found, wanted, atol=4.5 * 30000 ** 0.5 / 2)
+        np.testing.assert_allclose(found, wanted, atol=4.5 * 30000**0.5 / 2)
 
 
 def test_acceptance_is_the_formula_over_particles():
     rng, law = seeds.stream(0, "acceptance"), LAW._replace(wind_spread_m_s=0.5)
-    number, winds, reported = rng.integers(0, 4000, (5, 6)), 3 * rng.normal(size=(6, 2)), 12 * rng.normal(size=(5, 2))
-    number[3], number[4], reported[4] = 0, (0, 0, 0, 0, 0, 4000), winds[5] + 0.8  # nothing around; one cloud alone
-    found = layer.acceptance(*(torch.tensor(a, dtype=torch.float32) for a in (number, winds, reported)), law)
+    number, winds, reported = (
+        rng.integers(0, 4000, (5, 6)),
+        3 * rng.normal(size=(6, 2)),
+        12 * rng.normal(size=(5, 2)),
+    )
+    number[3], number[4], reported[4] = (
+        0,
+        (0, 0, 0, 0, 0, 4000),
+        winds[5] + 0.8,
+    )  # nothing around; one cloud alone
+    found = layer.acceptance(
+        *(torch.tensor(a, dtype=torch.float32) for a in (number, winds, reported)), law
+    )
     for row in range(5):
         around = np.repeat(winds, number[row], 0)
         around = around + 0.5 * rng.normal(size=around.shape)
-        wanted = np.exp(-0.5 * (((reported[row] - around.mean(0)) / (3 * around.std(0))) ** 2).sum()) if len(around) else 1.0
+        wanted = (
+            np.exp(-0.5 * (((reported[row] - around.mean(0)) / (3 * around.std(0))) ** 2).sum())
+            if len(around)
+            else 1.0
+        )
         assert float(found[row]) == pytest.approx(wanted, abs=0.02)
     assert len(set(np.round(found.tolist(), 2))) > 3
     # one particle, or less than one expected: undefined, so believed
     few = torch.tensor([[1.0, 0.0], [0.3, 0.6], [0.6, 0.6]])
-    assert (layer.acceptance(few, torch.eye(2), torch.full((3, 2), 99.0), law) > 0.5).tolist() == [True, True, False]
+    assert (layer.acceptance(few, torch.eye(2), torch.full((3, 2), 99.0), law) > 0.5).tolist() == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_report_is_judged_by_what_lives_when_it_comes():
     law = LAW._replace(wind_spread_m_s=2.0, walk_up_km=0.01)
     old, young, new = (0, 0, 9, 0, 0, 155), (0, 0, 9, 4, 4, 15), (0, 0, 9, -4, -4, 5)
-    number = 40 * np.array([law.survival(15), law.survival(1)])  # all of both clouds are near; their ages are 15 steps and one
+    number = 40 * np.array(
+        [law.survival(15), law.survival(1)]
+    )  # all of both clouds are near; their ages are 15 steps and one
     share = number / number.sum()
-    square = 2 * (4 + 4 * share[1]) ** 2 / (9 * (16 * share[0] * share[1] + 4 * (1 - 1 / number.sum())))
+    square = (
+        2 * (4 + 4 * share[1]) ** 2 / (9 * (16 * share[0] * share[1] + 4 * (1 - 1 / number.sum())))
+    )
     both = []
     for seed in range(80):
-        chance = torch.rand(3, generator=torch.Generator().manual_seed(seed))  # the generator's first numbers, the oldest report's first
+        chance = torch.rand(
+            3, generator=torch.Generator().manual_seed(seed)
+        )  # the generator's first numbers, the oldest report's first
         kept = layer.accepted(reports([old, young, new]), law, torch.Generator().manual_seed(seed))
         if kept[1]:
             assert bool(kept[2]) == (float(chance[2]) < np.exp(-0.5 * square))
@@ -221,14 +333,23 @@ def test_a_report_is_judged_by_what_lives_when_it_comes():
 @pytest.mark.parametrize("error", [0.0, 10.0, 25.0])
 def test_outliers_are_rejected_at_the_rate_of_the_formula(error):
     winds = np.array([(30, -10), (33, -6), (27, -9), (31, -14)], dtype=float)
-    rows = [(10 * i, 0, 9, *wind, 15) for i, wind in enumerate(winds)] + [(20, 20, 9, *winds.mean(0) + (error, 0), 5)]
-    believed = [bool(layer.accepted(reports(rows), LAW, torch.Generator().manual_seed(seed))[-1]) for seed in range(200)]
-    rate = np.exp(-0.5 * (error / (3 * winds[:, 0].std())) ** 2)  # all four clouds are around the new one, equally many
+    rows = [(10 * i, 0, 9, *wind, 15) for i, wind in enumerate(winds)] + [
+        (20, 20, 9, *winds.mean(0) + (error, 0), 5)
+    ]
+    believed = [
+        bool(layer.accepted(reports(rows), LAW, torch.Generator().manual_seed(seed))[-1])
+        for seed in range(200)
+    ]
+    rate = np.exp(
+        -0.5 * (error / (3 * winds[:, 0].std())) ** 2
+    )  # all four clouds are around the new one, equally many
     assert abs(np.mean(believed) - rate) < 4 * np.sqrt(rate * (1 - rate) / 200) + 0.01
 
 
 def test_an_aircraft_makes_particles_once_a_step():
-    here = [(-40 + 0.24 * t, 0, 9 + 0.01 * t, 30, 0, 9.5 - t) for t in (0, 4, 8)]  # 240 m/s, climbing
+    here = [
+        (-40 + 0.24 * t, 0, 9 + 0.01 * t, 30, 0, 9.5 - t) for t in (0, 4, 8)
+    ]  # 240 m/s, climbing
     near = [(-40 + 0.24 * t, 3, 9, 30, 0, 9.5 - t) for t in (0, 4, 8)]  # 3 km beside it
     above = [(-40, 0, 9.4, 30, 0, 9.5)]  # a level above the first
     before = [(-40, 0, 9, 30, 0, 10.5)]  # another step
@@ -248,39 +369,77 @@ def test_the_window_holds_every_report_that_can_have_a_living_particle():
     ages = np.arange(1, model.steps + 1) * 10
     assert model.window_s == 340 and 300 * np.exp(-0.5 * (ages / 180) ** 2).prod() < 1e-6
     assert 300 * np.exp(-0.5 * (ages[:-1] / 180) ** 2).prod() > 1e-6
-    assert Particle(4, 2, 2, ageing_s=90.0).window_s < 340 < Particle(4, 2, 2, ageing_s=400.0).window_s
+    assert (
+        Particle(4, 2, 2, ageing_s=90.0).window_s < 340 < Particle(4, 2, 2, ageing_s=400.0).window_s
+    )
     older = [(0, 0, 9, 99, 99, model.window_s + seconds) for seconds in (0.1, 5, 5000)]
     asked = [(0, 0, 8), (-50, 0, 8)]
     assert torch.equal(model(batch(older + sky(), asked)).mean, model(batch(sky(), asked)).mean)
 
 
 def test_standardised_winds_at_another_altitude_are_the_same_winds():
-    asked, model, scaled = batch(sky(), [(-50, 0, 8), (30, 10, 8.2), (0, 0, 4)]), Particle(4, 2, 2), Particle(4, 2, 2)
+    asked, model, scaled = (
+        batch(sky(), [(-50, 0, 8), (30, 10, 8.2), (0, 0, 4)]),
+        Particle(4, 2, 2),
+        Particle(4, 2, 2),
+    )
     scaled.set_scaler([20.0, -5.0], [8.0, 12.0], altitude_km=9.0)
     mean, std = scaled.y_mean, scaled.y_std
     lower = [x - torch.tensor([0, 0, 3.0, 0]) for x in (asked.context_x, asked.target_x)]
-    other = Batch(lower[0], (asked.context_y - mean) / std, asked.context_mask, lower[1], asked.target_mask)
-    torch.testing.assert_close(scaled(other).mean * std + mean, model(asked).mean, atol=1e-2, rtol=0)
-    assert (scaled(other).mean * std + mean - Particle(4, 2, 2, seed=1)(asked).mean).abs().max() > 0.03  # other particles are seen
+    other = Batch(
+        lower[0], (asked.context_y - mean) / std, asked.context_mask, lower[1], asked.target_mask
+    )
+    torch.testing.assert_close(
+        scaled(other).mean * std + mean, model(asked).mean, atol=1e-2, rtol=0
+    )
+    assert (
+        scaled(other).mean * std + mean - Particle(4, 2, 2, seed=1)(asked).mean
+    ).abs().max() > 0.03  # other particles are seen
 
 
 def test_padding_company_and_order_change_nothing_and_the_seed_does():
     model, targets = Particle(4, 2, 2), [(-50, 0, 8), (30, 10, 8.2), (0, 0, 4)]
-    sets = [batch(sky(seed=1), targets), batch([], targets[:1]), batch(sky(5), []), batch(sky(7), targets[:2])]
+    sets = [
+        batch(sky(seed=1), targets),
+        batch([], targets[:1]),
+        batch(sky(5), []),
+        batch(sky(7), targets[:2]),
+    ]
     joint = collate(sets)
-    joint = Batch(**{key: value if value.dtype == torch.bool else
-                     value + 1e6 * ~(joint.target_mask if "target" in key else joint.context_mask)[..., None]
-                     for key, value in vars(joint).items() if value is not None})
+    joint = Batch(
+        **{
+            key: value
+            if value.dtype == torch.bool
+            else value
+            + 1e6 * ~(joint.target_mask if "target" in key else joint.context_mask)[..., None]
+            for key, value in vars(joint).items()
+            if value is not None
+        }
+    )
     together = model(joint).mean
     assert together.isfinite().all()
     for row, alone in enumerate(sets):
-        torch.testing.assert_close(together[row, :alone.target_x.shape[1]], model(alone).mean[0], atol=1e-5, rtol=1e-5)
-    assert torch.equal(model(sets[1]).mean, torch.zeros(1, 1, 2)) and model(sets[2]).mean.shape == (1, 0, 2)
+        torch.testing.assert_close(
+            together[row, : alone.target_x.shape[1]], model(alone).mean[0], atol=1e-5, rtol=1e-5
+        )
+    assert torch.equal(model(sets[1]).mean, torch.zeros(1, 1, 2)) and model(sets[2]).mean.shape == (
+        1,
+        0,
+        2,
+    )
     one = sets[0]
-    one.context_x[0, 3:8] = one.context_x[0, 3]  # five reports from one place and time, and the first's wind twice
+    one.context_x[0, 3:8] = one.context_x[
+        0, 3
+    ]  # five reports from one place and time, and the first's wind twice
     one.context_y[0, 4] = one.context_y[0, 3]
     order = torch.randperm(one.context_x.shape[1], generator=seeds.torch_stream(0, "order"))
-    shuffled = Batch(one.context_x[:, order], one.context_y[:, order], one.context_mask, one.target_x.flip(1), one.target_mask)
+    shuffled = Batch(
+        one.context_x[:, order],
+        one.context_y[:, order],
+        one.context_mask,
+        one.target_x.flip(1),
+        one.target_mask,
+    )
     torch.testing.assert_close(model(shuffled).mean.flip(1), model(one).mean, atol=1e-5, rtol=1e-5)
     assert torch.equal(model(one).mean, Particle(4, 2, 2)(one).mean)
     assert not torch.equal(model(one).mean, Particle(4, 2, 2, seed=1)(one).mean)
@@ -297,7 +456,10 @@ def test_it_is_built_without_memory_and_filled_from_a_file():
     assert model.context == "recent" and model.learns == "nothing" and not list(model.parameters())
 
 
-@pytest.mark.parametrize("arguments", [{"particles": 0}, {"ageing_s": -1.0}, {"walk_km": float("nan")}, {"x_dim": 3}, {"i_dim": 1}])
+@pytest.mark.parametrize(
+    "arguments",
+    [{"particles": 0}, {"ageing_s": -1.0}, {"walk_km": float("nan")}, {"x_dim": 3}, {"i_dim": 1}],
+)
 def test_what_makes_no_particles_is_refused(arguments):
     with pytest.raises(InputError, match="particles cannot be made of this"):
         Particle(**{"x_dim": 4, "i_dim": 2, "o_dim": 2, **arguments})

@@ -46,14 +46,20 @@ def test_the_modes_of_scattered_points_are_means_over_the_real_ones():
     for number, real in enumerate((7, 4)):
         for row, k1 in enumerate(KEPT):
             for k2 in range(MODES):
-                terms = [value / wave(k1, k2, point) for value, point in zip(values[number, :real], points[number, :real], strict=True)]
+                terms = [
+                    value / wave(k1, k2, point)
+                    for value, point in zip(
+                        values[number, :real], points[number, :real], strict=True
+                    )
+                ]
                 torch.testing.assert_close(found[number, :, row, k2], sum(terms) / real)
     assert (analyse_points(values, points, torch.zeros_like(mask), MODES) == 0).all()
     assert (analyse_points(values[:, :0], points[:, :0], mask[:, :0], MODES) == 0).all()
 
 
 def test_a_function_at_points_is_the_sum_of_its_waves_and_their_mirror_images():
-    """Modes with k2 = 0 stand in both signs already: the real part of what is there; the others' conjugates are added."""
+    """Modes with k2 = 0 stand in both signs already: the real part of what is there; the others'
+    conjugates are added."""
     coefficients, points = some_coefficients(), draw(SETS, 5, 2)
     found = synthesise_points(coefficients, points)
     for number in range(SETS):
@@ -80,7 +86,9 @@ def test_a_function_of_low_modes_only_survives_there_and_back():
     grid = (1.5 + torch.cos(x) - 2 * torch.sin(2 * x + y) + 0.3 * torch.cos(-x + 2 * y))[None, None]
     torch.testing.assert_close(synthesise(analyse(grid, MODES), SIDE), grid)
     high = grid + torch.cos(4 * y)
-    torch.testing.assert_close(synthesise(analyse(high, MODES), SIDE), grid)  # what is not kept is filtered out
+    torch.testing.assert_close(
+        synthesise(analyse(high, MODES), SIDE), grid
+    )  # what is not kept is filtered out
 
 
 def test_the_layer_is_a_matrix_for_every_mode():
@@ -90,8 +98,12 @@ def test_the_layer_is_a_matrix_for_every_mode():
     for row in range(2 * MODES):
         for column in range(MODES):
             matrix = torch.complex(*layer.weight[row, column].detach().unbind(-1))
-            torch.testing.assert_close(found[:, :, row, column].detach(), coefficients[:, :, row, column] @ matrix)
-    assert layer.weight.shape == (2 * MODES, MODES, WIDTH, WIDTH, 2) and not layer.weight.is_complex()
+            torch.testing.assert_close(
+                found[:, :, row, column].detach(), coefficients[:, :, row, column] @ matrix
+            )
+    assert (
+        layer.weight.shape == (2 * MODES, MODES, WIDTH, WIDTH, 2) and not layer.weight.is_complex()
+    )
 
 
 @pytest.mark.parametrize("shift", [(1, 0), (0, 4), (3, -2)])
@@ -102,6 +114,8 @@ def test_on_the_torus_a_shifted_function_comes_out_shifted(shift):
     torch.testing.assert_close(operate(grid.roll(shift, (2, 3))), operate(grid).roll(shift, (2, 3)))
     points, targets, values = draw(SETS, 30, 2), draw(SETS, 8, 2), draw(SETS, 30, WIDTH)
     every, moved = torch.ones(SETS, 30, dtype=torch.bool), torch.tensor(shift) / 7
-    through = lambda by: synthesise_points(layer(analyse_points(values, points + by, every, MODES)), targets + by)  # noqa: E731
+    through = lambda by: synthesise_points(
+        layer(analyse_points(values, points + by, every, MODES)), targets + by
+    )  # noqa: E731
     torch.testing.assert_close(through(moved), through(0.0))
     torch.testing.assert_close(through(torch.tensor([2.0, -1.0])), through(0.0))  # whole turns

@@ -13,11 +13,19 @@ from safetensors.torch import load as tensors_of
 from safetensors.torch import save
 
 from stages.errors import DataError
-from stages.training import store
 from stages.fields.models import build
+from stages.training import store
 
-METADATA = {"model": "msa", "arm": "shared", "size": "5k", "seed": 0, "x_dim": 3, "i_dim": 2, "o_dim": 2,
-            "arguments": {"encoder": "shared", "width": 12, "heads": 2, "layers": 3}}
+METADATA = {
+    "model": "msa",
+    "arm": "shared",
+    "size": "5k",
+    "seed": 0,
+    "x_dim": 3,
+    "i_dim": 2,
+    "o_dim": 2,
+    "arguments": {"encoder": "shared", "width": 12, "heads": 2, "layers": 3},
+}
 
 
 class Canary:
@@ -42,7 +50,10 @@ def good() -> bytes:
 
 
 def altered(tensors=None, **metadata) -> bytes:
-    return save({**tensors_of(good()), **(tensors or {})}, {store.ENTRY: json.dumps({**METADATA, **metadata})})
+    return save(
+        {**tensors_of(good()), **(tensors or {})},
+        {store.ENTRY: json.dumps({**METADATA, **metadata})},
+    )
 
 
 def test_a_good_one_loads(tmp_path):
@@ -67,24 +78,43 @@ def test_a_pickle_is_refused_and_never_run(tmp_path, kind):
         assert canary.exists()  # the trap was armed
 
 
-@pytest.mark.parametrize("data,word", [
-    (lambda: b"", "Error"),
-    (lambda: good()[:-5], "Error"),
-    (lambda: struct.pack("<Q", 2**60) + b"{}", "Error"),
-    (lambda: save({"weight": torch.zeros(3)}), "metadata"),
-    (lambda: save({"weight": torch.zeros(3)}, {"tradewind": "[1]"}), "metadata"),
-    (lambda: altered(model="resnet"), "resnet"),
-    (lambda: altered(arguments={"width": 10**9}), "width"),
-    (lambda: altered(arguments={"width": "12; rm"}), "width"),
-    (lambda: altered(arguments=[1]), "metadata"),
-    (lambda: altered(x_dim=10**12), "x_dim"),
-    (lambda: altered(arguments={**METADATA["arguments"], "layers": 4}), "other tensors"),
-    (lambda: altered({"readout.4.bias": torch.zeros(3)}), "readout.4.bias"),
-    (lambda: altered({"readout.4.bias": torch.zeros(2, dtype=torch.float64)}), "float64"),
-    (lambda: altered({"readout.4.bias": torch.tensor([0.0, torch.nan])}), "not finite"),
-    (lambda: altered({"extra": torch.zeros(2)}), "extra"),
-], ids=["empty", "cut", "huge header", "foreign", "list", "model", "width", "type", "arguments", "dimension", "layers", "shape", "dtype",
-        "nan", "extra"])
+@pytest.mark.parametrize(
+    "data,word",
+    [
+        (lambda: b"", "Error"),
+        (lambda: good()[:-5], "Error"),
+        (lambda: struct.pack("<Q", 2**60) + b"{}", "Error"),
+        (lambda: save({"weight": torch.zeros(3)}), "metadata"),
+        (lambda: save({"weight": torch.zeros(3)}, {"tradewind": "[1]"}), "metadata"),
+        (lambda: altered(model="resnet"), "resnet"),
+        (lambda: altered(arguments={"width": 10**9}), "width"),
+        (lambda: altered(arguments={"width": "12; rm"}), "width"),
+        (lambda: altered(arguments=[1]), "metadata"),
+        (lambda: altered(x_dim=10**12), "x_dim"),
+        (lambda: altered(arguments={**METADATA["arguments"], "layers": 4}), "other tensors"),
+        (lambda: altered({"readout.4.bias": torch.zeros(3)}), "readout.4.bias"),
+        (lambda: altered({"readout.4.bias": torch.zeros(2, dtype=torch.float64)}), "float64"),
+        (lambda: altered({"readout.4.bias": torch.tensor([0.0, torch.nan])}), "not finite"),
+        (lambda: altered({"extra": torch.zeros(2)}), "extra"),
+    ],
+    ids=[
+        "empty",
+        "cut",
+        "huge header",
+        "foreign",
+        "list",
+        "model",
+        "width",
+        "type",
+        "arguments",
+        "dimension",
+        "layers",
+        "shape",
+        "dtype",
+        "nan",
+        "extra",
+    ],
+)
 @pytest.mark.fault("F13")
 def test_what_does_not_fit_is_refused_by_name(tmp_path, data, word):
     with pytest.raises(DataError, match=word):

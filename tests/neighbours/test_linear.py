@@ -1,4 +1,5 @@
-"""Linear search against float64 brute force; ties, masks, too few points, chunks; what `Linear` adds to test_methods.py."""
+"""Linear search against float64 brute force; ties, masks, too few points, chunks; what `Linear`
+adds to test_methods.py."""
 
 import clouds
 import numpy as np
@@ -25,9 +26,15 @@ def test_equal_to_brute_force(k, chunk, monkeypatch):
     expected = np.sort(square, -1)[..., :k]
     np.testing.assert_allclose(found.square_distance, expected, rtol=1e-5)
     real = np.isfinite(expected)
-    assert (found.index.numpy()[~real] == -1).all() and real.sum(-1).min() == min(k, mask.sum(1).min())
+    assert (found.index.numpy()[~real] == -1).all() and real.sum(-1).min() == min(
+        k, mask.sum(1).min()
+    )
     indices = np.where(real, found.index.numpy(), 0)
-    np.testing.assert_allclose(np.where(real, np.take_along_axis(square, indices, 2), 0), np.where(real, expected, 0), rtol=1e-5)
+    np.testing.assert_allclose(
+        np.where(real, np.take_along_axis(square, indices, 2), 0),
+        np.where(real, expected, 0),
+        rtol=1e-5,
+    )
 
 
 def test_ties_go_to_the_lowest_index_and_equal_points_are_at_distance_zero():
@@ -40,17 +47,27 @@ def test_no_points_no_queries_and_fewer_than_asked():
     nothing = linear.nearest(torch.zeros(2, 3, 4), torch.zeros(2, 0, 4), 2)
     assert (nothing.index == -1).all() and torch.isinf(nothing.square_distance).all()
     assert linear.nearest(torch.zeros(2, 0, 4), torch.zeros(2, 3, 4), 2).index.shape == (2, 0, 2)
-    assert linear.nearest(torch.zeros(1, 1, 4), torch.zeros(1, 1, 4), 3).index.tolist() == [[[0, -1, -1]]]
+    assert linear.nearest(torch.zeros(1, 1, 4), torch.zeros(1, 1, 4), 3).index.tolist() == [
+        [[0, -1, -1]]
+    ]
 
 
 @pytest.mark.parametrize("held", [4, 40, 1000])
 @pytest.mark.parametrize("cloud", ["smooth", "integers", "magnitudes"])
-def test_the_prefix_in_pieces_is_the_prefix_and_no_piece_is_larger_than_allowed(cloud, held, monkeypatch):
+def test_the_prefix_in_pieces_is_the_prefix_and_no_piece_is_larger_than_allowed(
+    cloud, held, monkeypatch
+):
     rng, sizes, computed = seeds.stream(0, "linear", cloud), [], linear._columns_distance
     monkeypatch.setitem(linear.HELD, "cpu", held)
-    monkeypatch.setattr(linear, "_columns_distance", lambda *a: sizes.append((square := computed(*a)).numel()) or square)
+    monkeypatch.setattr(
+        linear,
+        "_columns_distance",
+        lambda *a: sizes.append((square := computed(*a)).numel()) or square,
+    )
     points = getattr(clouds, cloud)(rng, 300).astype(np.float32)
-    case = clouds.Case(points, np.zeros(300, int), points[::20], 12, 0.1, np.array([1.0, 1, 4, 9]), 0)
+    case = clouds.Case(
+        points, np.zeros(300, int), points[::20], 12, 0.1, np.array([1.0, 1, 4, 9]), 0
+    )
     found = clouds.ask(linear.Linear(torch.tensor(points)), case)
     assert not clouds.complaint(found, case) and max(sizes) <= held
     allowed = (points[:, 3] <= points[::20, 3, None].astype(float) - 0.1).sum(1)
@@ -61,7 +78,8 @@ def test_the_prefix_in_pieces_is_the_prefix_and_no_piece_is_larger_than_allowed(
 @pytest.mark.parametrize("k", [1, 5, 40])
 @pytest.mark.parametrize("values", [2, 50, 10**6])
 def test_the_smallest_by_distance_and_index(values, k, width):
-    """From two values, ties everywhere, to none; some infinite; 5,000 columns are narrowed to groups before they are compared."""
+    """From two values, ties everywhere, to none; some infinite; 5,000 columns are narrowed to
+    groups before they are compared."""
     rng = seeds.stream(0, "smallest", values, k, width)
     distance = rng.integers(0, values, (6, width)).astype(np.float32)
     distance[rng.random((6, width)) < 0.1] = np.inf

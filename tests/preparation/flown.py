@@ -1,15 +1,23 @@
-"""Frames of a straight, level flight for the decode tests: every register of every second, from a stated state."""
+"""Frames of a straight, level flight for the decode tests: every register of every second, from
+a stated state."""
 
 import numpy as np
 import polars as pl
 
-from stages.winds.sky import encode
 from stages.winds.decoding import atmosphere
 from stages.winds.modes import messages
+from stages.winds.sky import encode
 
 START_S = 1_768_460_400.0
 ADDRESS = 0x3C1234
-STATE = {"gs_kt": 450.0, "trk_deg": 60.0, "hdg_mag_deg": 55.0, "ias_kt": 270.0, "alt_ft": 34_000.0, "roll_deg": 0.0}
+STATE = {
+    "gs_kt": 450.0,
+    "trk_deg": 60.0,
+    "hdg_mag_deg": 55.0,
+    "ias_kt": 270.0,
+    "alt_ft": 34_000.0,
+    "roll_deg": 0.0,
+}
 
 
 def text(octets: np.ndarray) -> list[str]:
@@ -29,7 +37,8 @@ def sixty(address=ADDRESS, identity=False, **state) -> str:
 
 
 def fifty(address=ADDRESS, identity=False, **state) -> str:
-    """A reply with register 5,0; its true airspeed is the standard one of the state's airspeed unless given."""
+    """A reply with register 5,0; its true airspeed is the standard one of the state's airspeed
+    unless given."""
     s = STATE | state
     tas = s.get("tas_kt", float(atmosphere.tas_from_cas(s["ias_kt"], s["alt_ft"])))
     word = encode.bds50(one(s["roll_deg"]), one(s["trk_deg"]), one(s["gs_kt"]), one(0), one(tas))
@@ -45,7 +54,9 @@ def place(t: float) -> tuple[float, float]:
     """Where the flight is t seconds after the start."""
     metres = STATE["gs_kt"] * 1852 / 3600 * t
     track = np.radians(STATE["trk_deg"])
-    return 46.0 + np.degrees(metres * np.cos(track) / 6.371e6), 6.0 + np.degrees(metres * np.sin(track) / 6.371e6 / np.cos(np.radians(46)))
+    return 46.0 + np.degrees(metres * np.cos(track) / 6.371e6), 6.0 + np.degrees(
+        metres * np.sin(track) / 6.371e6 / np.cos(np.radians(46))
+    )
 
 
 def squitters(t: float, odd: bool, address=ADDRESS, **state) -> list[str]:
@@ -53,8 +64,10 @@ def squitters(t: float, odd: bool, address=ADDRESS, **state) -> list[str]:
     s = STATE | state
     lat, lon = place(t)
     speed, track = s["gs_kt"], np.radians(s["trk_deg"])
-    words = (encode.position(one(lat), one(lon), one(s["alt_ft"]), one(odd)),
-             encode.velocity(one(speed * np.sin(track)), one(speed * np.cos(track)), one(0)))
+    words = (
+        encode.position(one(lat), one(lon), one(s["alt_ft"]), one(odd)),
+        encode.velocity(one(speed * np.sin(track)), one(speed * np.cos(track)), one(0)),
+    )
     return [text(encode.squitter(np.array([address]), word))[0] for word in words]
 
 
@@ -69,6 +82,14 @@ def lines(seconds: int = 20) -> list[tuple[float, str]]:
 
 def decoded(rows: list[tuple[float, str]], file: str = "a.csv") -> pl.DataFrame:
     """Lines as `decode` hands them to `states`."""
-    frames = pl.DataFrame({"ts_s": [t for t, _ in rows], "hex": [h for _, h in rows], "file": file,
-                           "record": pl.Series(range(len(rows)), dtype=pl.UInt32)})
-    return pl.concat([frames, messages.decode(frames["hex"])], how="horizontal").with_columns(carried=pl.lit(False))
+    frames = pl.DataFrame(
+        {
+            "ts_s": [t for t, _ in rows],
+            "hex": [h for _, h in rows],
+            "file": file,
+            "record": pl.Series(range(len(rows)), dtype=pl.UInt32),
+        }
+    )
+    return pl.concat([frames, messages.decode(frames["hex"])], how="horizontal").with_columns(
+        carried=pl.lit(False)
+    )

@@ -1,6 +1,8 @@
-"""Gridded weather: every form of a file gives the same grid, and what cannot be trusted is refused (fault F11).
+"""Gridded weather: every form of a file gives the same grid, and what cannot be trusted is refused
+(fault F11).
 
-Oracles: cfgrib and xarray, which share no line with the reader, on real files; files made with ecCodes whose content is known.
+Oracles: cfgrib and xarray, which share no line with the reader, on real files; files made with
+ecCodes whose content is known.
 """
 
 import os
@@ -14,25 +16,58 @@ from scipy.io import netcdf_file
 from stages.errors import DataError, InputError
 from stages.fields.problems import gridded
 
-eccodes = pytest.importorskip("eccodes", reason="eccodes is not installed: pip install 'tradewind[era5]'")
+eccodes = pytest.importorskip(
+    "eccodes", reason="eccodes is not installed: pip install 'tradewind[era5]'"
+)
 MIRROR = os.environ.get("TRADEWIND_MIRROR", "")
 REAL = Path(MIRROR) / "era5"
-real = pytest.mark.skipif(not (MIRROR and REAL.is_dir()), reason="TRADEWIND_MIRROR is not set: the real ERA5 files are absent")
-LAT, LON = np.array([50.0, 48.0, 46.0]), np.array([352.0, 354.0, 356.0, 358.0, 0.0, 2.0])  # as archives have them, across Greenwich
+real = pytest.mark.skipif(
+    not (MIRROR and REAL.is_dir()),
+    reason="TRADEWIND_MIRROR is not set: the real ERA5 files are absent",
+)
+LAT, LON = (
+    np.array([50.0, 48.0, 46.0]),
+    np.array([352.0, 354.0, 356.0, 358.0, 0.0, 2.0]),
+)  # as archives have them, across Greenwich
 WIND = np.arange(18.0).reshape(3, 6) - 5  # first row is the northernmost
-PARAM = {"u10": 165, "v10": 166, "u100": 228246, "v100": 228247, "sp": 134, "t2m": 167, "tcc": 164, "msl": 151}
+PARAM = {
+    "u10": 165,
+    "v10": 166,
+    "u100": 228246,
+    "v100": 228247,
+    "sp": 134,
+    "t2m": 167,
+    "tcc": 164,
+    "msl": 151,
+}
 
 
 def message(name="u100", values=WIND, hour=0, day=1, edition=1, lat=LAT, lon=LON, **keys):
     """One GRIB message; NaN becomes a hole in its bitmap; `keys` are set last."""
     handle = eccodes.codes_grib_new_from_samples(f"regular_ll_sfc_grib{edition}")
     rows, columns = values.shape
-    grid = {"Nj": rows, "Ni": columns, "latitudeOfFirstGridPointInDegrees": lat[0], "latitudeOfLastGridPointInDegrees": lat[-1],
-            "longitudeOfFirstGridPointInDegrees": lon[0], "longitudeOfLastGridPointInDegrees": lon[-1],
-            "iDirectionIncrementInDegrees": 2.0, "jDirectionIncrementInDegrees": 2.0, "jScansPositively": int(lat[-1] > lat[0])}
+    grid = {
+        "Nj": rows,
+        "Ni": columns,
+        "latitudeOfFirstGridPointInDegrees": lat[0],
+        "latitudeOfLastGridPointInDegrees": lat[-1],
+        "longitudeOfFirstGridPointInDegrees": lon[0],
+        "longitudeOfLastGridPointInDegrees": lon[-1],
+        "iDirectionIncrementInDegrees": 2.0,
+        "jDirectionIncrementInDegrees": 2.0,
+        "jScansPositively": int(lat[-1] > lat[0]),
+    }
     try:
-        for key, value in {**grid, "paramId": PARAM[name], "dataDate": 20000100 + day, "dataTime": 100 * hour, "bitsPerValue": 24,
-                           "bitmapPresent": int(np.isnan(values).any()), "missingValue": 9999.0, **keys}.items():
+        for key, value in {
+            **grid,
+            "paramId": PARAM[name],
+            "dataDate": 20000100 + day,
+            "dataTime": 100 * hour,
+            "bitsPerValue": 24,
+            "bitmapPresent": int(np.isnan(values).any()),
+            "missingValue": 9999.0,
+            **keys,
+        }.items():
             eccodes.codes_set(handle, key, value)
         eccodes.codes_set_values(handle, np.where(np.isnan(values), 9999.0, values).ravel())
         return eccodes.codes_get_message(handle)
@@ -45,13 +80,30 @@ def written(folder, *parts, name="some.grib"):
     return folder / name
 
 
-def cdf(folder, values=WIND[None], name="u100", unit="m s**-1", lat=LAT, lon=LON, hours=(0,), since="hours since 2000-01-01 00:00:00.0",
-        dims=("time", "latitude", "longitude"), kind="f8", extra=None, **attributes):
+def cdf(
+    folder,
+    values=WIND[None],
+    name="u100",
+    unit="m s**-1",
+    lat=LAT,
+    lon=LON,
+    hours=(0,),
+    since="hours since 2000-01-01 00:00:00.0",
+    dims=("time", "latitude", "longitude"),
+    kind="f8",
+    extra=None,
+    **attributes,
+):
     """A NetCDF-3 file of one variable; `dims` names its axes in the file's words."""
     path = folder / "some.nc"
     with netcdf_file(path, "w") as file:
-        words = [next(d for d in dims if d in some) for some in (("time", "valid_time"), ("latitude", "lat"), ("longitude", "lon"))]
-        for word, axis, units in zip(words, (hours, lat, lon), (since, "degrees_north", "degrees_east"), strict=True):
+        words = [
+            next(d for d in dims if d in some)
+            for some in (("time", "valid_time"), ("latitude", "lat"), ("longitude", "lon"))
+        ]
+        for word, axis, units in zip(
+            words, (hours, lat, lon), (since, "degrees_north", "degrees_east"), strict=True
+        ):
             file.createDimension(word, len(axis))
             stored = file.createVariable(word, "f8", (word,))
             stored[:], stored.units = axis, units
@@ -67,16 +119,28 @@ def cdf(folder, values=WIND[None], name="u100", unit="m s**-1", lat=LAT, lon=LON
 
 
 def same(grid, values=WIND, name="u100") -> bool:
-    """Whether it is the file's content in the convention: south to north, from west to east over Greenwich."""
-    placed = grid.lat.tolist() == [46.0, 48.0, 50.0] and grid.lon.tolist() == [-8.0, -6.0, -4.0, -2.0, 0.0, 2.0]
-    return placed and np.allclose(grid.values[name][0], values[::-1], rtol=1e-7, atol=2e-5, equal_nan=True)
+    """Whether it is the file's content in the convention: south to north, from west to east over
+    Greenwich."""
+    placed = grid.lat.tolist() == [46.0, 48.0, 50.0] and grid.lon.tolist() == [
+        -8.0,
+        -6.0,
+        -4.0,
+        -2.0,
+        0.0,
+        2.0,
+    ]
+    return placed and np.allclose(
+        grid.values[name][0], values[::-1], rtol=1e-7, atol=2e-5, equal_nan=True
+    )
 
 
 @pytest.mark.parametrize("edition", [1, 2])
 def test_a_grib_message_of_either_edition_comes_south_to_north_and_west_to_east(tmp_path, edition):
     grid = gridded.read(written(tmp_path, message(edition=edition)))
     assert same(grid)
-    assert grid.units == {"u100": "m/s"} and grid.time.tolist() == [np.datetime64("2000-01-01", "ns").astype(int)]
+    assert grid.units == {"u100": "m/s"} and grid.time.tolist() == [
+        np.datetime64("2000-01-01", "ns").astype(int)
+    ]
 
 
 @pytest.mark.fault("F11")
@@ -87,8 +151,12 @@ def test_a_grib_file_from_south_to_north_gives_the_same_grid(tmp_path):
 @pytest.mark.fault("F11")
 def test_longitudes_from_0_to_360_are_rolled_to_the_date_line(tmp_path):
     lon, values = np.arange(0.0, 360.0, 60.0), np.tile(np.arange(6.0), (3, 1))
-    grid = gridded.read(written(tmp_path, message(values=values, lon=lon, iDirectionIncrementInDegrees=60.0)))
-    assert grid.lon.tolist() == [-180.0, -120.0, -60.0, 0.0, 60.0, 120.0] and grid.values["u100"][0, 0].tolist() == [3, 4, 5, 0, 1, 2]
+    grid = gridded.read(
+        written(tmp_path, message(values=values, lon=lon, iDirectionIncrementInDegrees=60.0))
+    )
+    assert grid.lon.tolist() == [-180.0, -120.0, -60.0, 0.0, 60.0, 120.0] and grid.values["u100"][
+        0, 0
+    ].tolist() == [3, 4, 5, 0, 1, 2]
 
 
 @pytest.mark.parametrize("edition", [1, 2])
@@ -134,7 +202,14 @@ def test_bytes_that_belong_to_no_message_are_refused(tmp_path, parts):
 
 
 def test_zero_padding_between_messages_is_no_fault(tmp_path):
-    assert len(gridded.open_grid(written(tmp_path, message(), bytes(64), message(hour=1), bytes(12))).time) == 2
+    assert (
+        len(
+            gridded.open_grid(
+                written(tmp_path, message(), bytes(64), message(hour=1), bytes(12))
+            ).time
+        )
+        == 2
+    )
 
 
 @pytest.mark.fault("F11")
@@ -147,17 +222,48 @@ def test_a_file_with_a_whole_message_less_than_was_counted_is_refused(tmp_path):
 
 
 def test_messages_in_any_order_and_twice_the_same_give_times_in_order(tmp_path):
-    grid = gridded.read(written(tmp_path, message(values=WIND + 2, hour=2), message(), message(), message(values=WIND + 1, hour=1)))
-    assert np.diff(grid.time).tolist() == [3600 * 10**9] * 2 and grid.values["u100"][:, 0, 0].tolist() == (WIND[2, 0] + np.arange(3)).tolist()
+    grid = gridded.read(
+        written(
+            tmp_path,
+            message(values=WIND + 2, hour=2),
+            message(),
+            message(),
+            message(values=WIND + 1, hour=1),
+        )
+    )
+    assert (
+        np.diff(grid.time).tolist() == [3600 * 10**9] * 2
+        and grid.values["u100"][:, 0, 0].tolist() == (WIND[2, 0] + np.arange(3)).tolist()
+    )
 
 
-@pytest.mark.parametrize("parts, what", [
-    ([message(), message(values=WIND + 1)], "twice with different values"), ([message("msl", np.full((3, 6), 1e5))], "variable is missing"),
-    ([message(), message("v100", hour=1)], "field is missing"), ([message(), message("v100", lat=LAT + 2)], "another grid"),
-    ([message("t2m", np.full((3, 6), 12.0))], "cannot have"), ([message("sp", np.full((3, 6), 1013.0))], "cannot have"),
-    ([message("tcc", np.full((3, 6), 80.0))], "cannot have"), ([message(values=WIND * 40)], "cannot have"),
-    ([message(typeOfLevel="isobaricInhPa", level=500)], "variable is missing"), ([message(jPointsAreConsecutive=1)], "another grid")],
-    ids=["two members", "other variable", "hole in time", "two grids", "t in degC", "sp in hPa", "tcc in percent", "wind", "level", "columns"])
+@pytest.mark.parametrize(
+    "parts, what",
+    [
+        ([message(), message(values=WIND + 1)], "twice with different values"),
+        ([message("msl", np.full((3, 6), 1e5))], "variable is missing"),
+        ([message(), message("v100", hour=1)], "field is missing"),
+        ([message(), message("v100", lat=LAT + 2)], "another grid"),
+        ([message("t2m", np.full((3, 6), 12.0))], "cannot have"),
+        ([message("sp", np.full((3, 6), 1013.0))], "cannot have"),
+        ([message("tcc", np.full((3, 6), 80.0))], "cannot have"),
+        ([message(values=WIND * 40)], "cannot have"),
+        ([message(typeOfLevel="isobaricInhPa", level=500)], "variable is missing"),
+        ([message(jPointsAreConsecutive=1)], "another grid"),
+    ],
+    ids=[
+        "two members",
+        "other variable",
+        "hole in time",
+        "two grids",
+        "t in degC",
+        "sp in hPa",
+        "tcc in percent",
+        "wind",
+        "level",
+        "columns",
+    ],
+)
 @pytest.mark.fault("F11")
 def test_grib_that_is_not_what_it_should_be_is_refused_by_name(tmp_path, parts, what):
     with pytest.raises(DataError, match=what):
@@ -166,8 +272,14 @@ def test_grib_that_is_not_what_it_should_be_is_refused_by_name(tmp_path, parts, 
 
 def test_a_wanted_variable_that_is_not_there_is_named_with_what_is(tmp_path):
     with pytest.raises(DataError) as error:
-        gridded.open_grid(written(tmp_path, message(), message("msl", np.full((3, 6), 1e5))), ("u100", "v100"))
-    assert error.value.expected == "v100" and "u100" in error.value.found and "msl" in error.value.found
+        gridded.open_grid(
+            written(tmp_path, message(), message("msl", np.full((3, 6), 1e5))), ("u100", "v100")
+        )
+    assert (
+        error.value.expected == "v100"
+        and "u100" in error.value.found
+        and "msl" in error.value.found
+    )
 
 
 def test_no_index_or_other_file_appears_beside_the_input(tmp_path):
@@ -183,8 +295,17 @@ def test_without_eccodes_the_error_says_what_to_install(tmp_path, monkeypatch):
     assert "tradewind[era5]" in error.value.remedy
 
 
-@pytest.mark.parametrize("name", ["u100", "100u", "u_component_of_100m_wind", "100m_u_component_of_wind"])
-@pytest.mark.parametrize("dims", [("time", "latitude", "longitude"), ("valid_time", "lat", "lon"), ("longitude", "time", "latitude")])
+@pytest.mark.parametrize(
+    "name", ["u100", "100u", "u_component_of_100m_wind", "100m_u_component_of_wind"]
+)
+@pytest.mark.parametrize(
+    "dims",
+    [
+        ("time", "latitude", "longitude"),
+        ("valid_time", "lat", "lon"),
+        ("longitude", "time", "latitude"),
+    ],
+)
 def test_netcdf_of_any_version_s_names_and_axes_gives_the_same_grid(tmp_path, name, dims):
     values = WIND[None] if dims[0] != "longitude" else WIND.T[:, None]
     assert same(gridded.read(cdf(tmp_path, values, name=name, dims=dims)))
@@ -195,16 +316,34 @@ def test_known_units_become_metres_a_second(tmp_path, unit, factor):
     assert same(gridded.read(cdf(tmp_path, WIND[None] * factor, unit=unit)))
 
 
-@pytest.mark.parametrize("name, unit, given, got", [("t2m", "degC", 12.5, 285.65), ("sp", "hPa", 1013.0, 101300.0), ("tcc", "%", 80.0, 0.8)])
+@pytest.mark.parametrize(
+    "name, unit, given, got",
+    [("t2m", "degC", 12.5, 285.65), ("sp", "hPa", 1013.0, 101300.0), ("tcc", "%", 80.0, 0.8)],
+)
 def test_known_units_of_other_variables_are_turned_too(tmp_path, name, unit, given, got):
-    np.testing.assert_allclose(gridded.read(cdf(tmp_path, np.full((1, 3, 6), given), name=name, unit=unit)).values[name], got, rtol=1e-6)
+    np.testing.assert_allclose(
+        gridded.read(cdf(tmp_path, np.full((1, 3, 6), given), name=name, unit=unit)).values[name],
+        got,
+        rtol=1e-6,
+    )
 
 
-@pytest.mark.parametrize("change, what", [
-    ({"unit": "km/h"}, "unit"), ({"unit": None}, "no unit at all"), ({"unit": "K"}, "unit"), ({"name": "ugrd"}, "variable is missing"),
-    ({"since": "fortnights since 2000-01-01"}, "times"), ({"since": "hours since 2000-13-01"}, "times"), ({"hours": (np.nan,)}, "times"),
-    ({"lat": np.array([50.0, 48.0, 40.0])}, "evenly"), ({"lat": np.array([50.0, 50.0, 50.0])}, "evenly"), ({"lat": LAT + 100}, "positions"),
-    ({"lon": np.arange(174.0, 186.0, 2.0)}, "date line")])
+@pytest.mark.parametrize(
+    "change, what",
+    [
+        ({"unit": "km/h"}, "unit"),
+        ({"unit": None}, "no unit at all"),
+        ({"unit": "K"}, "unit"),
+        ({"name": "ugrd"}, "variable is missing"),
+        ({"since": "fortnights since 2000-01-01"}, "times"),
+        ({"since": "hours since 2000-13-01"}, "times"),
+        ({"hours": (np.nan,)}, "times"),
+        ({"lat": np.array([50.0, 48.0, 40.0])}, "evenly"),
+        ({"lat": np.array([50.0, 50.0, 50.0])}, "evenly"),
+        ({"lat": LAT + 100}, "positions"),
+        ({"lon": np.arange(174.0, 186.0, 2.0)}, "date line"),
+    ],
+)
 @pytest.mark.fault("F11")
 def test_netcdf_that_is_not_what_it_should_be_is_refused_by_name(tmp_path, change, what):
     with pytest.raises(DataError, match=what):
@@ -214,7 +353,15 @@ def test_netcdf_that_is_not_what_it_should_be_is_refused_by_name(tmp_path, chang
 def test_fill_and_missing_values_of_packed_numbers_are_nan(tmp_path):
     shorts = np.arange(18).reshape(1, 3, 6).astype(np.int16)
     shorts[0, 0, 0], shorts[0, 2, 5] = -32767, -1
-    path = cdf(tmp_path, shorts, kind="i2", scale_factor=0.5, add_offset=-2.0, _FillValue=np.int16(-32767), missing_value=np.int16(-1))
+    path = cdf(
+        tmp_path,
+        shorts,
+        kind="i2",
+        scale_factor=0.5,
+        add_offset=-2.0,
+        _FillValue=np.int16(-32767),
+        missing_value=np.int16(-1),
+    )
     expected = np.where(shorts[0] < 0, np.nan, shorts[0] * 0.5 - 2)
     assert same(gridded.read(path), expected)
 
@@ -224,7 +371,9 @@ def test_the_two_versions_of_a_time_are_merged_and_two_members_refused(tmp_path)
     dims = ("time", "expver", "latitude", "longitude")
     assert same(gridded.read(cdf(tmp_path, values, dims=dims, extra={"expver": 2})))
     with pytest.raises(DataError, match="twice with different values"):
-        gridded.read(cdf(tmp_path, np.stack([WIND, WIND + 1])[None], dims=dims, extra={"expver": 2}))
+        gridded.read(
+            cdf(tmp_path, np.stack([WIND, WIND + 1])[None], dims=dims, extra={"expver": 2})
+        )
 
 
 def test_times_out_of_order_are_sorted_and_a_repeated_one_must_say_the_same(tmp_path):
@@ -253,7 +402,9 @@ def test_what_is_neither_grib_nor_netcdf_is_refused(tmp_path, body):
 def test_netcdf_4_reads_as_netcdf_3_does_or_says_what_to_install(tmp_path):
     xarray = pytest.importorskip("xarray")
     old, new = cdf(tmp_path), tmp_path / "new.nc"
-    np.testing.assert_array_equal(gridded.netcdf4(old)["u100"].numbers[0], WIND)  # the same way in, through xarray
+    np.testing.assert_array_equal(
+        gridded.netcdf4(old)["u100"].numbers[0], WIND
+    )  # the same way in, through xarray
     new.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     with pytest.raises((InputError, DataError)) as error:
         gridded.open_grid(new)
@@ -286,9 +437,14 @@ def test_the_real_year_is_what_xarray_reads():
 
 
 @real
-@pytest.mark.parametrize("name, what", [
-    ("cfgrib/ERA5_levels.grib", "variable is missing"), ("cfgrib/era5-levels-members.grib", "variable is missing"),
-    ("weather-tools/test_data_grib_multiple_edition_multiple_timestep.grib2", "another grid")])
+@pytest.mark.parametrize(
+    "name, what",
+    [
+        ("cfgrib/ERA5_levels.grib", "variable is missing"),
+        ("cfgrib/era5-levels-members.grib", "variable is missing"),
+        ("weather-tools/test_data_grib_multiple_edition_multiple_timestep.grib2", "another grid"),
+    ],
+)
 def test_real_files_of_another_kind_are_refused_by_name(name, what):
     with pytest.raises(DataError, match=what):
         gridded.open_grid(REAL / name)
@@ -297,5 +453,12 @@ def test_real_files_of_another_kind_are_refused_by_name(name, what):
 @real
 def test_the_real_globe_has_its_poles_and_its_date_line():
     grid = gridded.read(REAL / "earthkit" / "era5.grib")
-    assert grid.values["t2m"].shape == (1, 721, 1440) and grid.lat[[0, -1]].tolist() == [-90.0, 90.0] and grid.lon[0] == -180.0
-    assert np.ptp(grid.values["t2m"][0, [0, -1]], axis=1).tolist() == [0.0, 0.0]  # a pole is one place
+    assert (
+        grid.values["t2m"].shape == (1, 721, 1440)
+        and grid.lat[[0, -1]].tolist() == [-90.0, 90.0]
+        and grid.lon[0] == -180.0
+    )
+    assert np.ptp(grid.values["t2m"][0, [0, -1]], axis=1).tolist() == [
+        0.0,
+        0.0,
+    ]  # a pole is one place

@@ -1,16 +1,23 @@
 """Bits, CRC and the altitude code.
 
-Oracles: long division bit by bit, published frames, the Gray property of Gillham's code, rs1090 for all 8,192 codes.
+Oracles: long division bit by bit, published frames, the Gray property of Gillham's code, rs1090 for
+all 8,192 codes.
 """
 
 import numpy as np
 import polars as pl
 import rs1090
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stages.winds.modes import altitude, bits, crc
 
-PUBLISHED = ["8D4840D6202CC371C32CE0576098", "8D40621D58C382D690C8AC2863A7", "8D485020994409940838175B284F", "8DA05F219B06B6AF189400CBC33F"]
+PUBLISHED = [
+    "8D4840D6202CC371C32CE0576098",
+    "8D40621D58C382D690C8AC2863A7",
+    "8D485020994409940838175B284F",
+    "8DA05F219B06B6AF189400CBC33F",
+]
 
 
 def divide(frame: int, length: int) -> int:
@@ -32,7 +39,9 @@ def test_published_frames_have_remainder_zero():
 
 @given(st.lists(st.binary(min_size=14, max_size=14), min_size=1, max_size=20))
 def test_remainder_is_that_of_long_division(frames):
-    assert remainders([frame.hex() for frame in frames]).tolist() == [divide(int.from_bytes(frame), 112) for frame in frames]
+    assert remainders([frame.hex() for frame in frames]).tolist() == [
+        divide(int.from_bytes(frame), 112) for frame in frames
+    ]
 
 
 def test_short_frames_right_aligned():
@@ -45,7 +54,15 @@ def test_every_one_and_two_bit_error_and_every_burst_of_24_is_caught():
     pairs = syndrome[:, None] ^ syndrome[None, :]
     assert (syndrome != 0).all() and (pairs[~np.eye(112, dtype=bool)] != 0).all()
     bursts = np.random.default_rng(0).integers(1, 1 << 24, 2000)
-    assert (remainders([f"{int(burst) << int(shift):028X}" for burst, shift in zip(bursts, np.arange(2000) % 89)]) != 0).all()
+    assert (
+        remainders(
+            [
+                f"{int(burst) << int(shift):028X}"
+                for burst, shift in zip(bursts, np.arange(2000) % 89)
+            ]
+        )
+        != 0
+    ).all()
 
 
 @given(st.binary(min_size=3, max_size=3), st.booleans())
@@ -57,7 +74,11 @@ def test_hexadecimal_both_ways(value, upper):
 
 
 def test_every_pair_of_bytes_that_is_not_hexadecimal_is_seen():
-    pairs = np.stack(np.meshgrid(np.arange(256), np.arange(256), indexing="ij"), -1).reshape(-1, 2).astype(np.uint8)
+    pairs = (
+        np.stack(np.meshgrid(np.arange(256), np.arange(256), indexing="ij"), -1)
+        .reshape(-1, 2)
+        .astype(np.uint8)
+    )
     legal = np.isin(pairs, np.frombuffer(b"0123456789abcdefABCDEF", np.uint8)).all(axis=1)
     assert (bits.parse_hex(pairs)[1] == legal).all()
 

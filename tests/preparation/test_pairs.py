@@ -1,4 +1,5 @@
-"""Pairs against masks over all rows, in original units: which rows are context, which are targets, and what they hold."""
+"""Pairs against masks over all rows, in original units: which rows are context, which are
+targets, and what they hold."""
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,8 @@ from stages.winds.pairs import Pairs
 
 @pytest.fixture(scope="module")
 def sky(tmp_path_factory):
-    """Thirteen hours, over a midnight UTC (2020-09-14 00:00 is 11 h 33 min after the start), with truth."""
+    """Thirteen hours, over a midnight UTC (2020-09-14 00:00 is 11 h 33 min after the start),
+    with truth."""
     folder = tmp_path_factory.mktemp("pairs")
     prepared(winds(hours=13, truth=True), folder)
     return Pairs.open(folder), pl.read_parquet(folder / "rows.parquet")
@@ -29,7 +31,11 @@ def by_mask(rows: pl.DataFrame, meta: dict, j: int, context: str, lead: float) -
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.integers(0, 770), st.sampled_from(["slice", "hour", "day"]), st.one_of(st.none(), st.integers(1, 9000), st.floats(0.5, 7200)))
+@given(
+    st.integers(0, 770),
+    st.sampled_from(["slice", "hour", "day"]),
+    st.one_of(st.none(), st.integers(1, 9000), st.floats(0.5, 7200)),
+)
 def test_pair_is_what_a_mask_over_all_rows_finds(sky, j, context, lead):
     pairs, rows = sky
     pair = pairs.pair(j, context, lead_s=lead)
@@ -39,15 +45,19 @@ def test_pair_is_what_a_mask_over_all_rows_finds(sky, j, context, lead):
     assert np.array_equal(pair.target_rows, targets)
     assert pair.target_rows.dtype == pair.context_rows.dtype == np.int64
     scaler = pairs.meta["scaler"]
-    for found, source, names, axis in ((pair.context_x, expected, ("lat_deg", "lon_deg", "alt_ft"), "x"),
-                                       (pair.context_y, expected, ("u_m_s", "v_m_s"), "y"),
-                                       (pair.target_x, targets, ("lat_deg", "lon_deg", "alt_ft"), "x"),
-                                       (pair.target_y, targets, ("u_m_s", "v_m_s"), "y"),
-                                       (pair.target_true, targets, ("u_true_m_s", "v_true_m_s"), "y")):
+    for found, source, names, axis in (
+        (pair.context_x, expected, ("lat_deg", "lon_deg", "alt_ft"), "x"),
+        (pair.context_y, expected, ("u_m_s", "v_m_s"), "y"),
+        (pair.target_x, targets, ("lat_deg", "lon_deg", "alt_ft"), "x"),
+        (pair.target_y, targets, ("u_m_s", "v_m_s"), "y"),
+        (pair.target_true, targets, ("u_true_m_s", "v_true_m_s"), "y"),
+    ):
         assert found.dtype == np.float32
         assert found.shape == (len(source), len(names))
         back = found.astype(np.float64) * scaler[f"{axis}_std"] + scaler[f"{axis}_mean"]
-        np.testing.assert_allclose(back, rows[source].select(names).to_numpy(), rtol=1e-5, atol=1e-3)
+        np.testing.assert_allclose(
+            back, rows[source].select(names).to_numpy(), rtol=1e-5, atol=1e-3
+        )
     if context != "day" and len(expected) and len(targets):
         gap = rows["t_s"][targets].min() - rows["t_s"][expected].max()
         assert gap > (SETTINGS.lead_s if lead is None else lead) - 1e-6
@@ -57,7 +67,11 @@ def test_day_knows_no_lead_and_ends_at_midnight_utc(sky):
     pairs, rows = sky
     before, after = pairs.pair(690, "day"), pairs.pair(700, "day")
     assert before.context_rows[-1] + 1 == after.context_rows[0]
-    assert rows["t_s"][int(after.context_rows[0])] >= 1_600_041_600.0 > rows["t_s"][int(before.context_rows[-1])]
+    assert (
+        rows["t_s"][int(after.context_rows[0])]
+        >= 1_600_041_600.0
+        > rows["t_s"][int(before.context_rows[-1])]
+    )
     assert np.array_equal(pairs.pair(690, "day", lead_s=60.0).context_y, before.context_y)
     assert len(before.context_rows) + len(after.context_rows) == rows.height
 
@@ -77,7 +91,10 @@ def test_training_rows_are_standard(sky):
     """Rows counted once: mean 0 and deviation 1 over the rows the scaler was fitted on."""
     pairs, _ = sky
     made = [pairs.pair(j) for j in pairs.targets("train")]
-    numbers, first = np.unique(np.concatenate([rows for p in made for rows in (p.target_rows, p.context_rows)]), return_index=True)
+    numbers, first = np.unique(
+        np.concatenate([rows for p in made for rows in (p.target_rows, p.context_rows)]),
+        return_index=True,
+    )
     values = np.concatenate([y for p in made for y in (p.target_y, p.context_y)])[first]
     assert len(numbers) > 500
     np.testing.assert_allclose(values.mean(0), 0, atol=1e-5)

@@ -1,4 +1,5 @@
-"""Preparation: drops by reason, provenance, flights, splits without leakage, a scaler that knows only training rows."""
+"""Preparation: drops by reason, provenance, flights, splits without leakage, a scaler that knows
+only training rows."""
 
 import itertools
 import math
@@ -14,9 +15,9 @@ from prepared_sky import SETTINGS, START_S, WIND_MAX_M_S, prepared, tidy, winds
 
 from stages import files, params
 from stages.errors import DataError, GateError, IntegrityError, ParamsError
-from tests.benchmarks import bench_prepare
 from stages.winds import prepare, slices
 from stages.winds.pairs import Pairs
+from tests.benchmarks import bench_prepare
 
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data"))
 HOUR = MIRROR / "mode-s/meteo-particle-model/wind.csv"
@@ -29,10 +30,22 @@ def sky(tmp_path_factory):
 
 
 def roles(folder: Path) -> dict[str, np.ndarray]:
-    """Row numbers that each split uses, as target or as context, read through the pairs that models get."""
+    """Row numbers that each split uses, as target or as context, read through the pairs that
+    models get."""
     pairs = Pairs.open(folder)
-    return {name: np.unique(np.concatenate([rows for j in pairs.targets(name) for pair in [pairs.pair(j)]
-                                            for rows in (pair.target_rows, pair.context_rows)])) for name in slices.NAMES}
+    return {
+        name: np.unique(
+            np.concatenate(
+                [
+                    rows
+                    for j in pairs.targets(name)
+                    for pair in [pairs.pair(j)]
+                    for rows in (pair.target_rows, pair.context_rows)
+                ]
+            )
+        )
+        for name in slices.NAMES
+    }
 
 
 def test_no_row_and_no_flight_within_the_gap_is_on_both_sides(sky):
@@ -64,7 +77,10 @@ def test_target_without_context_is_not_used(tmp_path):
     table = winds()
     t0 = 60 * math.ceil(table["ts_s"].min() / 60)
     hole = (t0 + 20 * 60 - 600 - 60, t0 + 20 * 60 - 600)  # the context of target slice 20, by hand
-    whole, holed = prepared(table, tmp_path / "a"), prepared(table.filter(~pl.col("ts_s").is_between(*hole, closed="left")), tmp_path / "b")
+    whole, holed = (
+        prepared(table, tmp_path / "a"),
+        prepared(table.filter(~pl.col("ts_s").is_between(*hole, closed="left")), tmp_path / "b"),
+    )
     assert 20 in whole["slices"]["train"]
     assert sorted(set(whole["slices"]["train"]) - set(holed["slices"]["train"])) == [20]
     rows = pl.read_parquet(tmp_path / "b/rows.parquet")
@@ -85,7 +101,10 @@ def test_scaler_does_not_see_other_splits(sky, tmp_path, split, moves):
     table, meta, folder = sky
     source = pl.read_parquet(folder / "rows.parquet")[roles(folder)[split]].select("record")
     there = pl.col("record").is_in(source["record"].implode())
-    changed = table.with_columns(pl.when(there).then(pl.col(name) + 3).otherwise(pl.col(name)).alias(name) for name in ("lat_deg", "u_m_s"))
+    changed = table.with_columns(
+        pl.when(there).then(pl.col(name) + 3).otherwise(pl.col(name)).alias(name)
+        for name in ("lat_deg", "u_m_s")
+    )
     again = prepared(changed, tmp_path)
     assert (again["scaler"] != meta["scaler"]) == moves
     assert (again["area"] != meta["area"]) == moves
@@ -94,7 +113,10 @@ def test_scaler_does_not_see_other_splits(sky, tmp_path, split, moves):
 def test_every_kept_row_is_its_source_row(sky):
     table, meta, folder = sky
     rows = pl.read_parquet(folder / "rows.parquet").with_columns(
-        file=pl.col("file").cast(pl.Int64).replace_strict(dict(enumerate(meta["files"])), return_dtype=pl.String))
+        file=pl.col("file")
+        .cast(pl.Int64)
+        .replace_strict(dict(enumerate(meta["files"])), return_dtype=pl.String)
+    )
     joined = rows.join(table, on=["file", "record"], how="inner", suffix="_source")
     assert meta["files"] == ["a.csv", "b.csv"]
     assert joined.height == rows.height == table.height == meta["kept"]
@@ -106,14 +128,33 @@ def test_every_kept_row_is_its_source_row(sky):
 
 def test_drops_are_counted_by_the_first_reason(tmp_path):
     table = winds()
-    bad = [{"u_m_s": None}, {"v_m_s": math.nan}, {"lat_deg": None, "u_m_s": 400.0}, {"alt_ft": 99000.0}, {"lat_deg": 91.0, "v_m_s": 300.0},
-           {"u_m_s": 128.62, "v_m_s": 0.0}]
-    planted = pl.concat([table[i].with_columns(**{k: pl.lit(v, pl.Float64) for k, v in change.items()}, record=pl.lit(10**6 + i, pl.UInt32))
-                         for i, change in enumerate(bad, start=50)])
+    bad = [
+        {"u_m_s": None},
+        {"v_m_s": math.nan},
+        {"lat_deg": None, "u_m_s": 400.0},
+        {"alt_ft": 99000.0},
+        {"lat_deg": 91.0, "v_m_s": 300.0},
+        {"u_m_s": 128.62, "v_m_s": 0.0},
+    ]
+    planted = pl.concat(
+        [
+            table[i].with_columns(
+                **{k: pl.lit(v, pl.Float64) for k, v in change.items()},
+                record=pl.lit(10**6 + i, pl.UInt32),
+            )
+            for i, change in enumerate(bad, start=50)
+        ]
+    )
     copies = table[500:503].with_columns(record=pl.col("record") + 2 * 10**6)
-    rival = table[600].with_columns(u_m_s=pl.lit(1.0), record=pl.lit(3 * 10**6, pl.UInt32))  # same moment, another wind: kept
-    edge = table[700].with_columns(u_m_s=pl.lit(WIND_MAX_M_S), v_m_s=pl.lit(0.0), ts_s=pl.col("ts_s") + 0.05,
-                                   record=pl.lit(4 * 10**6, pl.UInt32))
+    rival = table[600].with_columns(
+        u_m_s=pl.lit(1.0), record=pl.lit(3 * 10**6, pl.UInt32)
+    )  # same moment, another wind: kept
+    edge = table[700].with_columns(
+        u_m_s=pl.lit(WIND_MAX_M_S),
+        v_m_s=pl.lit(0.0),
+        ts_s=pl.col("ts_s") + 0.05,
+        record=pl.lit(4 * 10**6, pl.UInt32),
+    )
     meta = prepared(tidy(pl.concat([table, planted, copies, rival, edge])), tmp_path)
     assert meta["dropped"] == {"null": 3, "outside_range": 2, "over_wind_max": 1, "duplicate": 3}
     assert meta["read"] == table.height + 11
@@ -137,7 +178,9 @@ def flights_by_hand(table: pl.DataFrame) -> list[int]:
 @pytest.mark.parametrize("chunk", [7, 97, 10**6])
 def test_flights_and_rows_do_not_depend_on_the_chunks(sky, tmp_path, monkeypatch, chunk):
     table, _, folder = sky
-    copies = table[40:60].with_columns(record=pl.col("record") + 10**6)  # copies beside their originals, across seams
+    copies = table[40:60].with_columns(
+        record=pl.col("record") + 10**6
+    )  # copies beside their originals, across seams
     monkeypatch.setattr(prepare, "CHUNK", chunk)
     meta = prepared(tidy(pl.concat([table[:1500], copies, table[1500:]])), tmp_path)
     rows = pl.read_parquet(tmp_path / "rows.parquet")
@@ -166,46 +209,74 @@ def test_slices_begin_at_multiples_of_their_length_since_1970(tmp_path, slice_s)
     assert meta["t0_s"] % slice_s == 0 and 0 <= meta["t0_s"] - table["ts_s"].min() < slice_s
     rows = pl.read_parquet(tmp_path / "rows.parquet")
     since_1970 = [int(t // slice_s) for t in rows["t_s"]]
-    assert {a - b for a, b in zip(since_1970, rows["slice"].to_list(), strict=True)} == {int(meta["t0_s"] // slice_s)}
+    assert {a - b for a, b in zip(since_1970, rows["slice"].to_list(), strict=True)} == {
+        int(meta["t0_s"] // slice_s)
+    }
 
 
 def test_same_bytes_again_with_another_number_of_threads(sky):
     _, _, folder = sky
-    script = ("import sys; from pathlib import Path; from prepared_sky import *; "
-              "prepare.prepare(Path(sys.argv[1]) / 'winds.parquet', Path(sys.argv[2]), SETTINGS, WIND_MAX_M_S, 'toy', 'sky')")
+    script = (
+        "import sys; from pathlib import Path; from prepared_sky import *; "
+        "prepare.prepare(Path(sys.argv[1]) / 'winds.parquet', Path(sys.argv[2]), SETTINGS, "
+        "WIND_MAX_M_S, 'toy', 'sky')"
+    )
     again = folder / "again"
     again.mkdir(exist_ok=True)
     path = os.pathsep.join([str(Path.cwd()), str(Path(__file__).parent)])
-    subprocess.run([sys.executable, "-c", script, folder, again], check=True,
-                   env={**os.environ, "POLARS_MAX_THREADS": "1", "PYTHONPATH": path})
+    subprocess.run(
+        [sys.executable, "-c", script, folder, again],
+        check=True,
+        env={**os.environ, "POLARS_MAX_THREADS": "1", "PYTHONPATH": path},
+    )
     for name in ("rows.parquet", "prepared.json"):
         assert files.sha256(folder / name) == files.sha256(again / name)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda t: t.reverse(), "not in order of time"),
-    (lambda t: t.clear(), "no row has a time"),
-    (lambda t: t.filter(pl.col("ts_s") < START_S + 5000), "a split has no pair"),
-    (lambda t: t.with_columns(u_m_s=pl.lit(999.0)), "a split has no pair"),
-    (lambda t: t.with_columns(u_m_s=pl.lit(0.0)), "constant over the training rows"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.reverse(), "not in order of time"),
+        (lambda t: t.clear(), "no row has a time"),
+        (lambda t: t.filter(pl.col("ts_s") < START_S + 5000), "a split has no pair"),
+        (lambda t: t.with_columns(u_m_s=pl.lit(999.0)), "a split has no pair"),
+        (lambda t: t.with_columns(u_m_s=pl.lit(0.0)), "constant over the training rows"),
+    ],
+)
 def test_unusable_data_is_told(tmp_path, change, message):
     with pytest.raises(DataError, match=message):
         prepared(change(winds()), tmp_path)
 
 
-def project(folder: Path, monkeypatch, table: pl.DataFrame, success: bool = True, split: dict | None = None) -> params.Profile:
+def project(
+    folder: Path, monkeypatch, table: pl.DataFrame, success: bool = True, split: dict | None = None
+) -> params.Profile:
     """A project folder with decoded winds and a gate, and the profile that prepares them."""
     (folder / "stages").symlink_to(Path("stages").resolve())  # the record hashes the code
     monkeypatch.chdir(folder)
     path = Path("data/toy/decoded/sky/winds.parquet")
     path.parent.mkdir(parents=True)
     table.write_parquet(path)
-    files.write_json("data/toy/validated/sky.json", {"success": success, "judged": {path.as_posix(): files.sha256(path)}})
+    files.write_json(
+        "data/toy/validated/sky.json",
+        {"success": success, "judged": {path.as_posix(): files.sha256(path)}},
+    )
     settings = SETTINGS.model_copy(update={"split": params.Split(**split)}) if split else SETTINGS
-    return params.Profile(profile="toy", datasets=("sky",), acquired=("sky",), wind=("sky",), nowcast=("sky",), baselines=(), optimum=(),
-                          sizes=("5k",), seeds=(0,), arm_seeds=(0,), prepare={"sky": settings},
-                          training={"steps": 1, "validate_every": 1, "patience": 1}, evaluation={"leads_min": (5,), "bootstrap": 100})
+    return params.Profile(
+        profile="toy",
+        datasets=("sky",),
+        acquired=("sky",),
+        wind=("sky",),
+        nowcast=("sky",),
+        baselines=(),
+        optimum=(),
+        sizes=("5k",),
+        seeds=(0,),
+        arm_seeds=(0,),
+        prepare={"sky": settings},
+        training={"steps": 1, "validate_every": 1, "patience": 1},
+        evaluation={"leads_min": (5,), "bootstrap": 100},
+    )
 
 
 @pytest.fixture
@@ -218,8 +289,13 @@ def test_stage_writes_a_record_of_what_it_read(decode, tmp_path, monkeypatch):
     out = Path("data/toy/prepared/sky")
     record = files.read_json("data/toy/records/sky.prepare.json")
     assert sorted(p.name for p in out.iterdir()) == ["prepared.json", "rows.parquet"]
-    assert record["inputs"].keys() == {"data/toy/decoded/sky/winds.parquet", "data/toy/validated/sky.json"}
-    assert record["outputs"]["data/toy/prepared/sky/rows.parquet"]["sha256"] == files.sha256(out / "rows.parquet")
+    assert record["inputs"].keys() == {
+        "data/toy/decoded/sky/winds.parquet",
+        "data/toy/validated/sky.json",
+    }
+    assert record["outputs"]["data/toy/prepared/sky/rows.parquet"]["sha256"] == files.sha256(
+        out / "rows.parquet"
+    )
     assert len(Pairs.open(out).targets("train")) > 10
 
 
@@ -241,7 +317,12 @@ def test_gate_of_other_bytes_is_refused(decode, tmp_path, monkeypatch):
 
 
 def test_leaking_splits_are_refused_before_any_work(decode, tmp_path, monkeypatch):
-    profile = project(tmp_path, monkeypatch, winds(), split={"train": ((660, 3600),), "val": ((3660, 5700),), "test": ((6660, 9000),)})
+    profile = project(
+        tmp_path,
+        monkeypatch,
+        winds(),
+        split={"train": ((660, 3600),), "val": ((3660, 5700),), "test": ((6660, 9000),)},
+    )
     Path("data/toy/validated/sky.json").unlink()  # would be the first thing that work stumbles over
     with pytest.raises(ParamsError, match="splits would share rows") as caught:
         prepare.run(profile, "sky", decode)
@@ -256,11 +337,30 @@ def test_benchmark_runs_and_holds_its_limits(capfd):
 def test_real_hour(tmp_path):
     if not HOUR.exists():
         pytest.skip(f"{HOUR} is not there")
-    table = pl.read_csv(HOUR, schema_overrides={"icao": pl.String, "alt": pl.Float64}).with_row_index("record").select(
-        ts_s="ts", icao="icao", lat_deg="lat", lon_deg="lon", alt_ft="alt", u_m_s="vwx", v_m_s="vwy", u_true_m_s=pl.lit(None, pl.Float64),
-        v_true_m_s=pl.lit(None, pl.Float64), file=pl.lit("wind.csv"), record="record")
+    table = (
+        pl.read_csv(HOUR, schema_overrides={"icao": pl.String, "alt": pl.Float64})
+        .with_row_index("record")
+        .select(
+            ts_s="ts",
+            icao="icao",
+            lat_deg="lat",
+            lon_deg="lon",
+            alt_ft="alt",
+            u_m_s="vwx",
+            v_m_s="vwy",
+            u_true_m_s=pl.lit(None, pl.Float64),
+            v_true_m_s=pl.lit(None, pl.Float64),
+            file=pl.lit("wind.csv"),
+            record="record",
+        )
+    )
     settings = params.load()
     meta = prepared(tidy(table), tmp_path, settings.profiles["sample"].prepare["hour_winds"])
-    assert meta["dropped"] == {"null": 0, "outside_range": 0, "over_wind_max": 12, "duplicate": 3}  # counted in the file by hand
+    assert meta["dropped"] == {
+        "null": 0,
+        "outside_range": 0,
+        "over_wind_max": 12,
+        "duplicate": 3,
+    }  # counted in the file by hand
     assert meta["t0_s"] == 1484136000.0  # 2017-01-11 12:00:00 UTC
     assert min(len(meta["slices"][name]) for name in slices.NAMES) >= 3

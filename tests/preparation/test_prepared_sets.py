@@ -1,4 +1,5 @@
-"""Sets of points: what is refused, what is standardised and by whom, and that the files say what was given."""
+"""Sets of points: what is refused, what is standardised and by whom, and that the files say what
+was given."""
 
 import json
 from dataclasses import replace
@@ -9,19 +10,31 @@ from safetensors.numpy import load_file
 
 from stages import files, params
 from stages.errors import DataError
-from stages.preparation import __main__ as command
 from stages.fields import prepare as sets
 from stages.fields.prepare import Counts, Sets
+from stages.preparation import __main__ as command
 
 SPLIT = np.repeat([0, 1, 2], [12, 4, 4])
 
 
 def toy(**changes) -> Sets:
-    """Twenty sets of 5 context points and 3 targets; two values in, one out; each set a file of its own."""
+    """Twenty sets of 5 context points and 3 targets; two values in, one out; each set a file of
+    its own."""
     draw, count = np.random.default_rng(0), len(SPLIT)
-    made = Sets(draw.random((count, 5, 2)), draw.normal((3.0, -200.0), (1.0, 40.0), (count, 5, 2)), draw.random((count, 3, 2)), draw.normal(7, 2, (count, 3, 1)),
-                split=SPLIT, source=np.arange(count), record=np.zeros(count, int), files=tuple(f"{k}.npy" for k in range(count)),
-                units={"x": ("1", "1"), "i": ("K", "Pa"), "o": ("m/s",)}, names={"x": ("x", "y"), "i": ("t", "p"), "o": ("u",)}, loss="rmse", standardise=True)
+    made = Sets(
+        draw.random((count, 5, 2)),
+        draw.normal((3.0, -200.0), (1.0, 40.0), (count, 5, 2)),
+        draw.random((count, 3, 2)),
+        draw.normal(7, 2, (count, 3, 1)),
+        split=SPLIT,
+        source=np.arange(count),
+        record=np.zeros(count, int),
+        files=tuple(f"{k}.npy" for k in range(count)),
+        units={"x": ("1", "1"), "i": ("K", "Pa"), "o": ("m/s",)},
+        names={"x": ("x", "y"), "i": ("t", "p"), "o": ("u",)},
+        loss="rmse",
+        standardise=True,
+    )
     return replace(made, **changes)
 
 
@@ -35,15 +48,27 @@ def test_good_sets_are_let_through():
     assert sets.check(toy(), "toy") is None
 
 
-@pytest.mark.parametrize(("made", "says"), [
-    (lambda: poisoned("context_y"), "context_y holds numbers that are not finite"), (lambda: poisoned("target_x"), r"\[3, 1, 0\]"),
-    (lambda: toy(context_y=toy().context_y[:, :4]), "5 points"), (lambda: toy(target_y=toy().target_y[:-1]), "target_y is no table of sets"),
-    (lambda: toy(target_x=toy().target_x[..., :1]), "different spaces"), (lambda: toy(context_x=np.zeros((20, 0, 2)), context_y=np.zeros((20, 0, 2))), "no table"),
-    (lambda: toy(split=np.where(SPLIT == 2, 1, SPLIT)), "a split is empty"), (lambda: toy(split=np.where(SPLIT == 2, 3, SPLIT)), "a split is empty"),
-    (lambda: toy(source=np.where(np.arange(20) == 19, 0, np.arange(20))), "group 0 in train and test"),
-    (lambda: toy(group=np.arange(20) // 8), "group 1 in train and val"), (lambda: toy(loss="mae"), "unknown loss"),
-    (lambda: toy(names=toy().names | {"i": ("t",)}), "names or units of i"), (lambda: toy(units=toy().units | {"o": ("K", "K")}), "names or units of o"),
-])
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda: poisoned("context_y"), "context_y holds numbers that are not finite"),
+        (lambda: poisoned("target_x"), r"\[3, 1, 0\]"),
+        (lambda: toy(context_y=toy().context_y[:, :4]), "5 points"),
+        (lambda: toy(target_y=toy().target_y[:-1]), "target_y is no table of sets"),
+        (lambda: toy(target_x=toy().target_x[..., :1]), "different spaces"),
+        (lambda: toy(context_x=np.zeros((20, 0, 2)), context_y=np.zeros((20, 0, 2))), "no table"),
+        (lambda: toy(split=np.where(SPLIT == 2, 1, SPLIT)), "a split is empty"),
+        (lambda: toy(split=np.where(SPLIT == 2, 3, SPLIT)), "a split is empty"),
+        (
+            lambda: toy(source=np.where(np.arange(20) == 19, 0, np.arange(20))),
+            "group 0 in train and test",
+        ),
+        (lambda: toy(group=np.arange(20) // 8), "group 1 in train and val"),
+        (lambda: toy(loss="mae"), "unknown loss"),
+        (lambda: toy(names=toy().names | {"i": ("t",)}), "names or units of i"),
+        (lambda: toy(units=toy().units | {"o": ("K", "K")}), "names or units of o"),
+    ],
+)
 def test_what_cannot_be_learned_from_or_leaks_is_refused_by_name(made, says):
     with pytest.raises(DataError, match=says) as caught:
         sets.check(made(), "data/mini/raw/toy")
@@ -59,9 +84,16 @@ def test_values_are_standardised_by_the_training_sets_alone_and_positions_not_at
     np.testing.assert_allclose(found["target_y"][train].std(), 1, atol=1e-5)
     other = toy(target_y=np.where((SPLIT == 2)[:, None, None], 1e6, made.target_y))
     assert sets.scaler(other) == sets.scaler(made) == told["scaler"]
-    np.testing.assert_allclose(found["target_y"] * told["scaler"]["o_std"] + told["scaler"]["o_mean"], made.target_y, rtol=1e-5)
+    np.testing.assert_allclose(
+        found["target_y"] * told["scaler"]["o_std"] + told["scaler"]["o_mean"],
+        made.target_y,
+        rtol=1e-5,
+    )
     np.testing.assert_array_equal(found["context_x"], made.context_x.astype(np.float32))
-    assert told["counts"] == {"train": 12, "val": 4, "test": 4} and (told["context"], told["targets"]) == (5, 3)
+    assert told["counts"] == {"train": 12, "val": 4, "test": 4} and (
+        told["context"],
+        told["targets"],
+    ) == (5, 3)
 
 
 def test_a_value_that_does_not_vary_keeps_its_unit():
@@ -74,7 +106,10 @@ def test_equal_sets_give_equal_bytes(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
         sets.write(toy(), tmp_path / name, {"seed": 0})
-    assert all((tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes() for file in ("sets.safetensors", "sets.json"))
+    assert all(
+        (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+        for file in ("sets.safetensors", "sets.json")
+    )
 
 
 @pytest.fixture
@@ -90,10 +125,19 @@ def project(tmp_path, monkeypatch):
 def test_the_stage_hands_the_reader_what_the_profile_says_and_records_it(project):
     asked = []
     sets.run("mini", "copies", lambda *given: asked.append(given) or toy(), project, ())
-    assert asked[0][1:] == (4, Counts(5, 3, None)) and asked[0][0].as_posix() == "data/mini/raw/copies"
+    assert (
+        asked[0][1:] == (4, Counts(5, 3, None)) and asked[0][0].as_posix() == "data/mini/raw/copies"
+    )
     record = files.read_json("data/mini/records/copies.prepare.json")
-    assert set(record["outputs"]) == {"data/mini/prepared/copies/sets.json", "data/mini/prepared/copies/sets.safetensors"}
-    assert record["inputs"].keys() == {"data/mini/raw/copies/manifest.json"} and record["params"]["context"] == 5 and record["seed"] == 4
+    assert set(record["outputs"]) == {
+        "data/mini/prepared/copies/sets.json",
+        "data/mini/prepared/copies/sets.safetensors",
+    }
+    assert (
+        record["inputs"].keys() == {"data/mini/raw/copies/manifest.json"}
+        and record["params"]["context"] == 5
+        and record["seed"] == 4
+    )
 
 
 def test_what_is_refused_leaves_the_old_sets_as_they_were(project, tmp_path):
@@ -101,7 +145,9 @@ def test_what_is_refused_leaves_the_old_sets_as_they_were(project, tmp_path):
     before = {path: path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()}
     with pytest.raises(DataError, match="not finite"):
         sets.run("mini", "copies", lambda *_: poisoned("target_y"), project, ())
-    assert {path: path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()
+    } == before
 
 
 def test_a_data_set_without_sets_is_told_with_2(capsys, monkeypatch):

@@ -1,7 +1,9 @@
-"""CONTRIBUTING.md's recipes as what they do to files, and copies of the project in which they are followed.
+"""CONTRIBUTING.md's recipes as what they do to files, and copies of the project in which they are
+followed.
 
-`<!-- file: PATH -->` before a fenced block is a new file; `<!-- edit: PATH -->` before a `diff` block changes one: of each hunk (they are
-parted by a line `@@`) the lines that stay or go must stand in the file exactly once, one after the other.
+`<!-- file: PATH -->` before a fenced block is a new file; `<!-- edit: PATH -->` before a `diff`
+block changes one: of each hunk (they are parted by a line `@@`) the lines that stay or go must
+stand in the file exactly once, one after the other.
 """
 
 import os
@@ -35,11 +37,15 @@ class Step:
         lines = place.read_text(encoding="utf-8").split("\n")
         for hunk in re.split(r"(?m)^@@.*\n", self.text):
             told = hunk.rstrip("\n").split("\n")
-            assert all(line[:1] in ("+", "-", " ") for line in told) and any(line[0] != " " for line in told), f"{self.path}: no diff: {told}"
+            assert all(line[:1] in ("+", "-", " ") for line in told) and any(
+                line[0] != " " for line in told
+            ), f"{self.path}: no diff: {told}"
             old, new = ([line[1:] for line in told if line[0] != other] for other in ("+", "-"))
-            at = [i for i in range(len(lines)) if lines[i:i + len(old)] == old]
-            assert old and len(at) == 1, f"{self.path}: these lines stand there {len(at)} times: {old}"
-            lines[at[0]:at[0] + len(old)] = new
+            at = [i for i in range(len(lines)) if lines[i : i + len(old)] == old]
+            assert old and len(at) == 1, (
+                f"{self.path}: these lines stand there {len(at)} times: {old}"
+            )
+            lines[at[0] : at[0] + len(old)] = new
         place.write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -54,7 +60,13 @@ def recipes(text: str) -> dict[str, list[Step]]:
 
 def copy(folder: Path) -> Path:
     """The project's files, committed in a git repository of their own, without what DVC keeps."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -67,24 +79,59 @@ def copy(folder: Path) -> Path:
 def commit(folder: Path) -> None:
     """All there is, as one commit."""
     git(folder, "add", "--all")
-    git(folder, "-c", "user.name=test", "-c", "user.email=test@example.org", "commit", "--quiet", "--message", "all")
+    git(
+        folder,
+        "-c",
+        "user.name=test",
+        "-c",
+        "user.email=test@example.org",
+        "commit",
+        "--quiet",
+        "--message",
+        "all",
+    )
 
 
 def git(folder: Path, *words: str) -> str:
     """What git says."""
-    return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", *words], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def touched(folder: Path) -> set[str]:
     """The files that differ from the commit, new ones with them."""
-    return {line[3:] for line in git(folder, "status", "--porcelain", "--untracked-files=all").splitlines()}
+    return {
+        line[3:]
+        for line in git(folder, "status", "--porcelain", "--untracked-files=all").splitlines()
+    }
 
 
 def run(folder: Path, *words: str, **environ: str) -> str:
-    """A module's output, run in the copy and with the copy's code; AssertionError with all it said when it fails."""
+    """A module's output, run in the copy and with the copy's code; AssertionError with all it
+    said when it fails."""
     paths = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    quiet = {"DVC_NO_ANALYTICS": "1", "GX_ANALYTICS_ENABLED": "false", "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
-    environment = {**os.environ, **quiet, "PYTHONPATH": str(folder), "PATH": paths, "TRADEWIND_DEVICE": "cpu", **environ}
-    done = subprocess.run([sys.executable, "-m", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    quiet = {
+        "DVC_NO_ANALYTICS": "1",
+        "GX_ANALYTICS_ENABLED": "false",
+        "MPLBACKEND": "Agg",
+        "OMP_NUM_THREADS": "1",
+    }
+    environment = {
+        **os.environ,
+        **quiet,
+        "PYTHONPATH": str(folder),
+        "PATH": paths,
+        "TRADEWIND_DEVICE": "cpu",
+        **environ,
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return done.stdout

@@ -1,7 +1,9 @@
-"""A cut DAG run again on another arithmetic: numbers come out reproduced, nothing is called broken, decided claims stay.
+"""A cut DAG run again on another arithmetic: numbers come out reproduced, nothing is called broken,
+decided claims stay.
 
-The copy keeps one experiment on one data set with two trained cells. It is run in the common arithmetic and committed, then run whole once
-more with torch's and numba's own kernels, as another processor would have them.
+The copy keeps one experiment on one data set with two trained cells. It is run in the common
+arithmetic and committed, then run whole once more with torch's and numba's own kernels, as another
+processor would have them.
 """
 
 import json
@@ -20,37 +22,61 @@ from stages import arithmetic
 CELL = "sparse_fields/mini/darcy/cnp-shared-20k-s0"
 CUT = {"rooms": "[]", "fields": "[darcy]", "field_variants": "[]"}
 
-pytestmark = pytest.mark.skipif(not arithmetic.able(), reason="this processor has no AVX2: there is one arithmetic here, its own")
+pytestmark = pytest.mark.skipif(
+    not arithmetic.able(),
+    reason="this processor has no AVX2: there is one arithmetic here, its own",
+)
 
 
 def cut(folder: Path) -> None:
-    """Leave sparse_fields on Darcy's media, trained for a few steps, and nothing that was computed before."""
+    """Leave sparse_fields on Darcy's media, trained for a few steps, and nothing that was
+    computed before."""
     text = (folder / "params.yaml").read_text(encoding="utf-8")
     first, mini, rest = re.split(r"(?m)(?=^  (?:mini|sample): &)", text, maxsplit=2)
     for name, value in CUT.items():
-        mini, count = re.subn(rf"(?m)^    {name}:.*\n(?:      .*\n)*", f"    {name}: {value}\n", mini)
+        mini, count = re.subn(
+            rf"(?m)^    {name}:.*\n(?:      .*\n)*", f"    {name}: {value}\n", mini
+        )
         assert count == 1, name
     (folder / "params.yaml").write_text(first + mini + rest, encoding="utf-8")
-    declared = folder / "reports/sparse_fields/dvc.yaml"  # the table would wait for every data set of the profile
+    declared = (
+        folder / "reports/sparse_fields/dvc.yaml"
+    )  # the table would wait for every data set of the profile
     text = declared.read_text()
     assert text.count('"data/${item.profile}/prepared", "${here}/companions.csv"') == 1
-    declared.write_text(text.replace('"data/${item.profile}/prepared", "${here}/companions.csv"', '"${here}/companions.csv"'))
+    declared.write_text(
+        text.replace(
+            '"data/${item.profile}/prepared", "${here}/companions.csv"', '"${here}/companions.csv"'
+        )
+    )
     budget = folder / "stages/params/budgets/mini/sets.yaml"
-    text, count = re.subn(r"darcy: \{steps: 600, validate_every: 100", "darcy: {steps: 60, validate_every: 20", budget.read_text())
+    text, count = re.subn(
+        r"darcy: \{steps: 600, validate_every: 100",
+        "darcy: {steps: 60, validate_every: 20",
+        budget.read_text(),
+    )
     assert count == 1
     budget.write_text(text)
-    for place in (*folder.glob("**/dvc.lock"), *folder.glob("reports/*/*/records"), *folder.glob("data/*/records")):
+    for place in (
+        *folder.glob("**/dvc.lock"),
+        *folder.glob("reports/*/*/records"),
+        *folder.glob("data/*/records"),
+    ):
         shutil.rmtree(place) if place.is_dir() else place.unlink()
     for table in folder.glob("reports/*/*/metrics.json"):
         shutil.rmtree(table.parent)
     (folder / "reports/sparse_fields/mini").mkdir()
-    shutil.copy(recipe.ROOT / "reports/sparse_fields/mini/benchmarks.json", folder / "reports/sparse_fields/mini")
+    shutil.copy(
+        recipe.ROOT / "reports/sparse_fields/mini/benchmarks.json",
+        folder / "reports/sparse_fields/mini",
+    )
     (folder / "reports/ledger.jsonl").write_text("")
 
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory) -> Path:
-    """The copy: its commit holds the common arithmetic's results, its files those of native kernels."""
+    """The copy: its commit holds the common arithmetic's results, its files those of native
+    kernels."""
     folder = recipe.copy(tmp_path_factory.mktemp("foreign"))
     cut(folder)
     for name in (arithmetic.COMMON, arithmetic.NATIVE):
@@ -70,9 +96,13 @@ def asked(folder: Path, *words: str, exit_code: int = 0) -> str:
 
 
 def test_numbers_are_reproduced_and_what_made_them_stands_in_their_records(foreign):
-    path = f"reports/sparse_fields/mini/records/{CELL.split('/')[2]}.{CELL.split('/')[3]}.train.json"
-    lines = [json.loads(text)["environment"]["arithmetic"].split()[0]
-             for text in (recipe.git(foreign, "show", f"HEAD:{path}"), (foreign / path).read_text())]
+    path = (
+        f"reports/sparse_fields/mini/records/{CELL.split('/')[2]}.{CELL.split('/')[3]}.train.json"
+    )
+    lines = [
+        json.loads(text)["environment"]["arithmetic"].split()[0]
+        for text in (recipe.git(foreign, "show", f"HEAD:{path}"), (foreign / path).read_text())
+    ]
     assert lines == [arithmetic.COMMON, arithmetic.NATIVE]
     text = asked(foreign, "compare")
     assert "REPRODUCED" in text and "FAIL" not in text and " claim " not in text
@@ -81,16 +111,26 @@ def test_numbers_are_reproduced_and_what_made_them_stands_in_their_records(forei
 def outputs(text: str) -> dict[str, str]:
     """Path -> MD5 of what the stages of a lock made, but for their records."""
     stages = YAML(typ="safe", pure=True).load(text)["stages"].values()
-    return {out["path"]: out["md5"] for stage in stages for out in stage["outs"] if "/records/" not in out["path"]}
+    return {
+        out["path"]: out["md5"]
+        for stage in stages
+        for out in stage["outs"]
+        if "/records/" not in out["path"]
+    }
 
 
 def test_data_are_the_same_bytes_in_either_arithmetic_and_weights_are_not(foreign):
     def both(lock: str) -> tuple[dict[str, str], dict[str, str]]:
-        return outputs(recipe.git(foreign, "show", f"HEAD:{lock}")), outputs((foreign / lock).read_text())
+        return outputs(recipe.git(foreign, "show", f"HEAD:{lock}")), outputs(
+            (foreign / lock).read_text()
+        )
+
     before, after = both("data/sets/dvc.lock")
     assert before == after and any("/prepared/" in path for path in before)
     before, after = both("reports/sparse_fields/dvc.lock")
-    assert before.keys() == after.keys() and all(before[path] != after[path] for path in before if "/runs/" in path)
+    assert before.keys() == after.keys() and all(
+        before[path] != after[path] for path in before if "/runs/" in path
+    )
 
 
 @pytest.mark.parametrize("depth", ["record", "hash", "eval"])

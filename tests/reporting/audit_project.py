@@ -1,8 +1,10 @@
-"""A whole project in a folder, as small as can be: real git, real DVC, stages that write a few bytes and real records.
+"""A whole project in a folder, as small as can be: real git, real DVC, stages that write a few
+bytes and real records.
 
-Built once (`build`) and copied for every test. Stage modules have the real project's names and command lines, so dvc.lock, cache
-and records have its form, and its places: the raw data's stage stands in a dvc.yaml under data/, the experiments' under reports/. What
-they compute is arithmetic on a few numbers. Two experiments rest on the same data.
+Built once (`build`) and copied for every test. Stage modules have the real project's names and
+command lines, so dvc.lock, cache and records have its form, and its places: the raw data's stage
+stands in a dvc.yaml under data/, the experiments' under reports/. What they compute is arithmetic
+on a few numbers. Two experiments rest on the same data.
 """
 
 import json
@@ -26,37 +28,66 @@ DATA, REPORTS = "data/mini", "reports/wind_nowcast/mini"
 TABLE, EVALUATED = f"{REPORTS}/metrics.json", f"{REPORTS}/evaluated/simulated/metrics.json"
 RAW_LOCK = "data/winds/dvc.lock"
 RUN = f"{REPORTS}/runs/simulated/msa-shared-5k-s0"
-EXPERIMENTS = {"wind_nowcast": ("knn", "msa-shared-5k-s0", "msa-shared-5k-s1"), "sensor_noise": ("knn",)}
-GROUND = ("__init__", "errors", "files", "params/__init__", "params/base", "params/orders", "params/problems", "params/reading",
-          "params/sections", "params/sequences", "arithmetic/__init__", "arithmetic/kernels", "arithmetic/probe", "records",
-          "seeds", "reporting/__init__", "reporting/tables", "reporting/tabulate", "reporting/published")
+EXPERIMENTS = {
+    "wind_nowcast": ("knn", "msa-shared-5k-s0", "msa-shared-5k-s1"),
+    "sensor_noise": ("knn",),
+}
+GROUND = (
+    "__init__",
+    "errors",
+    "files",
+    "params/__init__",
+    "params/base",
+    "params/orders",
+    "params/problems",
+    "params/reading",
+    "params/sections",
+    "params/sequences",
+    "arithmetic/__init__",
+    "arithmetic/kernels",
+    "arithmetic/probe",
+    "records",
+    "seeds",
+    "reporting/__init__",
+    "reporting/tables",
+    "reporting/tabulate",
+    "reporting/published",
+)
 
-STAGES = '''
+STAGES = """
 import json, pathlib, re, sys
 import numpy as np
 from safetensors.numpy import load_file, save_file
 from stages import files, records
 from stages.winds.tabulate import over_seeds
 
-def finish(stage, package, inputs, made, params, seed=None, cell=None, dataset="simulated", experiment=None):
+def finish(stage, package, inputs, made, params, seed=None, cell=None, dataset="simulated", \
+experiment=None):
     outputs = {p.as_posix(): p for p in records.files_in(made)}
-    record = records.make(stage, cell or dataset or "", inputs=inputs, outputs=outputs, params=params, seed=seed, threads=1,
+    record = records.make(stage, cell or dataset or "", inputs=inputs, outputs=outputs, \
+params=params, seed=seed, threads=1,
                           code=[f"stages/{package}"])
-    files.write_json(records.location(stage, "mini", dataset, experiment=experiment, cell=cell), record)
+    files.write_json(records.location(stage, "mini", dataset, experiment=experiment, cell=cell), \
+record)
 
 def acquire():
     home = pathlib.Path("data/mini/raw/simulated"); home.mkdir(parents=True)
     (home / "truth.parquet").write_bytes(b"only the simulator reads this")
-    listed = {"truth.parquet": {**records.describe(home / "truth.parquet"), "url": None, "licence": "MIT", "source": "simulated"}}
+    listed = {"truth.parquet": {**records.describe(home / "truth.parquet"), "url": None, \
+"licence": "MIT", "source": "simulated"}}
     for hour in range(2):
         file = home / f"frames_{hour:02}.csv"
-        file.write_text("".join(f"{i}.000,{i * 7919:014X}\\n" for i in range(hour * 5, hour * 5 + 5)))
-        listed[file.name] = {**records.describe(file), "url": None, "licence": "MIT", "source": "simulated"}
-    files.write_json(home / "manifest.json", {"dataset": "simulated", "entry": "frames", "files": listed})
+        file.write_text("".join(f"{i}.000,{i * 7919:014X}\\n" for i in range(hour * 5, hour * 5 + \
+5)))
+        listed[file.name] = {**records.describe(file), "url": None, "licence": "MIT", "source": \
+"simulated"}
+    files.write_json(home / "manifest.json", {"dataset": "simulated", "entry": "frames", "files": \
+listed})
     finish("acquire", "acquisition", [], [home], {"datasets": {"simulated": {"hours": 9}}})
 
 def decode():
-    raw, home = pathlib.Path("data/mini/raw/simulated"), pathlib.Path("data/mini/decoded/simulated"); home.mkdir(parents=True)
+    raw, home = pathlib.Path("data/mini/raw/simulated"), \
+pathlib.Path("data/mini/decoded/simulated"); home.mkdir(parents=True)
     frames = sorted(raw.glob("frames_*.csv"))
     (home / "winds.parquet").write_bytes(b"".join(f.read_bytes() for f in frames)[::2])
     files.write_json(home / "counts.json", {"read": 10, "kept": 10, "dropped": {}})
@@ -69,25 +100,33 @@ def validate():
 
 def prepare():
     home = pathlib.Path("data/mini/prepared/simulated"); home.mkdir(parents=True)
-    (home / "rows.parquet").write_bytes(pathlib.Path("data/mini/decoded/simulated/winds.parquet").read_bytes()[:40])
+    (home / \
+"rows.parquet").write_bytes(pathlib.Path("data/mini/decoded/simulated/winds.parquet").read_bytes()[:40])
     files.write_json(home / "prepared.json", {"lead_s": 1800})
-    finish("prepare", "preparation", ["data/mini/decoded/simulated", "data/mini/validated/simulated.json"], [home],
-           {"lead_s": 1800.0, "split": {"train": [[1860, 18000]], "val": [[21660, 24000]], "test": [[27660, 32400]]}})
+    finish("prepare", "preparation", ["data/mini/decoded/simulated", \
+"data/mini/validated/simulated.json"], [home],
+           {"lead_s": 1800.0, "split": {"train": [[1860, 18000]], "val": [[21660, 24000]], "test": \
+[[27660, 32400]]}})
 
 def train(experiment, profile, dataset, model, *options):
     given = dict(zip(options[::2], options[1::2]))
     cell = f"{model}-{given['--arm']}-{given['--size']}-s{given['--seed']}" if given else model
-    home = pathlib.Path("reports") / experiment / "mini/runs/simulated" / cell; home.mkdir(parents=True)
+    home = pathlib.Path("reports") / experiment / "mini/runs/simulated" / cell; \
+home.mkdir(parents=True)
     seed = int(given.get("--seed", 0))
-    drawn = np.random.default_rng(seed + 10 * sum(map(ord, model))).normal(size=8).astype(np.float32) + len(pathlib.Path("data/mini/prepared/simulated/rows.parquet").read_bytes())
+    drawn = np.random.default_rng(seed + 10 * sum(map(ord, \
+model))).normal(size=8).astype(np.float32) + \
+len(pathlib.Path("data/mini/prepared/simulated/rows.parquet").read_bytes())
     save_file({"w": drawn}, home / "weights.safetensors")
     files.write_json(home / "history.json", {"steps": 3})
-    finish("train", "training", ["data/mini/prepared/simulated"], [home], {"steps": 1500, "model": model}, seed, cell, experiment=experiment)
+    finish("train", "training", ["data/mini/prepared/simulated"], [home], {"steps": 1500, "model": \
+model}, seed, cell, experiment=experiment)
 
 def entry(run, threads=1):
     value = float(load_file(run / "weights.safetensors")["w"].mean())
     number = lambda x: {"value": x, "unit": "kn", "low": x - 1, "high": x + 1, "n": 10}
-    return {"metrics": {"rmse_component_kn": number(value), "nse": {"value": 1 / value, "unit": "1", "n": 10}}, "by_altitude": {"low": {"nse": number(2 * value)}}}
+    return {"metrics": {"rmse_component_kn": number(value), "nse": {"value": 1 / value, "unit": \
+"1", "n": 10}}, "by_altitude": {"low": {"nse": number(2 * value)}}}
 
 def evaluate(experiment):
     base = pathlib.Path("reports") / experiment / "mini"
@@ -95,27 +134,33 @@ def evaluate(experiment):
     runs = sorted((base / "runs/simulated").iterdir())
     runs = [run for run in runs if run.is_dir()]
     for run in runs:
-        (home / f"predictions-{run.name}.parquet").write_bytes((run / "weights.safetensors").read_bytes()[-16:])
+        (home / f"predictions-{run.name}.parquet").write_bytes((run / \
+"weights.safetensors").read_bytes()[-16:])
         (home / f"field-{run.name}.parquet").write_bytes(b"field " + run.name.encode())
     (home / "slices.parquet").write_bytes(b"slices")
     files.write_json(home / "metrics.json", {"cells": {run.name: entry(run) for run in runs}})
-    finish("evaluate", "evaluation", [*runs, "data/mini/prepared/simulated"], [home], {"bootstrap": 1000}, experiment=experiment)
+    finish("evaluate", "evaluation", [*runs, "data/mini/prepared/simulated"], [home], \
+{"bootstrap": 1000}, experiment=experiment)
 
 def tabulate(experiment):
     base = pathlib.Path("reports") / experiment / "mini"
-    cells = {f"simulated/{name}": content for name, content in files.read_json(base / "evaluated/simulated/metrics.json")["cells"].items()}
-    files.write_json(base / "metrics.json", {"experiment": experiment, "profile": "mini", "cells": cells, "arms": over_seeds(cells)})
+    cells = {f"simulated/{name}": content for name, content in files.read_json(base / \
+"evaluated/simulated/metrics.json")["cells"].items()}
+    files.write_json(base / "metrics.json", {"experiment": experiment, "profile": "mini", "cells": \
+cells, "arms": over_seeds(cells)})
     (base / "table.md").write_text("a table\\n")
     files.write_json(base / "claims.json", {"claims": [{"holds": True}]})
     (base / "figures").mkdir()
     for name in ("by_lead.svg", "map.png"):
         (base / "figures" / name).write_bytes(b"a figure, " + name.encode())
-    finish("tabulate", "reporting", [base / "evaluated", "data/mini/prepared", base.parent / "companions.csv", "data/published"],
-           [base / name for name in ("metrics.json", "table.md", "claims.json", "figures")], {}, dataset=None, experiment=experiment)
-'''
+    finish("tabulate", "reporting", [base / "evaluated", "data/mini/prepared", base.parent / \
+"companions.csv", "data/published"],
+           [base / name for name in ("metrics.json", "table.md", "claims.json", "figures")], {}, \
+dataset=None, experiment=experiment)
+"""
 
 
-PARAMS = '''# A whole, valid params.yaml, as small as the schema allows.
+PARAMS = """# A whole, valid params.yaml, as small as the schema allows.
 profiles:
   mini: &mini
     profile: mini
@@ -137,7 +182,8 @@ profiles:
     training: {steps: 1500, validate_every: 250, patience: 4}
     evaluation: {leads_min: [5, 30], bootstrap: 1000}
   other: &other
-    {profile: other, datasets: [], acquired: [], wind: [], nowcast: [], baselines: [], optimum: [], sizes: [], seeds: [], arm_seeds: [], prepare: {},
+    {profile: other, datasets: [], acquired: [], wind: [], nowcast: [], baselines: [], optimum: \
+[], sizes: [], seeds: [], arm_seeds: [], prepare: {},
      training: {steps: 1, validate_every: 1, patience: 1},
      evaluation: {leads_min: [5], bootstrap: 100}}
 run: *mini
@@ -155,38 +201,68 @@ datasets:
   simulated:
     entry: frames
     kind: simulate
-    simulate: {seed: 20260, start: "2026-01-15T06:00:00Z", hours: 9, aircraft: 22, update_s: 4.0, south_west: [44.0, 4.0], extent_km: [500.0, 600.0],
-               altitude_m: [4000.0, 12000.0], dropout: 0.08, bit_error: 0.004, airspeed_noise_kt: 1.0, heading_noise_deg: 0.3}
+    simulate: {seed: 20260, start: "2026-01-15T06:00:00Z", hours: 9, aircraft: 22, update_s: 4.0, \
+south_west: [44.0, 4.0], extent_km: [500.0, 600.0],
+               altitude_m: [4000.0, 12000.0], dropout: 0.08, bit_error: 0.004, airspeed_noise_kt: \
+1.0, heading_noise_deg: 0.3}
 models:
   knn: {arms: {plain: {}}}
 contexts: {method: linear, places: 8, horizontal_km: 60.0, vertical_km: 0.6, time_min: 60.0}
 sweeps: {}
 training: {seed: 0, learning_rate: 3.0e-4, clip: 4.0, threads: 1}
-retraining: {cron: "0 * * * *", drop: drop, profile: mini, dataset: simulated, challenger: knn, first_against: knn, margin_kn: 0.0,
+retraining: {cron: "0 * * * *", drop: drop, profile: mini, dataset: simulated, challenger: knn, \
+first_against: knn, margin_kn: 0.0,
   slices_least: 20, drift: {}, commit: false}
-'''
+"""
 
 
 def project_files() -> dict[str, str]:
     """Path -> text of everything but the copied ground floor."""
-    outs = "outs: [data/mini/{0}/simulated, {{data/mini/records/simulated.{1}.json: {{cache: false}}}}]"
+    outs = (
+        "outs: [data/mini/{0}/simulated, {{data/mini/records/simulated.{1}.json: {{cache: "
+        "false}}}}]"
+    )
     spine, raw = ["stages:"], ["stages:"]  # declared in the root, and under data
     for stage, package, place, deps, keys in (
-            ("acquire", "acquisition", "raw", [], ["datasets.simulated"]),
-            ("decode", "preparation", "decoded", ["data/mini/raw/simulated"], ["decode"]),
-            ("validate", "validation", "validated", ["data/mini/decoded/simulated"], []),
-            ("prepare", "preparation", "prepared", ["data/mini/decoded/simulated", "data/mini/validated/simulated.json"], ["profiles.mini.prepare.simulated"])):
-        made = outs.format(place, stage).replace("data/mini/validated/simulated,", "{data/mini/validated/simulated.json: {cache: false}},")
+        ("acquire", "acquisition", "raw", [], ["datasets.simulated"]),
+        ("decode", "preparation", "decoded", ["data/mini/raw/simulated"], ["decode"]),
+        ("validate", "validation", "validated", ["data/mini/decoded/simulated"], []),
+        (
+            "prepare",
+            "preparation",
+            "prepared",
+            ["data/mini/decoded/simulated", "data/mini/validated/simulated.json"],
+            ["profiles.mini.prepare.simulated"],
+        ),
+    ):
+        made = outs.format(place, stage).replace(
+            "data/mini/validated/simulated,",
+            "{data/mini/validated/simulated.json: {cache: false}},",
+        )
         lines, root = (raw, "../..") if stage == "acquire" else (spine, ".")
-        lines += [f"  {stage}:", f"    wdir: {root}", f"    cmd: exec python -m stages.{package} {stage} mini simulated",
-                  f"    deps: {json.dumps([*deps, f'stages/{package}'])}", f"    params: {json.dumps(keys)}", f"    {made}"]
-    texts = {"dvc.yaml": "\n".join(spine) + "\n", RAW_LOCK.replace(".lock", ".yaml"): "\n".join(raw) + "\n", "stages/fake.py": STAGES,
-             ".gitignore": ".work/\n__pycache__/\n", ".dvcignore": "__pycache__\n",
-             "data/published/thesis_table_1_2.csv": "table,mean\nthesis 1.2,8.1\n", "data/mini/prepared/other/rows.parquet": "of no record",
-             ".dvc/config": "[core]\n    analytics = false\n    check_update = false\n"}
+        lines += [
+            f"  {stage}:",
+            f"    wdir: {root}",
+            f"    cmd: exec python -m stages.{package} {stage} mini simulated",
+            f"    deps: {json.dumps([*deps, f'stages/{package}'])}",
+            f"    params: {json.dumps(keys)}",
+            f"    {made}",
+        ]
+    texts = {
+        "dvc.yaml": "\n".join(spine) + "\n",
+        RAW_LOCK.replace(".lock", ".yaml"): "\n".join(raw) + "\n",
+        "stages/fake.py": STAGES,
+        ".gitignore": ".work/\n__pycache__/\n",
+        ".dvcignore": "__pycache__\n",
+        "data/published/thesis_table_1_2.csv": "table,mean\nthesis 1.2,8.1\n",
+        "data/mini/prepared/other/rows.parquet": "of no record",
+        ".dvc/config": "[core]\n    analytics = false\n    check_update = false\n",
+    }
     for package in ("acquisition", "preparation", "validation", "training", "evaluation"):
         texts[f"stages/{package}/__init__.py"] = f'"""{package}"""\n'
-        texts[f"stages/{package}/__main__.py"] = 'import sys\nfrom stages import fake\nfake.train(*sys.argv[1:])\n'
+        texts[f"stages/{package}/__main__.py"] = (
+            "import sys\nfrom stages import fake\nfake.train(*sys.argv[1:])\n"
+        )
     for experiment, cells in EXPERIMENTS.items():
         texts[f"reports/{experiment}/dvc.yaml"] = experiment_yaml(experiment, cells)
         texts[f"reports/{experiment}/companions.csv"] = "arm,table\nknn,thesis 1.2\n"
@@ -197,21 +273,57 @@ def experiment_yaml(experiment: str, cells: tuple[str, ...]) -> str:
     """An experiment's declaration, told from the project's root by `wdir` as the real one is."""
     here, lines = f"reports/{experiment}/mini", ["stages:"]
 
-    def stage(name: str, cmd: str, deps: list[str], keys: list[str], cached: list[str], kept: list[str]) -> None:
+    def stage(
+        name: str, cmd: str, deps: list[str], keys: list[str], cached: list[str], kept: list[str]
+    ) -> None:
         outs = json.dumps([*cached, *({path: {"cache": False}} for path in kept)])
-        lines.extend([f"  {name}:", "    wdir: ../..", f"    cmd: exec python -m stages.{cmd}", f"    deps: {json.dumps(deps)}",
-                      f"    params: {json.dumps(keys)}", f"    outs: {outs}"])
+        lines.extend(
+            [
+                f"  {name}:",
+                "    wdir: ../..",
+                f"    cmd: exec python -m stages.{cmd}",
+                f"    deps: {json.dumps(deps)}",
+                f"    params: {json.dumps(keys)}",
+                f"    outs: {outs}",
+            ]
+        )
 
     for cell in cells:
         model, *rest = cell.split("-")
         options = f" --arm {rest[0]} --size {rest[1]} --seed {rest[2][1:]}" if rest else ""
-        stage(f"train-{cell}", f"training {experiment} mini simulated {model}{options}", ["data/mini/prepared/simulated", "stages/training"],
-              ["profiles.mini.training", "training"], [f"{here}/runs/simulated/{cell}"], [f"{here}/records/simulated.{cell}.train.json"])
-    stage("evaluate", f"evaluation {experiment} mini simulated", [f"{here}/runs/simulated", "data/mini/prepared/simulated", "stages/evaluation"],
-          ["profiles.mini.evaluation"], [f"{here}/evaluated/simulated"], [f"{here}/records/simulated.evaluate.json"])
-    stage("tabulate", f"reporting tabulate {experiment} mini",
-          [f"{here}/evaluated", "data/mini/prepared", f"reports/{experiment}/companions.csv", "data/published", "stages/page"], [], [],
-          [*(f"{here}/{name}" for name in ("metrics.json", "table.md", "claims.json", "figures")), f"{here}/records/tabulate.json"])
+        stage(
+            f"train-{cell}",
+            f"training {experiment} mini simulated {model}{options}",
+            ["data/mini/prepared/simulated", "stages/training"],
+            ["profiles.mini.training", "training"],
+            [f"{here}/runs/simulated/{cell}"],
+            [f"{here}/records/simulated.{cell}.train.json"],
+        )
+    stage(
+        "evaluate",
+        f"evaluation {experiment} mini simulated",
+        [f"{here}/runs/simulated", "data/mini/prepared/simulated", "stages/evaluation"],
+        ["profiles.mini.evaluation"],
+        [f"{here}/evaluated/simulated"],
+        [f"{here}/records/simulated.evaluate.json"],
+    )
+    stage(
+        "tabulate",
+        f"reporting tabulate {experiment} mini",
+        [
+            f"{here}/evaluated",
+            "data/mini/prepared",
+            f"reports/{experiment}/companions.csv",
+            "data/published",
+            "stages/page",
+        ],
+        [],
+        [],
+        [
+            *(f"{here}/{name}" for name in ("metrics.json", "table.md", "claims.json", "figures")),
+            f"{here}/records/tabulate.json",
+        ],
+    )
     return "\n".join(lines) + "\n"
 
 
@@ -243,17 +355,37 @@ def build(root: Path, without: tuple[str, ...] = ()) -> Path:
 
 def run(root: Path, *command: str) -> None:
     """A command in the project; its output is shown when it fails."""
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "DVC_NO_ANALYTICS": "1", "PYTHONPATH": str(root), "GIT_CONFIG_GLOBAL": os.devnull}
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment, check=False)
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "DVC_NO_ANALYTICS": "1",
+        "PYTHONPATH": str(root),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }
+    done = subprocess.run(
+        command, cwd=root, capture_output=True, text=True, env=environment, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def commit(root: Path) -> None:
-    """Commit everything to git; nothing of a run that is nobody's to commit (foreign_project.py)."""
+    """Commit everything to git; nothing of a run that is nobody's to commit
+    (foreign_project.py)."""
     if (root / ".git/uncommitted").exists():
         return
     run(root, "git", "add", "-A")
-    run(root, "git", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "-m", "all")
+    run(
+        root,
+        "git",
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.org",
+        "commit",
+        "-q",
+        "-m",
+        "all",
+    )
 
 
 @pytest.fixture(scope="session")
@@ -270,14 +402,34 @@ def project(template, tmp_path):
 
 @pytest.fixture
 def evaluation(monkeypatch):
-    """The project's own arithmetic in place of the models' evaluation; `noise` is what a further thread adds to a number."""
-    fake = SimpleNamespace(Settings=lambda leads, resamples, seed, contexts, threads, device: SimpleNamespace(threads=threads), noise=0.0)
+    """The project's own arithmetic in place of the models' evaluation; `noise` is what a further
+    thread adds to a number."""
+    fake = SimpleNamespace(
+        Settings=lambda leads, resamples, seed, contexts, threads, device: SimpleNamespace(
+            threads=threads
+        ),
+        noise=0.0,
+    )
 
     def cell(run, prepared, settings):
         from safetensors.numpy import load_file
-        value = float(load_file(run / "weights.safetensors")["w"].mean()) + fake.noise * (settings.threads - 0.5)
+
+        value = float(load_file(run / "weights.safetensors")["w"].mean()) + fake.noise * (
+            settings.threads - 0.5
+        )
         n = 10 if prepared is None else (prepared / "rows.parquet").stat().st_size // 4
-        return {"metrics": {"rmse_component_kn": {"value": value, "unit": "kn", "low": value - 1, "high": value + 1, "n": n}}}
+        return {
+            "metrics": {
+                "rmse_component_kn": {
+                    "value": value,
+                    "unit": "kn",
+                    "low": value - 1,
+                    "high": value + 1,
+                    "n": n,
+                }
+            }
+        }
+
     fake.cell = cell
     monkeypatch.setitem(sys.modules, "stages.winds.evaluate", fake)
     monkeypatch.setattr(stages.evaluation, "evaluate", fake, raising=False)
@@ -308,11 +460,14 @@ def about(found, path: str) -> str:
 
 def number_of(project: Path, name: str = "rmse_component_kn") -> float:
     """The published value of NUMBER's cell."""
-    return json.loads((project / TABLE).read_text())["cells"]["simulated/msa-shared-5k-s0"]["metrics"][name]["value"]
+    return json.loads((project / TABLE).read_text())["cells"]["simulated/msa-shared-5k-s0"][
+        "metrics"
+    ][name]["value"]
 
 
 def forge(project: Path) -> None:
-    """What a careful forger does: make every record, lock, cache object and commit agree with the files as they now are."""
+    """What a careful forger does: make every record, lock, cache object and commit agree with
+    the files as they now are."""
     for pattern in ("data/*/records/*.json", "reports/*/*/records/*.json"):
         for file in project.glob(pattern):
             record = json.loads(file.read_text())
@@ -324,7 +479,8 @@ def forge(project: Path) -> None:
 
 
 def agree(project: Path) -> None:
-    """As `forge`, without DVC and its seconds: records, the locks' MD5s, cache objects and the commit are those of the files as they are.
+    """As `forge`, without DVC and its seconds: records, the locks' MD5s, cache objects and the
+    commit are those of the files as they are.
 
     What the lock says of parameters stays.
     """
@@ -338,7 +494,8 @@ def agree(project: Path) -> None:
 
 
 def relock(project: Path) -> None:
-    """The locks' MD5s, cache objects and the commit made to agree with the files as they are; records stay."""
+    """The locks' MD5s, cache objects and the commit made to agree with the files as they are;
+    records stay."""
     contents, yaml = hashes.Bytes(project), YAML(typ="safe")
     for lock in (project / "dvc.lock", project / RAW_LOCK, *project.glob("reports/*/dvc.lock")):
         content = yaml.load(lock.read_text())
@@ -351,7 +508,9 @@ def relock(project: Path) -> None:
 
 
 def shelve(project: Path, contents: hashes.Bytes, path: str) -> str:
-    """The MD5 by which DVC names a file or folder as it is, its bytes put into the cache under it."""
+    """The MD5 by which DVC names a file or folder as it is, its bytes put into the cache under
+    it."""
+
     def keep(md5: str, content: bytes) -> str:
         place = hashes.Cache(project).path(md5)
         if not place.exists():

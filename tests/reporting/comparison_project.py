@@ -17,8 +17,10 @@ SIZE, FREEDOM = 0.01, 5
 SPREAD = {"relative": SIZE, "absolute": SIZE, "scaled": SIZE, "freedom": FREEDOM}
 KNOWN = {"rounding": {"msa": {"*": SPREAD}}, "seeds": {}}
 TOLERANCE = stats.t.ppf(0.995, 4) * math.sqrt(2) * SIZE  # of a number of size 1
-TABLE, CLAIMS, RECORD = (f"reports/sparse_fields/mini/{name}"
-                         for name in ("metrics.json", "claims.json", "records/tabulate.json"))
+TABLE, CLAIMS, RECORD = (
+    f"reports/sparse_fields/mini/{name}"
+    for name in ("metrics.json", "claims.json", "records/tabulate.json")
+)
 CELL = "darcy/msa-shared-5k-s0"
 METRICS = ("mse", "r2", "rmse")
 HERE = "the working copy"
@@ -39,8 +41,10 @@ def change(root: Path, path: str, edit) -> None:
 
 def scaled(cell: str = CELL, metric: str = "mse", times: float = 1.0):
     """An edit that multiplies one number of a cell."""
+
     def edit(content):
         content["cells"][cell]["metrics"][metric]["value"] *= times
+
     return edit
 
 
@@ -51,16 +55,27 @@ def project(tmp_path, monkeypatch) -> Path:
     for experiment in EXPERIMENTS:
         home = root / "reports" / experiment / "mini"
         sizes = {CELL: 1.0, "darcy/msa-shared-5k-s1": 1.001, "darcy/mean": 4.0}
-        cells = {cell: {"metrics": {name: {"value": size * k, "unit": "1"}
-                                    for k, name in enumerate(METRICS, 1)}}
-                 for cell, size in sizes.items()}
+        cells = {
+            cell: {
+                "metrics": {
+                    name: {"value": size * k, "unit": "1"} for k, name in enumerate(METRICS, 1)
+                }
+            }
+            for cell, size in sizes.items()
+        }
         table = {"cells": cells, "experiment": experiment, "profile": "mini"}
         files.write_json(home / "metrics.json", table)
-        claims = [{"id": name, "dataset": "darcy", "verdict": verdict}
-                  for name, verdict in (("I-1", "holds"), ("I-2", "fails"))]
+        claims = [
+            {"id": name, "dataset": "darcy", "verdict": verdict}
+            for name, verdict in (("I-1", "holds"), ("I-2", "fails"))
+        ]
         files.write_json(home / "claims.json", claims)
-        record = {"environment": {"arithmetic": "one"}, "code": {"digest": "a" * 64},
-                  "params": {"steps": 5}, "seed": 0}
+        record = {
+            "environment": {"arithmetic": "one"},
+            "code": {"digest": "a" * 64},
+            "params": {"steps": 5},
+            "seed": 0,
+        }
         files.write_json(home / "records/tabulate.json", record)
         files.write_json(root / spreads.place(experiment, "mini"), KNOWN)
     git(root, "init", "-q")
@@ -76,8 +91,9 @@ def tradewind(monkeypatch, *arguments: str) -> int:
     return cli.main()
 
 
-def judged(root: Path, experiment: str = "sparse_fields",
-           **given) -> tuple[comparison.Comparison, comparison.Judged]:
+def judged(
+    root: Path, experiment: str = "sparse_fields", **given
+) -> tuple[comparison.Comparison, comparison.Judged]:
     """A comparison with HEAD and its table of one experiment."""
     whole = comparison.of_commit(root, "HEAD", **given)
     return whole, next(table for table in whole.tables if table.experiment == experiment)

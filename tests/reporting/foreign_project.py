@@ -9,7 +9,7 @@ from pathlib import Path
 
 import why_project
 
-MOVED = '''
+MOVED = """
 import os
 import numpy as np
 from stages import fake
@@ -18,7 +18,7 @@ true, line = fake.save_file, probe.line()
 more = np.float32(1 + 1e-6)
 fake.save_file = lambda tensors, file: true({k: x * more for k, x in tensors.items()}, file)
 probe.line = lambda: LINE
-'''
+"""
 # The same NumPy, another torch.
 ELSEWHERE = '"foreign " + line.partition(" ")[2] + " torch:11111111"'
 HERE = "line"

@@ -9,14 +9,32 @@ from importlib import metadata
 
 import audit_project
 import pytest
-from audit_project import DATA, EVALUATED, NUMBER, REPORTS, RUN, TABLE, about, edit, flip, forge, number_of, project, template  # noqa: F401
+from audit_project import (  # noqa: F401
+    DATA,
+    EVALUATED,
+    NUMBER,
+    REPORTS,
+    RUN,
+    TABLE,
+    about,
+    edit,
+    flip,
+    forge,
+    number_of,
+    project,
+    template,
+)
 
 from stages import records
-from stages.errors import InputError
 from stages.audit import audit, checks, impact, render
+from stages.errors import InputError
 
-ALL = {f"{experiment}/mini/simulated/{cell}/{name}" for experiment, cells in audit_project.EXPERIMENTS.items()
-       for cell in cells for name in ("rmse_component_kn", "nse")}
+ALL = {
+    f"{experiment}/mini/simulated/{cell}/{name}"
+    for experiment, cells in audit_project.EXPERIMENTS.items()
+    for cell in cells
+    for name in ("rmse_component_kn", "nse")
+}
 OF_CELL = {metric for metric in ALL if "/msa-shared-5k-s0/" in metric}
 OF_EXPERIMENT = {metric for metric in ALL if metric.startswith("wind_nowcast")}
 
@@ -25,17 +43,38 @@ OF_EXPERIMENT = {metric for metric in ALL if metric.startswith("wind_nowcast")}
 
 
 @pytest.mark.parametrize("depth", ["record", "hash"])
-@pytest.mark.parametrize("name", [NUMBER, NUMBER.replace("rmse_component_kn", "nse"), NUMBER.replace("-s0/", "/"), NUMBER.replace("msa-shared-5k-s0", "knn"),
-                                  NUMBER.replace("rmse_component_kn", "by_altitude/low/nse")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        NUMBER,
+        NUMBER.replace("rmse_component_kn", "nse"),
+        NUMBER.replace("-s0/", "/"),
+        NUMBER.replace("msa-shared-5k-s0", "knn"),
+        NUMBER.replace("rmse_component_kn", "by_altitude/low/nse"),
+    ],
+)
 def test_an_honest_number_passes_and_its_chain_reaches_the_raw_files(project, name, depth):
     found = audit(name, depth, project)
     assert (found.verdict, found.exit_code, found.problems, found.resting) == ("PASS", 0, [], [])
     assert [step.stage for step in found.steps if step.stage] == [
-        "value", "tabulate", "evaluate", *["train"] * (2 if "msa-shared-5k/" in name else 1), "prepare", "validate", "decode", "acquire", "commit"]
-    assert {f"{DATA}/raw/simulated/frames_00.csv", f"{DATA}/raw/simulated/frames_01.csv"} <= set(found.files)
+        "value",
+        "tabulate",
+        "evaluate",
+        *["train"] * (2 if "msa-shared-5k/" in name else 1),
+        "prepare",
+        "validate",
+        "decode",
+        "acquire",
+        "commit",
+    ]
+    assert {f"{DATA}/raw/simulated/frames_00.csv", f"{DATA}/raw/simulated/frames_01.csv"} <= set(
+        found.files
+    )
     text = render(found)
     assert "licence MIT, source simulated" in text and text.endswith("PASS")
-    head = audit_project.subprocess.run(["git", "-C", project, "rev-parse", "HEAD"], capture_output=True, text=True).stdout
+    head = audit_project.subprocess.run(
+        ["git", "-C", project, "rev-parse", "HEAD"], capture_output=True, text=True
+    ).stdout
     assert head[:12] in text
 
 
@@ -46,7 +85,9 @@ def test_the_published_value_is_the_one_printed(project):
 def test_what_lies_outside_the_cone_does_not_matter(project):
     flip(project / REPORTS / "evaluated/simulated/predictions-knn.parquet")
     flip(project / REPORTS / "evaluated/simulated/field-knn.parquet")
-    flip(project / DATA / "prepared/other/rows.parquet")  # another data set's, which the figures are drawn from
+    flip(
+        project / DATA / "prepared/other/rows.parquet"
+    )  # another data set's, which the figures are drawn from
     flip(project / DATA / "raw/simulated/truth.parquet")
     flip(project / REPORTS / "runs/simulated/msa-shared-5k-s1/weights.safetensors")
     edit(project / "params.yaml", "\nrun: *mini", "\nrun: *other")
@@ -54,19 +95,35 @@ def test_what_lies_outside_the_cone_does_not_matter(project):
     assert audit(NUMBER, "hash", project).verdict == "PASS"
 
 
-@pytest.mark.parametrize("wrong, hint", [
-    ("wind_nowcast/mini/simulated/knn/rmse_component_knt", "did you mean 'rmse_component_kn'"), ("wind_nowcast/mini/simulated/knm/nse", "simulated/knn"),
-    ("wind_nowcasts/mini/simulated/knn/nse", "did you mean 'wind_nowcast/mini'"), ("nse", "EXPERIMENT/PROFILE"), ("a/b/../c/d", "EXPERIMENT/PROFILE")])
+@pytest.mark.parametrize(
+    "wrong, hint",
+    [
+        ("wind_nowcast/mini/simulated/knn/rmse_component_knt", "did you mean 'rmse_component_kn'"),
+        ("wind_nowcast/mini/simulated/knm/nse", "simulated/knn"),
+        ("wind_nowcasts/mini/simulated/knn/nse", "did you mean 'wind_nowcast/mini'"),
+        ("nse", "EXPERIMENT/PROFILE"),
+        ("a/b/../c/d", "EXPERIMENT/PROFILE"),
+    ],
+)
 def test_an_unknown_number_is_the_askers_mistake(project, wrong, hint):
     with pytest.raises(InputError, match=hint) as caught:
         audit(wrong, root=project)
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("name, below", [("by_altitude/low", "a group of: nse"), ("by_altitude", "a group of: low"), ("metrics", "a group of: nse, rmse_component_kn"),
-                                         ("metrics/nse/unit", "'1'")])
+@pytest.mark.parametrize(
+    "name, below",
+    [
+        ("by_altitude/low", "a group of: nse"),
+        ("by_altitude", "a group of: low"),
+        ("metrics", "a group of: nse, rmse_component_kn"),
+        ("metrics/nse/unit", "'1'"),
+    ],
+)
 @pytest.mark.parametrize("depth", ["record", "eval"])
-def test_a_group_of_numbers_is_the_askers_mistake_and_told_what_it_holds(project, name, below, depth):
+def test_a_group_of_numbers_is_the_askers_mistake_and_told_what_it_holds(
+    project, name, below, depth
+):
     with pytest.raises(InputError, match="holds no number") as caught:
         audit(NUMBER.replace("rmse_component_kn", name), depth, project)
     assert caught.value.exit_code == 2 and below in str(caught.value)
@@ -115,10 +172,14 @@ def test_a_metric_edited_with_a_matching_evaluation_fails(project):
 
 
 @pytest.mark.parametrize("committed", [False, True])
-@pytest.mark.parametrize("name", ["table.md", "claims.json", "figures/by_lead.svg", "figures/map.png"])
+@pytest.mark.parametrize(
+    "name", ["table.md", "claims.json", "figures/by_lead.svg", "figures/map.png"]
+)
 def test_what_stands_beside_the_number_cannot_be_edited(project, name, committed):
     file = project / REPORTS / name
-    file.write_bytes(file.read_bytes().replace(b"a", b"A").replace(b"true", b"1.00"))  # the size is as it was
+    file.write_bytes(
+        file.read_bytes().replace(b"a", b"A").replace(b"true", b"1.00")
+    )  # the size is as it was
     if committed:
         audit_project.commit(project)
     found = audit(NUMBER, root=project)
@@ -130,7 +191,13 @@ def test_what_stands_beside_the_number_cannot_be_edited(project, name, committed
     assert "missing" in about(audit(NUMBER, root=project), f"{REPORTS}/{name}")
 
 
-@pytest.mark.parametrize("path, resting", [("reports/wind_nowcast/companions.csv", OF_EXPERIMENT), ("data/published/thesis_table_1_2.csv", ALL)])
+@pytest.mark.parametrize(
+    "path, resting",
+    [
+        ("reports/wind_nowcast/companions.csv", OF_EXPERIMENT),
+        ("data/published/thesis_table_1_2.csv", ALL),
+    ],
+)
 def test_an_edited_source_fails_though_nothing_produced_it(project, path, resting):
     flip(project / path)
     audit_project.commit(project)
@@ -144,7 +211,9 @@ def test_an_edited_source_fails_though_nothing_produced_it(project, path, restin
 
 @pytest.mark.parametrize("cached", [False, True])
 def test_figures_are_in_git_and_need_no_copy_in_the_cache(project, cached):
-    figures = {(project / REPORTS / "figures" / name).read_bytes() for name in ("by_lead.svg", "map.png")}
+    figures = {
+        (project / REPORTS / "figures" / name).read_bytes() for name in ("by_lead.svg", "map.png")
+    }
     for file in (project / ".dvc/cache/files/md5").glob("??/*"):
         if file.read_bytes() in figures or (not cached and b"by_lead.svg" in file.read_bytes()):
             file.unlink()
@@ -156,22 +225,44 @@ def test_figures_are_in_git_and_need_no_copy_in_the_cache(project, cached):
 # --- bytes flipped, time stamps kept
 
 
-@pytest.mark.parametrize("path, producer, resting", [
-    (f"{DATA}/raw/simulated/frames_01.csv", "stages.acquisition", ALL), (f"{DATA}/raw/simulated/manifest.json", "stages.acquisition", ALL),
-    (f"{DATA}/decoded/simulated/winds.parquet", "stages.preparation decode", ALL), (f"{DATA}/validated/simulated.json", "stages.validation", ALL),
-    (f"{DATA}/prepared/simulated/rows.parquet", "stages.preparation prepare", ALL), (f"{RUN}/weights.safetensors", "--arm shared --size 5k --seed 0", OF_CELL),
-    (f"{RUN}/history.json", "--arm shared --size 5k --seed 0", OF_CELL), (EVALUATED, "stages.evaluation", OF_EXPERIMENT),
-    (f"{REPORTS}/evaluated/simulated/predictions-msa-shared-5k-s0.parquet", "stages.evaluation", OF_CELL), (TABLE, "tabulate", None),
-    (f"{REPORTS}/evaluated/simulated/field-msa-shared-5k-s0.parquet", "stages.evaluation", OF_CELL), (f"{REPORTS}/figures/map.png", "tabulate", OF_EXPERIMENT),
-    (f"{DATA}/records/simulated.decode.json", "stages.preparation decode", None)])
+@pytest.mark.parametrize(
+    "path, producer, resting",
+    [
+        (f"{DATA}/raw/simulated/frames_01.csv", "stages.acquisition", ALL),
+        (f"{DATA}/raw/simulated/manifest.json", "stages.acquisition", ALL),
+        (f"{DATA}/decoded/simulated/winds.parquet", "stages.preparation decode", ALL),
+        (f"{DATA}/validated/simulated.json", "stages.validation", ALL),
+        (f"{DATA}/prepared/simulated/rows.parquet", "stages.preparation prepare", ALL),
+        (f"{RUN}/weights.safetensors", "--arm shared --size 5k --seed 0", OF_CELL),
+        (f"{RUN}/history.json", "--arm shared --size 5k --seed 0", OF_CELL),
+        (EVALUATED, "stages.evaluation", OF_EXPERIMENT),
+        (
+            f"{REPORTS}/evaluated/simulated/predictions-msa-shared-5k-s0.parquet",
+            "stages.evaluation",
+            OF_CELL,
+        ),
+        (TABLE, "tabulate", None),
+        (
+            f"{REPORTS}/evaluated/simulated/field-msa-shared-5k-s0.parquet",
+            "stages.evaluation",
+            OF_CELL,
+        ),
+        (f"{REPORTS}/figures/map.png", "tabulate", OF_EXPERIMENT),
+        (f"{DATA}/records/simulated.decode.json", "stages.preparation decode", None),
+    ],
+)
 @pytest.mark.fault("F10")
-def test_a_flipped_byte_is_named_with_its_producer_and_all_that_rests_on_it(project, path, producer, resting):
+def test_a_flipped_byte_is_named_with_its_producer_and_all_that_rests_on_it(
+    project, path, producer, resting
+):
     flip(project / path)
     found = audit(NUMBER, "hash", project)
     assert found.verdict == "FAIL"
     problems = [problem for problem in found.problems if problem.path == path and problem.broken]
     assert problems and all(producer in problem.producer for problem in problems)
-    assert any(step.status == "FAIL" and (path in step.path or path in step.detail) for step in found.steps)
+    assert any(
+        step.status == "FAIL" and (path in step.path or path in step.detail) for step in found.steps
+    )
     if resting is not None:
         assert set(found.resting) == resting
         assert all(metric.rpartition("/")[0] in render(found) for metric in resting)
@@ -183,11 +274,17 @@ def test_dvc_itself_does_not_see_a_flipped_cache_object_and_the_audit_does(proje
     record = json.loads((project / DATA / "records/simulated.prepare.json").read_text())
     assert "data/mini/prepared/simulated" in lock and record
     rows = (project / DATA / "prepared/simulated/rows.parquet").read_bytes()
-    objects = [file for file in (project / ".dvc/cache/files/md5").glob("??/*") if file.read_bytes() == rows]
+    objects = [
+        file
+        for file in (project / ".dvc/cache/files/md5").glob("??/*")
+        if file.read_bytes() == rows
+    ]
     assert len(objects) == 1
     flip(objects[0])
     found = audit(NUMBER, "hash", project)
-    assert found.verdict == "FAIL" and "cache is damaged" in about(found, f"{DATA}/prepared/simulated/rows.parquet")
+    assert found.verdict == "FAIL" and "cache is damaged" in about(
+        found, f"{DATA}/prepared/simulated/rows.parquet"
+    )
     assert set(found.resting) == ALL
     assert audit(NUMBER, "record", project).verdict == "PASS"
 
@@ -198,22 +295,32 @@ def test_a_flipped_manifest_in_the_cache_fails(project):
     for file in manifests:
         flip(file)
     found = audit(NUMBER, "hash", project)
-    assert found.verdict == "FAIL" and "manifest in DVC's cache is damaged" in about(found, f"{DATA}/raw/simulated")
+    assert found.verdict == "FAIL" and "manifest in DVC's cache is damaged" in about(
+        found, f"{DATA}/raw/simulated"
+    )
 
 
 # --- checkpoints and seeds
 
 
 def test_a_checkpoint_of_another_seed_fails(project):
-    shutil.copy(project / RUN.replace("-s0", "-s1") / "weights.safetensors", project / RUN / "weights.safetensors")
+    shutil.copy(
+        project / RUN.replace("-s0", "-s1") / "weights.safetensors",
+        project / RUN / "weights.safetensors",
+    )
     found = audit(NUMBER, "hash", project)
-    assert found.verdict == "FAIL" and "bytes are not those recorded" in about(found, f"{RUN}/weights.safetensors")
+    assert found.verdict == "FAIL" and "bytes are not those recorded" in about(
+        found, f"{RUN}/weights.safetensors"
+    )
 
 
 def test_a_checkpoint_swapped_with_its_record_fails_without_reading_it(project):
     record = project / REPORTS / "records/simulated.msa-shared-5k-s0.train.json"
     shutil.copy(str(record).replace("-s0", "-s1"), record)
-    shutil.copy(project / RUN.replace("-s0", "-s1") / "weights.safetensors", project / RUN / "weights.safetensors")
+    shutil.copy(
+        project / RUN.replace("-s0", "-s1") / "weights.safetensors",
+        project / RUN / "weights.safetensors",
+    )
     audit_project.commit(project)
     text = about(audit(NUMBER, "record", project), record.relative_to(project).as_posix())
     assert "outputs of another place" in text and "named for seed 0, its record says seed 1" in text
@@ -224,7 +331,9 @@ def test_a_relabelled_seed_fails(project):
     edit(project / record, '"seed": 0', '"seed": 1')
     forge(project)
     found = audit(NUMBER, root=project)
-    assert found.verdict == "FAIL" and "named for seed 0, its record says seed 1" in about(found, record)
+    assert found.verdict == "FAIL" and "named for seed 0, its record says seed 1" in about(
+        found, record
+    )
 
 
 # --- environment, parameters, code, sources
@@ -233,7 +342,9 @@ def test_a_relabelled_seed_fails(project):
 @pytest.mark.fault("F20")
 def test_another_library_version_is_inconclusive_and_listed(project, monkeypatch):
     true = metadata.version
-    monkeypatch.setattr(records.metadata, "version", lambda name: "0.0.1" if name == "numpy" else true(name))
+    monkeypatch.setattr(
+        records.metadata, "version", lambda name: "0.0.1" if name == "numpy" else true(name)
+    )
     found = audit(NUMBER, "hash", project)
     assert (found.verdict, found.exit_code) == ("INCONCLUSIVE", 3)
     assert f"numpy {true('numpy')} -> 0.0.1" in render(found)
@@ -245,23 +356,46 @@ def test_other_constraints_are_inconclusive(project):
     assert found.verdict == "INCONCLUSIVE" and "constraints.txt has changed" in render(found)
 
 
-@pytest.mark.parametrize("old, new, key, stage", [
-    ("roll_max_deg: 5.0", "roll_max_deg: 6.0", "decode", "decode"), ("steps: 1500, validate_every: 250", "steps: 1501, validate_every: 250", "profiles.mini.training", "train"),
-    ("embargo_s: 1800", "embargo_s: 900", "profiles.mini.prepare.simulated", "prepare"), ("seed: 20260", "seed: 1", "datasets.simulated", "acquire")])
+@pytest.mark.parametrize(
+    "old, new, key, stage",
+    [
+        ("roll_max_deg: 5.0", "roll_max_deg: 6.0", "decode", "decode"),
+        (
+            "steps: 1500, validate_every: 250",
+            "steps: 1501, validate_every: 250",
+            "profiles.mini.training",
+            "train",
+        ),
+        ("embargo_s: 1800", "embargo_s: 900", "profiles.mini.prepare.simulated", "prepare"),
+        ("seed: 20260", "seed: 1", "datasets.simulated", "acquire"),
+    ],
+)
 def test_edited_parameters_are_stale(project, old, new, key, stage):
     edit(project / "params.yaml", old, new)
     found = audit(NUMBER, root=project)
     assert found.verdict == "FAIL"
-    assert f"stale: {stage}" in about(found, "params.yaml") and f"with {key} = " in about(found, "params.yaml")
-    assert {problem.producer.split()[0] for problem in found.problems if problem.path == "params.yaml"} == {stage}
+    assert f"stale: {stage}" in about(found, "params.yaml") and f"with {key} = " in about(
+        found, "params.yaml"
+    )
+    assert {
+        problem.producer.split()[0] for problem in found.problems if problem.path == "params.yaml"
+    } == {stage}
 
 
 def test_a_locks_parameters_are_found_wherever_they_stand():
-    told = {"params.yaml": {"decode": 1}, "stages/params/models/msa.yaml": {"arms.shared": 2}, "stages/params/budgets/mini/winds.yaml": {"training": 3},
-            "stages/params/protocol.yaml": {"training": 4}, "elsewhere.yaml": {"x": 5}}
+    told = {
+        "params.yaml": {"decode": 1},
+        "stages/params/models/msa.yaml": {"arms.shared": 2},
+        "stages/params/budgets/mini/winds.yaml": {"training": 3},
+        "stages/params/protocol.yaml": {"training": 4},
+        "elsewhere.yaml": {"x": 5},
+    }
     assert checks.whole_keys(told) == {
-        "decode": ("params.yaml", 1), "models.msa.arms.shared": ("stages/params/models/msa.yaml", 2),
-        "profiles.mini.training": ("stages/params/budgets/mini/winds.yaml", 3), "training": ("stages/params/protocol.yaml", 4)}
+        "decode": ("params.yaml", 1),
+        "models.msa.arms.shared": ("stages/params/models/msa.yaml", 2),
+        "profiles.mini.training": ("stages/params/budgets/mini/winds.yaml", 3),
+        "training": ("stages/params/protocol.yaml", 4),
+    }
 
 
 def test_an_edited_parameter_in_a_record_fails(project):
@@ -280,7 +414,9 @@ def test_edited_code_fails_by_name(project, committed, name, word):
         audit_project.commit(project)
     found = audit(NUMBER, root=project)
     assert found.verdict == "FAIL"
-    assert f"stages/training/{name} ({word})" in about(found, f"{REPORTS}/records/simulated.msa-shared-5k-s0.train.json")
+    assert f"stages/training/{name} ({word})" in about(
+        found, f"{REPORTS}/records/simulated.msa-shared-5k-s0.train.json"
+    )
 
 
 def test_deleted_code_fails_by_name(project):
@@ -292,7 +428,18 @@ def test_deleted_code_fails_by_name(project):
 @pytest.mark.fault("F20")
 def test_uncommitted_results_fail(project):
     audit_project.run(project, "git", "rm", "-q", "--cached", TABLE)
-    audit_project.run(project, "git", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "-m", "forget the table")
+    audit_project.run(
+        project,
+        "git",
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.org",
+        "commit",
+        "-q",
+        "-m",
+        "forget the table",
+    )
     found = audit(NUMBER, root=project)
     assert found.verdict == "FAIL" and "not committed" in about(found, TABLE)
 
@@ -300,9 +447,13 @@ def test_uncommitted_results_fail(project):
 def test_a_lock_entry_edited_by_hand_fails(project):
     lock = (project / "dvc.lock").read_text()
     at = lock.index("md5: ", lock.index("- path: data/mini/decoded/simulated")) + 5
-    (project / "dvc.lock").write_text(lock[:at] + "0" * 32 + lock[at + 32:])
+    (project / "dvc.lock").write_text(lock[:at] + "0" * 32 + lock[at + 32 :])
     found = audit(NUMBER, root=project)
-    assert found.verdict == "FAIL" and "stale" in about(found, f"{DATA}/decoded/simulated") and "differs from the commit" in about(found, "dvc.lock")
+    assert (
+        found.verdict == "FAIL"
+        and "stale" in about(found, f"{DATA}/decoded/simulated")
+        and "differs from the commit" in about(found, "dvc.lock")
+    )
 
 
 def test_a_broken_lock_fails(project):
@@ -312,28 +463,47 @@ def test_a_broken_lock_fails(project):
 
 
 def test_a_pin_that_the_raw_file_does_not_meet_fails(project):
-    edit(project / "params.yaml", "    kind: simulate\n", "    kind: simulate\n    files: {frames_00.csv: {sha256: " + "a" * 64 + "}}\n")
+    edit(
+        project / "params.yaml",
+        "    kind: simulate\n",
+        "    kind: simulate\n    files: {frames_00.csv: {sha256: " + "a" * 64 + "}}\n",
+    )
     found = audit(NUMBER, root=project)
-    assert found.verdict == "FAIL" and "datasets.simulated pins aaaaaaaaaaaa" in about(found, f"{DATA}/raw/simulated/frames_00.csv")
+    assert found.verdict == "FAIL" and "datasets.simulated pins aaaaaaaaaaaa" in about(
+        found, f"{DATA}/raw/simulated/frames_00.csv"
+    )
 
 
 # --- what is not here
 
 
-@pytest.mark.parametrize("path", [f"{DATA}/raw/simulated/frames_00.csv", f"{DATA}/decoded/simulated/winds.parquet", f"{RUN}/weights.safetensors",
-                                  f"{DATA}/validated/simulated.json"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{DATA}/raw/simulated/frames_00.csv",
+        f"{DATA}/decoded/simulated/winds.parquet",
+        f"{RUN}/weights.safetensors",
+        f"{DATA}/validated/simulated.json",
+    ],
+)
 @pytest.mark.parametrize("depth", ["record", "hash"])
 def test_a_missing_file_is_named_with_the_remedy(project, path, depth):
     (project / path).unlink()
     found = audit(NUMBER, depth, project)
     assert "missing" in about(found, path) and "dvc pull" in about(found, path)
-    assert found.verdict == ("FAIL" if "validated" in path else "INCONCLUSIVE")  # deleted from git's tree: dirty
+    assert found.verdict == (
+        "FAIL" if "validated" in path else "INCONCLUSIVE"
+    )  # deleted from git's tree: dirty
 
 
 def test_an_empty_cache_is_inconclusive(project):
     shutil.rmtree(project / ".dvc/cache")
     found = audit(NUMBER, "hash", project)
-    assert found.verdict == "INCONCLUSIVE" and "not in DVC's cache" in render(found) and "dvc pull" in render(found)
+    assert (
+        found.verdict == "INCONCLUSIVE"
+        and "not in DVC's cache" in render(found)
+        and "dvc pull" in render(found)
+    )
 
 
 def test_a_flip_is_found_without_a_cache(project):
@@ -346,7 +516,9 @@ def test_a_missing_record_is_inconclusive(project):
     (project / DATA / "records/simulated.prepare.json").unlink()
     audit_project.commit(project)
     found = audit(NUMBER, root=project)
-    assert found.verdict == "INCONCLUSIVE" and "no record says how it was made" in about(found, f"{DATA}/prepared/simulated/rows.parquet")
+    assert found.verdict == "INCONCLUSIVE" and "no record says how it was made" in about(
+        found, f"{DATA}/prepared/simulated/rows.parquet"
+    )
 
 
 def test_without_git_the_number_has_no_commit(project):
@@ -355,11 +527,25 @@ def test_without_git_the_number_has_no_commit(project):
     assert found.verdict == "INCONCLUSIVE" and "no commit" in render(found)
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"stage": 1}', "\x00", '{"stage": "decode", "cell": "x", "inputs": {"../../etc/passwd": {"sha256": "", "bytes": 1}}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{}",
+        '{"stage": 1}',
+        "\x00",
+        (
+            '{"stage": "decode", "cell": "x", "inputs": {"../../etc/passwd": {"sha256": "", '
+            '"bytes": 1}}}'
+        ),
+    ],
+)
 def test_a_file_that_is_no_record_fails_and_does_not_crash(project, text):
     (project / DATA / "records/simulated.decode.json").write_text(text)
     found = audit(NUMBER, "hash", project)
-    assert found.verdict == "FAIL" and "cannot be read" in about(found, f"{DATA}/records/simulated.decode.json")
+    assert found.verdict == "FAIL" and "cannot be read" in about(
+        found, f"{DATA}/records/simulated.decode.json"
+    )
 
 
 # --- impact, secrets
@@ -371,13 +557,19 @@ def test_impact_lists_every_metric_below_a_file(project):
     with pytest.raises(InputError, match="did you mean 'data/mini/raw/simulated/frames_0"):
         impact(f"{DATA}/raw/simulated/frames_0.csv", project)
     with pytest.raises(InputError):
-        impact(f"{DATA}/raw/simulated/truth.parquet", project)  # no number rests on what only the simulator reads
+        impact(
+            f"{DATA}/raw/simulated/truth.parquet", project
+        )  # no number rests on what only the simulator reads
 
 
 @pytest.mark.fault("F20")
 def test_a_secret_in_a_source_is_never_printed(project):
     manifest = project / DATA / "raw/simulated/manifest.json"
-    edit(manifest, '"source": "simulated"', '"source": "https://alice:hunter2@example.org/f?token=s3cret&x=1"')
+    edit(
+        manifest,
+        '"source": "simulated"',
+        '"source": "https://alice:hunter2@example.org/f?token=s3cret&x=1"',
+    )
     text = render(audit(NUMBER, "hash", project))
     assert "FAIL" in text and "example.org/f" in text
     assert not any(word in text for word in ("alice", "hunter2", "s3cret"))
@@ -385,9 +577,17 @@ def test_a_secret_in_a_source_is_never_printed(project):
 
 def test_a_fresh_clone_without_data_is_inconclusive_and_told_what_to_pull(project):
     shutil.rmtree(project / ".dvc/cache")
-    for folder in ("data/mini/raw", "data/mini/decoded", "data/mini/prepared", f"{REPORTS}/runs", f"{REPORTS}/evaluated"):
+    for folder in (
+        "data/mini/raw",
+        "data/mini/decoded",
+        "data/mini/prepared",
+        f"{REPORTS}/runs",
+        f"{REPORTS}/evaluated",
+    ):
         for file in (project / folder / "simulated").rglob("*"):
             if file.is_file():
                 file.unlink()
     found = audit(NUMBER, "hash", project)
-    assert found.verdict == "INCONCLUSIVE" and "dvc pull" in about(found, f"{RUN}/weights.safetensors")
+    assert found.verdict == "INCONCLUSIVE" and "dvc pull" in about(
+        found, f"{RUN}/weights.safetensors"
+    )

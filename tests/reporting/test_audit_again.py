@@ -1,7 +1,8 @@
-"""The number made again from its checkpoint, and the checkpoint from its data: `--verify eval` and `--verify train`.
+"""The number made again from its checkpoint, and the checkpoint from its data: `--verify eval` and
+`--verify train`.
 
-The small project's own arithmetic stands in place of the models' evaluation; training runs as a process of its own, by the
-command in dvc.lock.
+The small project's own arithmetic stands in place of the models' evaluation; training runs as a
+process of its own, by the command in dvc.lock.
 """
 
 import json
@@ -12,7 +13,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from audit_project import EVALUATED, NUMBER, REPORTS, RUN, TABLE, about, edit, evaluation, flip, forge, number_of, project, template  # noqa: F401
+from audit_project import (  # noqa: F401
+    EVALUATED,
+    NUMBER,
+    REPORTS,
+    RUN,
+    TABLE,
+    about,
+    edit,
+    evaluation,
+    flip,
+    forge,
+    number_of,
+    project,
+    template,
+)
 from safetensors.numpy import load_file, save_file
 
 from stages import params, records
@@ -29,47 +44,81 @@ def test_eval_of_an_arm_evaluates_all_its_seeds(project, evaluation):
 
 
 def test_eval_allows_what_our_own_repeats_differ_by_and_no_more(project, evaluation):
-    evaluation.noise = 1e-3  # the repeat with another thread moves by this much, the number by half of it
+    evaluation.noise = (
+        1e-3  # the repeat with another thread moves by this much, the number by half of it
+    )
     found = audit(NUMBER, "eval", project)
     assert found.verdict == "PASS" and "tolerance 0.01" in render(found)
     true = evaluation.cell
-    evaluation.cell = lambda *a: {"metrics": {"rmse_component_kn": {"value": true(*a)["metrics"]["rmse_component_kn"]["value"] + 0.1}}}
+    evaluation.cell = lambda *a: {
+        "metrics": {
+            "rmse_component_kn": {"value": true(*a)["metrics"]["rmse_component_kn"]["value"] + 0.1}
+        }
+    }
     assert audit(NUMBER, "eval", project).verdict == "FAIL"
 
 
-FORGERIES = [("low", -9.0, 0.0), ("high", 9.0, 1e-4), ("unit", "m/s", 0.0), ("n", 10**6, 1e-4), ("low", None, 0.0), ("std", 1e-4, 0.0)]
+FORGERIES = [
+    ("low", -9.0, 0.0),
+    ("high", 9.0, 1e-4),
+    ("unit", "m/s", 0.0),
+    ("n", 10**6, 1e-4),
+    ("low", None, 0.0),
+    ("std", 1e-4, 0.0),
+]
 
 
 @pytest.mark.parametrize("key, forged, noise", FORGERIES)
-def test_what_is_said_of_a_number_forged_everywhere_falls_to_eval(project, evaluation, key, forged, noise):
+def test_what_is_said_of_a_number_forged_everywhere_falls_to_eval(
+    project, evaluation, key, forged, noise
+):
     for file, cell in ((EVALUATED, "msa-shared-5k-s0"), (TABLE, "simulated/msa-shared-5k-s0")):
         table = json.loads((project / file).read_text())
         entry = table["cells"][cell]["metrics"]["rmse_component_kn"]
         entry[key] = forged
-        table["cells"][cell]["metrics"]["rmse_component_kn"] = {name: content for name, content in entry.items() if content is not None}
+        table["cells"][cell]["metrics"]["rmse_component_kn"] = {
+            name: content for name, content in entry.items() if content is not None
+        }
         (project / file).write_text(json.dumps(table))
     forge(project)
     assert audit(NUMBER, "hash", project).verdict == "PASS"
     evaluation.noise = noise
     found = audit(NUMBER, "eval", project)
-    assert found.verdict == "FAIL" and f"{key} " in about(found, TABLE) and f"published is {forged!r}" in about(found, TABLE)
+    assert (
+        found.verdict == "FAIL"
+        and f"{key} " in about(found, TABLE)
+        and f"published is {forged!r}" in about(found, TABLE)
+    )
 
 
-def test_eval_allows_the_spread_and_interval_of_an_arm_what_its_mean_may_move(project, evaluation, monkeypatch):
+def test_eval_allows_the_spread_and_interval_of_an_arm_what_its_mean_may_move(
+    project, evaluation, monkeypatch
+):
     arm, evaluated = NUMBER.replace("-s0/", "/"), rerun.recomputed
-    value = json.loads((project / TABLE).read_text())["arms"]["simulated/msa-shared-5k"]["metrics"]["rmse_component_kn"]
+    value = json.loads((project / TABLE).read_text())["arms"]["simulated/msa-shared-5k"]["metrics"][
+        "rmse_component_kn"
+    ]
     for key in ("std", "low", "high"):
         for by, verdict in ((5e-7 * value["mean"], "PASS"), (2e-6 * value["mean"], "FAIL")):
             entry = {key: value[key] + by}
-            monkeypatch.setattr(rerun, "recomputed", lambda *a, entry=entry, **k: evaluated(*a, **k) | entry)
+            monkeypatch.setattr(
+                rerun, "recomputed", lambda *a, entry=entry, **k: evaluated(*a, **k) | entry
+            )
             found = audit(arm, "eval", project)
-            assert found.verdict == verdict and f"{key} {entry[key]!r}, published is {value[key]!r}" in render(found)
+            assert (
+                found.verdict == verdict
+                and f"{key} {entry[key]!r}, published is {value[key]!r}" in render(found)
+            )
 
 
 def test_eval_under_other_libraries_blames_nobody(project, evaluation, monkeypatch):
     true, cell = metadata.version, evaluation.cell
-    monkeypatch.setattr(records.metadata, "version", lambda name: "0.0.1" if name == "torch" else true(name))
-    evaluation.cell = lambda *a: {"metrics": {"rmse_component_kn": {"value": 2.0}}} if cell(*a) else {}
+    monkeypatch.setattr(
+        records.metadata, "version", lambda name: "0.0.1" if name == "torch" else true(name)
+    )
+    evaluation.cell = lambda *a: (
+        {"metrics": {"rmse_component_kn": {"value": 2.0}}} if cell(*a) else {}
+    )
     found = audit(NUMBER, "eval", project)
     assert found.verdict == "INCONCLUSIVE" and "gives 2.0" in about(found, TABLE)
 
@@ -81,14 +130,21 @@ def test_nothing_is_run_on_a_broken_chain(project, evaluation):
 
 
 def test_train_gives_the_weights_to_the_last_bit_and_leaves_the_project_alone(project, evaluation):
-    before = {file: file.stat().st_mtime_ns for file in project.rglob("*") if file.is_file() and "__pycache__" not in file.parts}
+    before = {
+        file: file.stat().st_mtime_ns
+        for file in project.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
     found = audit(NUMBER, "train", project)
     assert found.verdict == "PASS" and "gives the recorded weights to the last bit" in render(found)
     assert before == {file: file.stat().st_mtime_ns for file in before}
 
 
 def test_training_again_finds_the_experiments_of_the_real_project(tmp_path, monkeypatch):
-    home, metric = Path(__file__).parents[2], SimpleNamespace(profile="mini", folder="reports/wind_nowcast/mini")
+    home, metric = (
+        Path(__file__).parents[2],
+        SimpleNamespace(profile="mini", folder="reports/wind_nowcast/mini"),
+    )
     rerun.furnish(tmp_path, SimpleNamespace(root=home, metric=metric))
     names = {file.parent.name for file in home.glob("reports/*/dvc.yaml")}
     monkeypatch.chdir(tmp_path)
@@ -98,8 +154,16 @@ def test_training_again_finds_the_experiments_of_the_real_project(tmp_path, monk
 
 
 def test_weights_of_another_seed_forged_everywhere_fall_to_train(project, evaluation):
-    shutil.copy(project / RUN.replace("-s0", "-s1") / "weights.safetensors", project / RUN / "weights.safetensors")
-    cells = {name: evaluation.cell(project / REPORTS / "runs/simulated" / name, None, SimpleNamespace(threads=1)) for name in ("msa-shared-5k-s0",)}
+    shutil.copy(
+        project / RUN.replace("-s0", "-s1") / "weights.safetensors",
+        project / RUN / "weights.safetensors",
+    )
+    cells = {
+        name: evaluation.cell(
+            project / REPORTS / "runs/simulated" / name, None, SimpleNamespace(threads=1)
+        )
+        for name in ("msa-shared-5k-s0",)
+    }
     for file, key in ((EVALUATED, "msa-shared-5k-s0"), (TABLE, "simulated/msa-shared-5k-s0")):
         table = json.loads((project / file).read_text())
         table["cells"][key]["metrics"] |= cells["msa-shared-5k-s0"]["metrics"]
@@ -107,7 +171,9 @@ def test_weights_of_another_seed_forged_everywhere_fall_to_train(project, evalua
     forge(project)
     assert audit(NUMBER, "eval", project).verdict == "PASS"
     found = audit(NUMBER, "train", project)
-    assert found.verdict == "FAIL" and "gives other weights" in about(found, f"{RUN}/weights.safetensors")
+    assert found.verdict == "FAIL" and "gives other weights" in about(
+        found, f"{RUN}/weights.safetensors"
+    )
 
 
 def test_a_number_forged_everywhere_falls_to_eval(project, evaluation):
@@ -128,27 +194,45 @@ def trained(project, monkeypatch):
 
     def again(case, home, cell):
         (home / cell).mkdir(parents=True)
-        save_file({"w": (recorded + moved.by).astype(np.float32)}, home / cell / "weights.safetensors")
+        save_file(
+            {"w": (recorded + moved.by).astype(np.float32)}, home / cell / "weights.safetensors"
+        )
+
     monkeypatch.setattr(rerun, "trained", again)
     return moved
 
 
 def seeds_apart(project) -> np.ndarray:
     """What parts the weights of the arm's two seeds."""
-    return np.subtract(*(load_file(project / RUN.replace("-s0", f"-s{seed}") / "weights.safetensors")["w"].astype(np.float64) for seed in (1, 0)))
+    return np.subtract(
+        *(
+            load_file(project / RUN.replace("-s0", f"-s{seed}") / "weights.safetensors")[
+                "w"
+            ].astype(np.float64)
+            for seed in (1, 0)
+        )
+    )
 
 
 @pytest.mark.parametrize("share, verdict", [(0.099, "PASS"), (0.101, "FAIL")])
-def test_train_allows_weights_a_tenth_of_the_distance_between_seeds_and_no_more(project, evaluation, trained, share, verdict):
+def test_train_allows_weights_a_tenth_of_the_distance_between_seeds_and_no_more(
+    project, evaluation, trained, share, verdict
+):
     direction = seeds_apart(project) - seeds_apart(project).mean()  # the number, their mean, stays
-    trained.by = share * np.linalg.norm(seeds_apart(project)) * direction / np.linalg.norm(direction)
+    trained.by = (
+        share * np.linalg.norm(seeds_apart(project)) * direction / np.linalg.norm(direction)
+    )
     found = audit(NUMBER, "train", project)
     assert found.verdict == verdict and "gives other weights" in render(found)
-    assert [problem.path for problem in found.problems] == ([] if verdict == "PASS" else [f"{RUN}/weights.safetensors"])
+    assert [problem.path for problem in found.problems] == (
+        [] if verdict == "PASS" else [f"{RUN}/weights.safetensors"]
+    )
 
 
 @pytest.mark.parametrize("share, verdict", [(0.099, "PASS"), (0.101, "FAIL")])
-def test_train_allows_the_number_a_tenth_of_the_difference_between_seeds_and_no_more(project, evaluation, trained, share, verdict):
+def test_train_allows_the_number_a_tenth_of_the_difference_between_seeds_and_no_more(
+    project, evaluation, trained, share, verdict
+):
     trained.by = np.full(8, share * abs(seeds_apart(project).mean()))
     found = audit(NUMBER, "train", project)
     assert found.verdict == verdict and "tolerance" in render(found)
@@ -156,14 +240,20 @@ def test_train_allows_the_number_a_tenth_of_the_difference_between_seeds_and_no_
 
 
 def test_training_of_a_single_seed_again_has_to_give_the_same_bits(project, evaluation, trained):
-    shutil.rmtree(project / REPORTS / "runs/simulated/msa-shared-5k-s1")  # nothing to measure a distance by
+    shutil.rmtree(
+        project / REPORTS / "runs/simulated/msa-shared-5k-s1"
+    )  # nothing to measure a distance by
     trained.by = np.full(8, 1e-4)
     found = audit(NUMBER, "train", project)
-    assert found.verdict == "FAIL" and "to the nearest other seed 0" in about(found, f"{RUN}/weights.safetensors")
+    assert found.verdict == "FAIL" and "to the nearest other seed 0" in about(
+        found, f"{RUN}/weights.safetensors"
+    )
 
 
 @pytest.mark.parametrize("by, verdict", [(0.99e-2, "PASS"), (1.01e-2, "FAIL")])
-def test_eval_allows_ten_times_what_a_repeat_moves_the_number_by_and_no_more(project, evaluation, by, verdict):
+def test_eval_allows_ten_times_what_a_repeat_moves_the_number_by_and_no_more(
+    project, evaluation, by, verdict
+):
     evaluation.noise, true = 1e-3, evaluation.cell
     shift = 0.5e-3  # half a thread's noise lies in the first evaluation
 
@@ -172,5 +262,6 @@ def test_eval_allows_ten_times_what_a_repeat_moves_the_number_by_and_no_more(pro
         for key in ("value", "low", "high"):
             entry["metrics"]["rmse_component_kn"][key] += by - shift
         return entry
+
     evaluation.cell = cell
     assert audit(NUMBER, "eval", project).verdict == verdict

@@ -1,4 +1,5 @@
-"""Law: flip any bit of any byte of any file of a number's chain, keep the time stamp, and `--verify hash` fails and names the file."""
+"""Law: flip any bit of any byte of any file of a number's chain, keep the time stamp, and
+`--verify hash` fails and names the file."""
 
 import os
 
@@ -9,7 +10,12 @@ from hypothesis import strategies as st
 
 from stages.audit import audit
 
-LAW = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow], "phases": [Phase.explicit, Phase.generate]}
+LAW = {
+    "deadline": None,
+    "derandomize": True,
+    "suppress_health_check": [HealthCheck.too_slow],
+    "phases": [Phase.explicit, Phase.generate],
+}
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +27,9 @@ def project(tmp_path_factory):
 def files(project):
     found = audit(audit_project.NUMBER, "hash", project)
     assert found.verdict == "PASS"
-    assert len(found.files) == 28  # records, sources, table, claims, figures, validation, and every data file from raw to predictions
+    # records, sources, table, claims, figures, validation, and every data file from raw to
+    # predictions
+    assert len(found.files) == 28
     return found.files
 
 
@@ -50,8 +58,12 @@ def test_any_flipped_bit_in_any_file_of_the_chain_is_caught(project, files, whic
 @pytest.mark.fault("F10")
 def test_any_flipped_bit_in_the_chains_cache_objects_is_caught(project, files, which, where, bit):
     wanted = {(project / path).read_bytes() for path in files}
-    objects = sorted(o for o in (project / ".dvc/cache/files/md5").glob("??/*") if o.read_bytes() in wanted)
-    assert len(objects) == 26  # DVC keeps a copy even of those outputs that are in git; the two sources are no outputs
+    objects = sorted(
+        o for o in (project / ".dvc/cache/files/md5").glob("??/*") if o.read_bytes() in wanted
+    )
+    assert (
+        len(objects) == 26
+    )  # DVC keeps a copy even of those outputs that are in git; the two sources are no outputs
     file = objects[which % len(objects)]
     before = file.read_bytes()
     damaged = bytearray(before)

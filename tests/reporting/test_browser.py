@@ -1,4 +1,5 @@
-"""The pages in a real browser: what they log, ask, link, filter, open and how they look to those who read with a keyboard or a phone."""
+"""The pages in a real browser: what they log, ask, link, filter, open and how they look to those
+who read with a keyboard or a phone."""
 
 from pathlib import Path
 
@@ -7,21 +8,31 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("index", "fields", "any_order")
-pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no chromium is installed here: apt-get install chromium")
-# The darkest and lightest part of a contrast, as WCAG 2 defines it, of every element that has text of its own and is seen.
+pytestmark = pytest.mark.skipif(
+    chromium.PROGRAM is None, reason="no chromium is installed here: apt-get install chromium"
+)
+# The darkest and lightest part of a contrast, as WCAG 2 defines it, of every element that has text
+# of its own and is seen.
 CONTRAST = """(() => {
   const light = (colour) => {
-    const [r, g, b] = colour.map((c) => { c /= 255; return c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4; });
+    const [r, g, b] = colour.map((c) => { c /= 255; return c <= .03928 ? c / 12.92 : ((c + .055) / \
+1.055) ** 2.4; });
     return .2126 * r + .7152 * g + .0722 * b; };
   const parsed = (text) => text.match(/[\\d.]+/g).map(Number), poor = new Set(); let seen = 0;
   for (const one of document.body.querySelectorAll('*')) {
-    if (![...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()) || ['SCRIPT', 'STYLE'].includes(one.tagName)) continue;
-    const svg = one instanceof SVGElement, style = getComputedStyle(one), ink = parsed(svg ? style.fill : style.color);
+    if (![...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()) || ['SCRIPT', \
+'STYLE'].includes(one.tagName)) continue;
+    const svg = one instanceof SVGElement, style = getComputedStyle(one), ink = parsed(svg ? \
+style.fill : style.color);
     let under = svg ? one.closest('svg').querySelector('rect') : one, paper = null;
     if (svg) paper = parsed(getComputedStyle(under).fill);
-    else for (; under; under = under.parentElement) { const c = parsed(getComputedStyle(under).backgroundColor); if (c.length < 4 || c[3] > 0) { paper = c; break; } }
-    const pair = [light(ink.slice(0, 3)), light(paper.slice(0, 3))].sort((a, b) => b - a), ratio = (pair[0] + .05) / (pair[1] + .05);
-    seen += 1; if (ratio < 4.5) poor.add(`${one.tagName}.${one.className.baseVal ?? one.className} ${ratio.toFixed(2)}`);
+    else for (; under; under = under.parentElement) { const c = \
+parsed(getComputedStyle(under).backgroundColor); if (c.length < 4 || c[3] > 0) { paper = c; break; \
+} }
+    const pair = [light(ink.slice(0, 3)), light(paper.slice(0, 3))].sort((a, b) => b - a), ratio = \
+(pair[0] + .05) / (pair[1] + .05);
+    seen += 1; if (ratio < 4.5) poor.add(`${one.tagName}.${one.className.baseVal ?? one.className} \
+${ratio.toFixed(2)}`);
   }
   return [seen, [...poor].slice(0, 9)]; })()"""
 
@@ -49,36 +60,56 @@ def page(request, tab):
 
 def shown(tab) -> list[int]:
     """[shown, all] of results, claims, errata, experiments as the page tells them, flat."""
-    return [int(one) for one in tab.ask("document.querySelector('#shown').textContent.match(/\\d+/g)")]
+    return [
+        int(one) for one in tab.ask("document.querySelector('#shown').textContent.match(/\\d+/g)")
+    ]
 
 
 def choose(tab, name: str, value: str) -> None:
-    tab.ask(f"(() => {{ const one = document.querySelector('#f-{name}'); one.value = {value!r}; one.dispatchEvent(new Event('input', {{bubbles: true}})); }})()")
+    tab.ask(
+        f"(() => {{ const one = document.querySelector('#f-{name}'); one.value = {value!r}; "
+        "one.dispatchEvent(new Event('input', {bubbles: true})); })()"
+    )
 
 
 def test_nothing_is_logged_thrown_or_asked_of_the_network_whatever_is_clicked(page):
-    page.ask("document.querySelector('#theme').click(); document.querySelectorAll('details').forEach((one) => one.open = true)")
+    page.ask(
+        "document.querySelector('#theme').click(); "
+        "document.querySelectorAll('details').forEach((one) => one.open = true)"
+    )
     page.ask("document.querySelectorAll('#claims-table th button').forEach((one) => one.click())")
-    page.ask("document.querySelector('button.chain').click(); document.querySelector('#chain-all').click()")
+    page.ask(
+        "document.querySelector('button.chain').click(); "
+        "document.querySelector('#chain-all').click()"
+    )
     assert page.thrown == [] and page.logged == []
-    assert page.requested and all(url.startswith(("file:", "data:", "about:")) for url in page.requested)
+    assert page.requested and all(
+        url.startswith(("file:", "data:", "about:")) for url in page.requested
+    )
     assert sum(url.startswith("file:") for url in page.requested) == 1
 
 
 def test_a_page_that_asks_the_network_or_throws_would_be_seen(tab, tmp_path):
     bad = tmp_path / "bad.html"
-    bad.write_text('<img src="http://127.0.0.1:9/x.png"><script>console.error("a"); throw Error("b")</script>')
+    bad.write_text(
+        '<img src="http://127.0.0.1:9/x.png"><script>console.error("a"); throw Error("b")</script>'
+    )
     tab.open(bad)
     assert tab.thrown and tab.logged and any(url.startswith("http:") for url in tab.requested)
 
 
 def measured(tab) -> float:
     """Seconds of the processor that the tab's main thread has taken so far."""
-    return next(one["value"] for one in tab.call("Performance.getMetrics")["metrics"] if one["name"] == "TaskDuration")
+    return next(
+        one["value"]
+        for one in tab.call("Performance.getMetrics")["metrics"]
+        if one["name"] == "TaskDuration"
+    )
 
 
 def test_it_is_usable_within_a_second(page):
-    """Of the processor's time of one page: the clock of a busy machine says nothing about the page."""
+    """Of the processor's time of one page: the clock of a busy machine says nothing about the
+    page."""
     before, address = measured(page), page.ask("location.pathname")
     page.open(Path(address))
     after = measured(page)  # which counts anew where the browser gave the page a process of its own
@@ -102,18 +133,44 @@ def test_ids_are_unique_headings_follow_each_other_and_everything_is_named(page)
     assert page.ask("document.documentElement.lang") == "en"
     ids = page.ask("[...document.querySelectorAll('[id]')].map((one) => one.id)")
     assert len(ids) == len(set(ids))
-    levels = page.ask("[...document.querySelectorAll('main h2, main h3, main h4, header h1')].map((one) => +one.tagName[1])")
-    assert levels.count(1) == 1 == levels[0] and all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    levels = page.ask(
+        "[...document.querySelectorAll('main h2, main h3, main h4, header h1')].map((one) => "
+        "+one.tagName[1])"
+    )
+    assert levels.count(1) == 1 == levels[0] and all(
+        after <= before + 1 for before, after in zip(levels, levels[1:], strict=False)
+    )
     assert page.ask("[...document.images].every((one) => one.alt.length > 15)")
-    assert page.ask("[...document.querySelectorAll('select, input')].filter((one) => !one.labels.length || !one.labels[0].textContent.trim()).length") == 0
-    assert page.ask("[...document.querySelectorAll('button, a')].filter((one) => !one.textContent.trim() && !one.ariaLabel).map((one) => one.outerHTML)") == []
-    assert page.ask("[...document.querySelectorAll('table')].filter((one) => !one.closest('[role=region][aria-label]')).length") == 0
+    assert (
+        page.ask(
+            "[...document.querySelectorAll('select, input')].filter((one) => !one.labels.length || "
+            "!one.labels[0].textContent.trim()).length"
+        )
+        == 0
+    )
+    assert (
+        page.ask(
+            "[...document.querySelectorAll('button, a')].filter((one) => !one.textContent.trim() "
+            "&& !one.ariaLabel).map((one) => one.outerHTML)"
+        )
+        == []
+    )
+    assert (
+        page.ask(
+            "[...document.querySelectorAll('table')].filter((one) => "
+            "!one.closest('[role=region][aria-label]')).length"
+        )
+        == 0
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_read_against_its_ground_in_both_themes(page, scheme):
     page.scheme(scheme)
-    page.ask("document.querySelectorAll('details').forEach((one) => one.open = true); document.querySelector('button.chain').click()")
+    page.ask(
+        "document.querySelectorAll('details').forEach((one) => one.open = true); "
+        "document.querySelector('button.chain').click()"
+    )
     assert page.ask("dark()") == (scheme == "dark")
     count, poor = page.ask(CONTRAST)
     assert count > 500 and poor == []
@@ -127,7 +184,10 @@ def test_the_theme_is_the_systems_until_another_is_chosen_and_is_kept(page):
     assert light != dark
     page.scheme("light")
     page.ask("document.querySelector('#theme').click()")
-    assert page.ask(ground) == dark and page.ask("document.querySelector('#theme').textContent") == "Light theme"
+    assert (
+        page.ask(ground) == dark
+        and page.ask("document.querySelector('#theme').textContent") == "Light theme"
+    )
     page.ask("document.querySelector('#theme').click()")
     assert page.ask(ground) == light
     page.ask("localStorage.clear()")
@@ -139,10 +199,20 @@ def test_filters_filter_tell_how_many_are_shown_and_live_in_the_address(page):
     choose(page, "profile", "mini")
     mini = shown(page)
     assert all(0 < few < many for few, many in ((mini[0], mini[1]), (mini[2], mini[3])))
-    seen = "[...document.querySelectorAll('#results-table tbody tr')].filter((one) => one.checkVisibility() && !one.querySelector('th')).length"
+    seen = (
+        "[...document.querySelectorAll('#results-table tbody tr')].filter((one) => "
+        "one.checkVisibility() && !one.querySelector('th')).length"
+    )
     assert page.ask(seen) == mini[0]
     choose(page, "verdict", "fails")
-    assert shown(page)[2] == page.ask("[...document.querySelectorAll('#claims-table td.fails')].filter((one) => one.closest('tr').checkVisibility()).length") > 0
+    assert (
+        shown(page)[2]
+        == page.ask(
+            "[...document.querySelectorAll('#claims-table td.fails')].filter((one) => "
+            "one.closest('tr').checkVisibility()).length"
+        )
+        > 0
+    )
     assert page.ask("location.hash") == "#profile=mini&verdict=fails"
     told = shown(page)
     path = page.ask("location.pathname")
@@ -174,20 +244,32 @@ def test_the_keyboard_reaches_the_filters_with_a_focus_that_is_seen(page):
     assert page.ask("parseFloat(getComputedStyle(document.activeElement).outlineWidth)") >= 2
     page.ask("document.querySelector('#f-document').focus()")
     page.press("t", 84, "t")
-    assert page.ask("document.querySelector('#f-document').value") == "thesis" and "document=thesis" in page.ask("location.hash")
+    assert page.ask(
+        "document.querySelector('#f-document').value"
+    ) == "thesis" and "document=thesis" in page.ask("location.hash")
 
 
 def test_from_a_number_to_its_bytes_by_clicks_and_back_by_escape(page):
     page.ask("document.querySelector('#results-table button.chain').focus()")
     page.press("Enter", 13, "\r")
-    assert page.ask("document.querySelector('#chain').open && document.querySelector('#chain').contains(document.activeElement)")
-    titles = page.ask("[...document.querySelectorAll('#chain summary')].map((one) => one.firstChild.data.trim())")
+    assert page.ask(
+        "document.querySelector('#chain').open && "
+        "document.querySelector('#chain').contains(document.activeElement)"
+    )
+    titles = page.ask(
+        "[...document.querySelectorAll('#chain summary')].map((one) => one.firstChild.data.trim())"
+    )
     assert titles[:2] == ["Table", "Evaluated"] and titles[-1].startswith("Raw files")
-    hashes = "[...document.querySelectorAll('#chain li:last-child td.sha')].filter((one) => one.checkVisibility()).map((one) => one.textContent)"
+    hashes = (
+        "[...document.querySelectorAll('#chain li:last-child td.sha')].filter((one) => "
+        "one.checkVisibility()).map((one) => one.textContent)"
+    )
     assert page.ask(hashes) == []
     page.ask("document.querySelector('#chain li:last-child summary').click()")
     assert page.ask(hashes) and all(len(one) == 64 for one in page.ask(hashes))
-    assert "tradewind audit " in page.ask("document.querySelector('#chain pre').textContent") or "dvc repro " in page.ask("document.querySelector('#chain pre').textContent")
+    assert "tradewind audit " in page.ask(
+        "document.querySelector('#chain pre').textContent"
+    ) or "dvc repro " in page.ask("document.querySelector('#chain pre').textContent")
     address = page.ask("location.hash")
     assert address.startswith("#chain=")
     page.press("Escape", 27)
@@ -197,11 +279,15 @@ def test_from_a_number_to_its_bytes_by_clicks_and_back_by_escape(page):
 
 
 def test_every_row_with_a_number_of_ours_opens_its_chain(page):
-    """Rows that a document alone speaks in ('printed ...') have none, nor have gates, errata and what no stage made."""
-    open_rows = """[...document.querySelectorAll('#results-table tbody tr, #claims-table tbody tr, section.view tbody tr')]
-        .filter((one) => !one.querySelector('th') && !one.dataset.c && !one.cells[0].textContent.startsWith('printed')).map((one) => one.textContent.slice(0, 80))"""
+    """Rows that a document alone speaks in ('printed ...') have none, nor have gates, errata and
+    what no stage made."""
+    open_rows = """[...document.querySelectorAll('#results-table tbody tr, #claims-table tbody tr, \
+section.view tbody tr')]
+        .filter((one) => !one.querySelector('th') && !one.dataset.c && \
+!one.cells[0].textContent.startsWith('printed')).map((one) => one.textContent.slice(0, 80))"""
     assert page.ask(open_rows) == []
-    known = """[...new Set([...document.querySelectorAll('tr.linked')].map((one) => one.dataset.c))].filter((id) => {
+    known = """[...new Set([...document.querySelectorAll('tr.linked')].map((one) => \
+one.dataset.c))].filter((id) => {
         const [e, p, d, a] = id.split('/'), run = DATA.runs[`${e}/${p}`];
         return run ? (d && !run.d[d]) || (a && !run.d[d].a.includes(a)) : !DATA.pages[e]; })"""
     assert page.ask(known) == []
@@ -209,9 +295,15 @@ def test_every_row_with_a_number_of_ours_opens_its_chain(page):
 
 
 def test_claims_sort_by_a_title(page):
-    ids = "[...document.querySelectorAll('#claims-table tbody tr')].map((one) => one.cells[1].textContent)"
+    ids = (
+        "[...document.querySelectorAll('#claims-table tbody tr')].map((one) => "
+        "one.cells[1].textContent)"
+    )
     page.ask("document.querySelectorAll('#claims-table th button')[1].click()")
-    assert page.ask(ids) == sorted(page.ask(ids)) and page.ask("document.querySelectorAll('#claims-table th')[1].ariaSort") == "ascending"
+    assert (
+        page.ask(ids) == sorted(page.ask(ids))
+        and page.ask("document.querySelectorAll('#claims-table th')[1].ariaSort") == "ascending"
+    )
     page.ask("document.querySelectorAll('#claims-table th button')[1].click()")
     assert page.ask(ids) == sorted(page.ask(ids), reverse=True)
 
@@ -220,6 +312,15 @@ def test_on_a_phone_the_page_itself_never_scrolls_sideways(page):
     page.size(390, 844)
     page.ask("document.querySelectorAll('details').forEach((one) => one.open = true)")
     assert page.ask("document.documentElement.scrollWidth") <= 390
-    page.ask("document.querySelector('button.chain').click(); document.querySelector('#chain-all').click()")
-    assert page.ask("document.documentElement.scrollWidth") <= 390 and page.ask("document.querySelector('#chain').getBoundingClientRect().right") <= 390
-    assert page.ask("document.querySelector('#chain').scrollWidth <= document.querySelector('#chain').clientWidth")
+    page.ask(
+        "document.querySelector('button.chain').click(); "
+        "document.querySelector('#chain-all').click()"
+    )
+    assert (
+        page.ask("document.documentElement.scrollWidth") <= 390
+        and page.ask("document.querySelector('#chain').getBoundingClientRect().right") <= 390
+    )
+    assert page.ask(
+        "document.querySelector('#chain').scrollWidth <= "
+        "document.querySelector('#chain').clientWidth"
+    )

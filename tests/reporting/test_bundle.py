@@ -1,7 +1,9 @@
-"""A release is a function of its commit, holds no data that may not be passed on, and whatever is changed in it is found, by name.
+"""A release is a function of its commit, holds no data that may not be passed on, and whatever is
+changed in it is found, by name.
 
-The toy project of audit_project.py with what a release needs beside it. Each forgery changes one thing in a sound bundle; the harder ones
-mend the manifest, and then the commit, so that only the link which the forger forgot can give him away.
+The toy project of audit_project.py with what a release needs beside it. Each forgery changes one
+thing in a sound bundle; the harder ones mend the manifest, and then the commit, so that only the
+link which the forger forgot can give him away.
 """
 
 import hashlib
@@ -12,17 +14,15 @@ import sys
 import zipfile
 from pathlib import Path
 
-import pytest
-
-from stages import files
-from stages.errors import DataError, InputError, TradewindError
-from stages import exports
-from stages.exports import bundle
-from stages.exports.tree import Commit, blob_name, commit_name, of_commit, tree_name
-from stages.exports.recheck import main as verify_main
-
 import audit_project
+import pytest
 from audit_project import DATA, TABLE, build, commit, edit, run
+
+from stages import exports, files
+from stages.errors import DataError, InputError, TradewindError
+from stages.exports import bundle
+from stages.exports.recheck import main as verify_main
+from stages.exports.tree import Commit, blob_name, commit_name, of_commit, tree_name
 
 HOME = Path(__file__).parents[2]
 RECORD = "reports/wind_nowcast/mini/records/tabulate.json"
@@ -30,7 +30,11 @@ RECORD = "reports/wind_nowcast/mini/records/tabulate.json"
 
 def furnish(folder: Path) -> Path:
     """What a release asks of a project beside its results."""
-    shutil.copytree(HOME / "stages/exports", folder / "stages/exports", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        HOME / "stages/exports",
+        folder / "stages/exports",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     for name in ("LICENSE", "pyproject.toml"):
         shutil.copy(HOME / name, folder / name)
     return folder
@@ -39,12 +43,25 @@ def furnish(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
     """A project and its bundle."""
-    with pytest.MonkeyPatch.context() as patch:  # without the file that the audit's own tests plant, which no record made
+    with (
+        pytest.MonkeyPatch.context() as patch
+    ):  # without the file that the audit's own tests plant, which no record made
         planted = audit_project.project_files()
-        patch.setattr(audit_project, "project_files", lambda: {name: text for name, text in planted.items() if "/prepared/other/" not in name})
+        patch.setattr(
+            audit_project,
+            "project_files",
+            lambda: {
+                name: text for name, text in planted.items() if "/prepared/other/" not in name
+            },
+        )
         folder = build(furnish(tmp_path_factory.mktemp("release")))
     acquired = folder / DATA / "records/simulated.acquire.json"
-    edit(acquired, '"datasets": {', '"dataset": {"kind": "simulate", "entry": "frames", "simulate": {"seed": 20260}}, "datasets": {')
+    edit(
+        acquired,
+        '"datasets": {',
+        '"dataset": {"kind": "simulate", "entry": "frames", "simulate": {"seed": 20260}}, '
+        '"datasets": {',
+    )
     run(folder, "dvc", "commit", "-q", "-f")
     commit(folder)
     return folder, exports.release(folder / ".work/out", folder)
@@ -60,12 +77,21 @@ def members(path: Path) -> dict[str, bytes]:
         return {info.filename: archive.read(info) for info in archive.infolist()}
 
 
-def packed(path: Path, content: dict[str, bytes], modes: dict[str, int] | None = None, method: int = zipfile.ZIP_STORED) -> Path:
+def packed(
+    path: Path,
+    content: dict[str, bytes],
+    modes: dict[str, int] | None = None,
+    method: int = zipfile.ZIP_STORED,
+) -> Path:
     """A container of these members."""
     with zipfile.ZipFile(path, "w", method) as archive:
         for name in sorted(content):
             info = zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0))
-            info.create_system, info.external_attr, info.compress_type = 3, (modes or {}).get(name, 0o100644) << 16, method
+            info.create_system, info.external_attr, info.compress_type = (
+                3,
+                (modes or {}).get(name, 0o100644) << 16,
+                method,
+            )
             archive.writestr(info, content[name])
     return path
 
@@ -81,15 +107,23 @@ def mend_manifest(content: dict[str, bytes]) -> None:
 
 
 def mend_commit(content: dict[str, bytes]) -> None:
-    """Make a commit of the members and name it everywhere: what remains are the links between records and results."""
+    """Make a commit of the members and name it everywhere: what remains are the links between
+    records and results."""
     told = json.loads(content[bundle.MANIFEST])
-    ours = {name: entry["mode"] for name, entry in told["members"].items() if entry["kind"] == "commit" and name in content}
+    ours = {
+        name: entry["mode"]
+        for name, entry in told["members"].items()
+        if entry["kind"] == "commit" and name in content
+    }
     before = told["tree"].encode()
-    told["tree"] = tree_name({name: (mode, blob_name(content[name])) for name, mode in ours.items()})
+    told["tree"] = tree_name(
+        {name: (mode, blob_name(content[name])) for name, mode in ours.items()}
+    )
     text = content[bundle.COMMIT].replace(before, told["tree"].encode())
     told["commit"] = commit_name(Commit.parse("x", text))
     content[bundle.COMMIT], content[bundle.MANIFEST] = text, files.json_text(told).encode()
     from stages.exports.tree import Tree
+
     content |= bundle.derived(Tree(content, ours, Commit.parse(told["commit"], text)))
     mend_manifest(content)
 
@@ -99,7 +133,9 @@ def verdict(path: Path) -> tuple[str, str]:
     return found.verdict, found.render()
 
 
-def test_a_sound_bundle_passes_without_git_dvc_or_the_project(released, tmp_path, monkeypatch, capsys):
+def test_a_sound_bundle_passes_without_git_dvc_or_the_project(
+    released, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "")
     path = Path(shutil.copy(released[1], tmp_path / "bundle.zip"))
@@ -121,23 +157,54 @@ def test_the_bytes_are_the_commits_alone(released, tmp_path):
 def test_the_commits_files_are_all_there_with_git_own_names(released):
     folder, path = released
     tree, content = of_commit(folder), members(path)
-    assert {name: content[name] for name in tree.modes} == dict(tree.files) and commit_name(tree.commit) == tree.commit.name
-    assert {"CITATION.cff", "ro-crate-metadata.json", "release/licences.md", "release/croissant/mini/simulated.json", RECORD, TABLE} <= content.keys()
-    assert not any(name.startswith(f"{DATA}/raw/") and not name.endswith(".gitignore") for name in content), "data are not passed on unasked"
+    assert {name: content[name] for name in tree.modes} == dict(tree.files) and commit_name(
+        tree.commit
+    ) == tree.commit.name
+    assert {
+        "CITATION.cff",
+        "ro-crate-metadata.json",
+        "release/licences.md",
+        "release/croissant/mini/simulated.json",
+        RECORD,
+        TABLE,
+    } <= content.keys()
+    assert not any(
+        name.startswith(f"{DATA}/raw/") and not name.endswith(".gitignore") for name in content
+    ), "data are not passed on unasked"
 
 
 def test_with_data_the_simulated_sets_come_along_and_no_others(released, tmp_path):
     path = exports.release(tmp_path, released[0], with_data=True)
     raw = {name for name in members(path) if name.startswith("data/mini/raw/simulated/")}
-    assert path.name.endswith("-data.zip") and "data/mini/raw/simulated/frames_00.csv" in raw and verdict(path)[0] == "PASS"
+    assert (
+        path.name.endswith("-data.zip")
+        and "data/mini/raw/simulated/frames_00.csv" in raw
+        and verdict(path)[0] == "PASS"
+    )
     content = members(path)
     content["data/mini/raw/simulated/frames_00.csv"] += b"\n"
     mend_manifest(content)
-    assert "frames_00.csv: it is no output of a simulated data set, or other bytes" in verdict(packed(tmp_path / "x.zip", content))[1]
+    assert (
+        "frames_00.csv: it is no output of a simulated data set, or other bytes"
+        in verdict(packed(tmp_path / "x.zip", content))[1]
+    )
 
 
-@pytest.mark.parametrize("name", [TABLE, RECORD, "stages/training/__init__.py", "dvc.lock", "params.yaml", "CITATION.cff", "release/COMMIT"])
-def test_a_flipped_bit_is_found_and_named_with_and_without_mending_the_manifest(released, tmp_path, name):
+@pytest.mark.parametrize(
+    "name",
+    [
+        TABLE,
+        RECORD,
+        "stages/training/__init__.py",
+        "dvc.lock",
+        "params.yaml",
+        "CITATION.cff",
+        "release/COMMIT",
+    ],
+)
+def test_a_flipped_bit_is_found_and_named_with_and_without_mending_the_manifest(
+    released, tmp_path, name
+):
     for mend in (False, True):
         content = members(released[1])
         body = bytearray(content[name])
@@ -181,9 +248,16 @@ def test_an_edited_metric_fails_though_manifest_and_commit_agree(released, tmp_p
     mend_manifest(content)
     mend_commit(content)
     found, text = verdict(packed(tmp_path / "x.zip", content))
-    assert found == "FAIL" and f"{TABLE}: its SHA-256 is" in text and "a file is not the commit's" not in text
+    assert (
+        found == "FAIL"
+        and f"{TABLE}: its SHA-256 is" in text
+        and "a file is not the commit's" not in text
+    )
     record = json.loads(content[RECORD])  # and now the record as well: dvc.lock knows better
-    record["outputs"][TABLE] = {"sha256": hashlib.sha256(content[TABLE]).hexdigest(), "bytes": len(content[TABLE])}
+    record["outputs"][TABLE] = {
+        "sha256": hashlib.sha256(content[TABLE]).hexdigest(),
+        "bytes": len(content[TABLE]),
+    }
     content[RECORD] = files.json_text(record).encode()
     mend_manifest(content)
     mend_commit(content)
@@ -201,11 +275,21 @@ def test_a_bundle_of_another_commit_than_was_cited_fails(released):
 
 def test_a_re_labelled_seed_and_a_swapped_hash_fail_by_name(released, tmp_path):
     train = "reports/wind_nowcast/mini/records/simulated.msa-shared-5k-s1.train.json"
-    for change, told in ((lambda record: record.update(seed=7), "the cell is named for seed 1"),
-                         (lambda record: record["code"].update(digest="0" * 64), "code digest is not that of its list"),
-                         (lambda record: record["inputs"].popitem()[1].update(sha256="0" * 64) or record["inputs"].update({"data/unknown": {"sha256": "0", "bytes": 1}}),
-                          "which no record made"),
-                         (lambda record: next(iter(record["outputs"].values())).update(sha256="0" * 64), "stale")):
+    for change, told in (
+        (lambda record: record.update(seed=7), "the cell is named for seed 1"),
+        (
+            lambda record: record["code"].update(digest="0" * 64),
+            "code digest is not that of its list",
+        ),
+        (
+            lambda record: (
+                record["inputs"].popitem()[1].update(sha256="0" * 64)
+                or record["inputs"].update({"data/unknown": {"sha256": "0", "bytes": 1}})
+            ),
+            "which no record made",
+        ),
+        (lambda record: next(iter(record["outputs"].values())).update(sha256="0" * 64), "stale"),
+    ):
         content = members(released[1])
         record = json.loads(content[train])
         change(record)
@@ -216,7 +300,10 @@ def test_a_re_labelled_seed_and_a_swapped_hash_fail_by_name(released, tmp_path):
         assert found == "FAIL" and told in text
 
 
-@pytest.mark.parametrize("name", ["../evil", "/etc/evil", "a/../../evil", "a\\evil", "C:evil", "a//evil", "./evil", "a\x01evil"])
+@pytest.mark.parametrize(
+    "name",
+    ["../evil", "/etc/evil", "a/../../evil", "a\\evil", "C:evil", "a//evil", "./evil", "a\x01evil"],
+)
 def test_a_name_that_leads_outside_is_refused(released, tmp_path, name):
     content = {**members(released[1]), name: b"x"}
     with pytest.raises(DataError, match="refused"):
@@ -226,14 +313,28 @@ def test_a_name_that_leads_outside_is_refused(released, tmp_path, name):
 
 def test_links_twins_bombs_and_overlaps_are_refused(released, tmp_path):
     content = members(released[1])
-    for made, told in ((packed(tmp_path / "a.zip", {**content, "link": b"/etc/passwd"}, {"link": 0o120777}), "a link, a folder or a device"),
-                       (packed(tmp_path / "b.zip", {**content, TABLE.upper(): b"x"}), "the name comes twice"),
-                       (packed(tmp_path / "c.zip", {**content, "bomb": b"\0" * (1 << 24)}, method=zipfile.ZIP_DEFLATED), "it is packed")):
+    for made, told in (
+        (
+            packed(tmp_path / "a.zip", {**content, "link": b"/etc/passwd"}, {"link": 0o120777}),
+            "a link, a folder or a device",
+        ),
+        (packed(tmp_path / "b.zip", {**content, TABLE.upper(): b"x"}), "the name comes twice"),
+        (
+            packed(
+                tmp_path / "c.zip",
+                {**content, "bomb": b"\0" * (1 << 24)},
+                method=zipfile.ZIP_DEFLATED,
+            ),
+            "it is packed",
+        ),
+    ):
         with pytest.raises(DataError, match=told):
             exports.verify(made)
-    raw = bytearray(released[1].read_bytes())  # every entry of the directory claims four gigabytes less one, unpacked and packed
+    raw = bytearray(
+        released[1].read_bytes()
+    )  # every entry of the directory claims four gigabytes less one, unpacked and packed
     at = raw.index(b"PK\x01\x02", len(raw) - len(content) * 300)
-    raw[at + 20:at + 28] = struct.pack("<II", 0xFFFFFFF0, 0xFFFFFFF0)
+    raw[at + 20 : at + 28] = struct.pack("<II", 0xFFFFFFF0, 0xFFFFFFF0)
     (tmp_path / "d.zip").write_bytes(raw)
     with pytest.raises(DataError, match="more than the bundle holds"):
         exports.verify(tmp_path / "d.zip")
@@ -249,7 +350,16 @@ def test_what_is_no_bundle_is_a_typed_error(tmp_path, content):
             exports.verify(path)
 
 
-@pytest.mark.parametrize("manifest", [b"{", b"[]", b'{"format": "tradewind release 1"}', b'{"format": 1, "format": 2}', b'{"format": NaN}'])
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"{",
+        b"[]",
+        b'{"format": "tradewind release 1"}',
+        b'{"format": 1, "format": 2}',
+        b'{"format": NaN}',
+    ],
+)
 def test_a_manifest_that_no_release_wrote_is_a_typed_error(released, tmp_path, manifest):
     content = members(released[1]) | {bundle.MANIFEST: manifest}
     with pytest.raises(DataError, match="manifest"):
@@ -276,12 +386,25 @@ def test_a_dirty_tree_is_refused_by_name(project, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("file", "old", "new", "told"), [
-    ("stages/training/__init__.py", "training", "Training", "the code of train"),
-    ("params.yaml", "bootstrap: 1000", "bootstrap: 1001", "was run with another profiles.mini.evaluation"),
-    ("constraints.txt", "2.4.6", "2.4.7", "another constraints.txt"),
-    ("data/published/thesis_table_1_2.csv", "8.1", "8.2", "data/published/thesis_table_1_2.csv"),
-])
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("stages/training/__init__.py", "training", "Training", "the code of train"),
+        (
+            "params.yaml",
+            "bootstrap: 1000",
+            "bootstrap: 1001",
+            "was run with another profiles.mini.evaluation",
+        ),
+        ("constraints.txt", "2.4.6", "2.4.7", "another constraints.txt"),
+        (
+            "data/published/thesis_table_1_2.csv",
+            "8.1",
+            "8.2",
+            "data/published/thesis_table_1_2.csv",
+        ),
+    ],
+)
 def test_stale_results_are_refused_by_name(project, tmp_path, file, old, new, told):
     edit(project / file, old, new)
     commit(project)
@@ -291,7 +414,9 @@ def test_stale_results_are_refused_by_name(project, tmp_path, file, old, new, to
 
 
 def test_no_room_and_a_kill_leave_nothing_behind(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(bundle.shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(10, 9, 1000))
+    monkeypatch.setattr(
+        bundle.shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(10, 9, 1000)
+    )
     with pytest.raises(InputError, match="disk does not hold the bundle"):
         exports.release(tmp_path / "out", project)
     monkeypatch.undo()

@@ -55,7 +55,8 @@ def test_what_was_never_trained_may_differ_by_rounding_alone(project):
 
 @pytest.mark.parametrize(("times", "verdict"), [(0.99, "reproduced"), (1.01, "moved")])
 def test_a_number_far_smaller_than_its_metric_is_judged_at_a_tenth_of_the_metrics_size(
-        project, times, verdict):
+    project, times, verdict
+):
     """That of 1, 1.001 and 4, the median of which is the second: the first is made 0.001."""
     change(project, TABLE, scaled(times=1e-3))
     git(project, "commit", "-qam", "small")  # now 0.001, 1.001, 4
@@ -76,14 +77,17 @@ def test_what_moved_is_named_with_both_values_the_farthest_first(project, monkey
     expected = ((s1, "r2", 2.002, 6.006), (CELL, "mse", 1, 1.5), (CELL, "rmse", 3, 3.6))
     for line, (cell, metric, there, here) in zip(named, expected, strict=True):
         tolerance = TOLERANCE * there
-        assert line == (f"{begin}{cell}/metrics/{metric}/value: {there:g} -> {here:g}, "
-                        f"{(here - there) / tolerance:.3g} times the tolerance of {tolerance:.3g}")
+        assert line == (
+            f"{begin}{cell}/metrics/{metric}/value: {there:g} -> {here:g}, "
+            f"{(here - there) / tolerance:.3g} times the tolerance of {tolerance:.3g}"
+        )
 
 
 def test_the_farthest_few_are_named_and_every_one_when_asked(project, monkeypatch, capsys):
     def add(content):
         many = {f"m{k}": {"value": 1.0 + k, "unit": "1"} for k in range(20)}
         content["cells"][CELL]["metrics"] = many
+
     change(project, TABLE, add)
     git(project, "commit", "-qam", "more")
     for k in range(20):
@@ -100,12 +104,15 @@ def test_of_many_numbers_that_differ_a_few_may_be_beyond_their_tolerance(project
     def add(content):
         many = {f"m{k}": {"value": 1.0, "unit": "1"} for k in range(200)}
         content["cells"][CELL]["metrics"] = many
+
     change(project, TABLE, add)
     git(project, "commit", "-qam", "more")
     for moved, verdict, status in ((4, "reproduced", 0), (5, "moved", 1)):
+
         def drift(content, moved=moved):
             for k, one in enumerate(content["cells"][CELL]["metrics"].values()):
                 one["value"] = 1 + 2 * TOLERANCE if k < moved else 1.001
+
         change(project, TABLE, drift)
         whole, table = judged(project)
         assert (table.reproduced, len(table.moved)) == (200 - moved, moved)
@@ -115,18 +122,25 @@ def test_of_many_numbers_that_differ_a_few_may_be_beyond_their_tolerance(project
 
 def test_one_number_farther_off_than_training_goes_decides_alone(project):
     def add(content):
-        content["cells"][CELL]["metrics"] = {f"m{k}": {"value": 1.0, "unit": "1"} for k in range(200)}
+        content["cells"][CELL]["metrics"] = {
+            f"m{k}": {"value": 1.0, "unit": "1"} for k in range(200)
+        }
+
     change(project, TABLE, add)
     git(project, "commit", "-qam", "more")
     for times, verdict in ((9, "reproduced"), (11, "moved")):
+
         def drift(content, times=times):
             for k, one in enumerate(content["cells"][CELL]["metrics"].values()):
                 one["value"] = 1.001 if k else 1 + times * TOLERANCE
+
         change(project, TABLE, drift)
         assert judged(project)[0].verdict == verdict
 
 
-def test_a_table_that_the_working_copy_lacks_fails_and_one_that_a_folder_lacks_is_left_out(project, tmp_path):
+def test_a_table_that_the_working_copy_lacks_fails_and_one_that_a_folder_lacks_is_left_out(
+    project, tmp_path
+):
     copy = tmp_path / "other"
     (copy / TABLE).parent.mkdir(parents=True)
     (copy / TABLE).write_bytes((project / TABLE).read_bytes())
@@ -138,6 +152,7 @@ def test_a_table_that_the_working_copy_lacks_fails_and_one_that_a_folder_lacks_i
 def test_a_kind_that_was_never_measured_is_said_to_be_so(project, monkeypatch, capsys):
     def rename(content):
         content["cells"]["darcy/gen-shared-5k-s0"] = content["cells"].pop(CELL)
+
     change(project, TABLE, rename)
     git(project, "commit", "-qam", "gen")
     change(project, TABLE, scaled("darcy/gen-shared-5k-s0", times=1.0001))
@@ -151,6 +166,7 @@ def test_a_number_of_one_side_only_is_named(project, monkeypatch, capsys):
         metrics = content["cells"][CELL]["metrics"]
         del metrics["mse"]
         metrics["nse"] = {"value": 0.5, "unit": "1"}
+
     change(project, TABLE, edit)
     assert tradewind(monkeypatch) == 1
     out = capsys.readouterr().out
@@ -161,9 +177,13 @@ def test_a_number_of_one_side_only_is_named(project, monkeypatch, capsys):
 # --- what no arithmetic explains
 
 
-@pytest.mark.parametrize(("edit", "words"), [
-    (lose, f"cell {CELL} is not there any more"),
-    (rename_unit, f"cells/{CELL}/metrics/mse: the unit was 1, it is kn")])
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lose, f"cell {CELL} is not there any more"),
+        (rename_unit, f"cells/{CELL}/metrics/mse: the unit was 1, it is kn"),
+    ],
+)
 def test_a_missing_cell_and_another_unit_fail(project, monkeypatch, capsys, edit, words):
     change(project, TABLE, edit)
     change(project, RECORD, other_code)  # which excuses neither
@@ -188,18 +208,27 @@ def test_claims_with_another_verdict_are_named_and_those_of_one_side(project, mo
     def edit(claims):
         claims[0]["verdict"] = "undecided"
         claims[1]["dataset"] = "poisson"
+
     change(project, TABLE, scaled(times=1.001))
     change(project, CLAIMS, edit)
     assert judged(project)[1].claims == [
-        ("I-1 on darcy", "holds", "undecided"), ("I-2 on darcy", "fails", "absent"),
-        ("I-2 on poisson", "absent", "fails")]
+        ("I-1 on darcy", "holds", "undecided"),
+        ("I-2 on darcy", "fails", "absent"),
+        ("I-2 on poisson", "absent", "fails"),
+    ]
     assert tradewind(monkeypatch) == 0
     assert "claim sparse_fields/mini: I-1 on darcy holds -> undecided\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("edit", [
-    other_code, lambda record: record["params"].update(steps=6),
-    lambda record: record.update(seed=1), lambda record: record.pop("code")])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        other_code,
+        lambda record: record["params"].update(steps=6),
+        lambda record: record.update(seed=1),
+        lambda record: record.pop("code"),
+    ],
+)
 def test_numbers_that_moved_with_their_code_are_no_failure(project, monkeypatch, capsys, edit):
     change(project, TABLE, scaled(times=1.5))
     change(project, RECORD, edit)
@@ -254,11 +283,16 @@ def test_results_without_any_table_are_no_identity(project, monkeypatch, capsys,
     assert out == "" and "no table on both sides" in err
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    (("nosuch",), "there is no such commit"), (("--", "--all"), "there is no such commit"),
-    (("HEAD", "--results", "nowhere"), "there is no such folder of results"),
-    (("HEAD", "--results", TABLE), "there is no such folder of results"),
-    (("nosuch", "--measure"), "there is no such commit")])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nosuch",), "there is no such commit"),
+        (("--", "--all"), "there is no such commit"),
+        (("HEAD", "--results", "nowhere"), "there is no such folder of results"),
+        (("HEAD", "--results", TABLE), "there is no such folder of results"),
+        (("nosuch", "--measure"), "there is no such commit"),
+    ],
+)
 def test_an_unknown_side_is_the_users_mistake(project, monkeypatch, capsys, arguments, words):
     assert tradewind(monkeypatch, *arguments) == 2
     out, err = capsys.readouterr()

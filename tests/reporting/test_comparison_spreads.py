@@ -21,7 +21,6 @@ from comparison_project import (  # noqa: F401 (a fixture)
 
 from stages import spreads
 
-
 OTHER = TABLE.replace("sparse_fields", "failure_modes")
 
 
@@ -63,7 +62,8 @@ def test_spreads_that_were_measured_make_the_comparison_reproduced(foreign, monk
 
 
 def test_a_second_measurement_is_pooled_with_the_first_and_the_same_one_refused(
-        foreign, monkeypatch, capsys):
+    foreign, monkeypatch, capsys
+):
     assert tradewind(monkeypatch, "--measure") == 0
     file = foreign / spreads.place("sparse_fields", "mini")
     first = json.loads(file.read_text())
@@ -77,7 +77,10 @@ def test_a_second_measurement_is_pooled_with_the_first_and_the_same_one_refused(
     assert [one[2] for one in second["between"]] == ["two", "three"]
     pair = [json.loads(committed(foreign, TABLE)), json.loads((foreign / TABLE).read_text())]
     assert second["rounding"] == spreads.pooled(first["rounding"], spreads.measure(*pair))
-    assert second["rounding"]["msa"]["mse"]["freedom"] == 2 * first["rounding"]["msa"]["mse"]["freedom"]
+    assert (
+        second["rounding"]["msa"]["mse"]["freedom"]
+        == 2 * first["rounding"]["msa"]["mse"]["freedom"]
+    )
 
 
 def test_what_was_measured_before_is_left_and_what_was_not_is_measured(foreign, monkeypatch):
@@ -97,9 +100,15 @@ def committed(root: Path, path: str) -> str:
     return git(root, "show", f"HEAD:{path}")
 
 
-@pytest.mark.parametrize(("path", "edit"), [
-    (RECORD, other_code), (RECORD, lambda record: record.update(seed=1)), (TABLE, lose),
-    (TABLE, rename_unit)])
+@pytest.mark.parametrize(
+    ("path", "edit"),
+    [
+        (RECORD, other_code),
+        (RECORD, lambda record: record.update(seed=1)),
+        (TABLE, lose),
+        (TABLE, rename_unit),
+    ],
+)
 def test_runs_of_other_code_or_cells_measure_nothing(foreign, monkeypatch, capsys, path, edit):
     change(foreign, path, edit)
     assert tradewind(monkeypatch, "--measure") == 2

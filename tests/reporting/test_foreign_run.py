@@ -46,8 +46,10 @@ SAME = "on the same arithmetic"
 COMPANIONS = "reports/wind_nowcast/companions.csv"
 ACQUIRE, PREPARE = (f"{DATA}/records/simulated.{name}.json" for name in ("acquire", "prepare"))
 # What falls at record already beside a commit: code and data that are not its own excuse nothing.
-SOONER = {"other code claimed to have trained": (TRAIN, "differs from the commit"),
-          "a truncated evaluation set, all agreeing": (PREPARE, "is data")}
+SOONER = {
+    "other code claimed to have trained": (TRAIN, "differs from the commit"),
+    "a truncated evaluation set, all agreeing": (PREPARE, "is data"),
+}
 # Run anew, the cell's history is the earlier one's again; its weights are not.
 BACKDATED = "a back-dated record: an earlier run's beside newer outputs"
 WEIGHTS = {BACKDATED: (f"{RUN}/weights.safetensors", "but train")}
@@ -150,7 +152,8 @@ def test_a_run_here_of_a_commit_made_elsewhere_can_be_checked_here(original):
 
 @pytest.mark.parametrize("by, verdict", [(0.9e-3, "PASS"), (1.1e-3, "FAIL")])
 def test_a_checkpoint_evaluated_elsewhere_may_differ_by_a_thousandth(
-        project, evaluation, by, verdict):  # noqa: F811
+    project, evaluation, by, verdict
+):  # noqa: F811
     true = evaluation.cell
 
     def cell(*given):
@@ -158,6 +161,7 @@ def test_a_checkpoint_evaluated_elsewhere_may_differ_by_a_thousandth(
         for key in ("value", "low", "high"):
             entry["metrics"]["rmse_component_kn"][key] += by * number_of(project)
         return entry
+
     evaluation.cell = cell
     found = audit(NUMBER, "eval", project)
     assert found.verdict == verdict and "the record's arithmetic is `foreign" in render(found)
@@ -234,26 +238,50 @@ NO_DATA = "is data, which is the same wherever NumPy computes alike"
 WEIGHT = f"{RUN}/weights.safetensors"
 SPOILED = {
     "code beside": (other_code, TRAIN, f"stages/kernels.py {NO_COMMITS}"),
-    "code edited": (spoiled("stages/fake.py", "import json", "import  json"),
-                    TRAIN, f"stages/fake.py {NO_COMMITS}"),
+    "code edited": (
+        spoiled("stages/fake.py", "import json", "import  json"),
+        TRAIN,
+        f"stages/fake.py {NO_COMMITS}",
+    ),
     "a source": (spoiled(COMPANIONS, "knn", "msa"), COMPANIONS, "differs from the commit"),
-    "parameters": (spoiled("params.yaml", "steps: 1500", "steps: 9000"),
-                   "params.yaml", "stale: train"),
-    "parameters of a record": (noted(TRAIN, lambda one: one["params"].update(model="x")),
-                               TRAIN, "another params"),
+    "parameters": (
+        spoiled("params.yaml", "steps: 1500", "steps: 9000"),
+        "params.yaml",
+        "stale: train",
+    ),
+    "parameters of a record": (
+        noted(TRAIN, lambda one: one["params"].update(model="x")),
+        TRAIN,
+        "another params",
+    ),
     "the seed of a record": (noted(TRAIN, lambda one: one.update(seed=1)), TRAIN, "another seed"),
-    "the threads of a record": (noted(TRAIN, lambda one: one["environment"].update(threads=8)),
-                                TRAIN, "another threads"),
-    "the cell of a record": (noted(EVALUATE, lambda one: one.update(cell="other")),
-                             EVALUATE, "another cell"),
-    "the digest of a record": (noted(TRAIN, lambda one: one["code"].update(digest="0" * 64)),
-                               TRAIN, "another code"),
-    "an input left out": (noted(EVALUATE, lambda one: one["inputs"].pop(WEIGHT)),
-                          EVALUATE, "names of inputs"),
+    "the threads of a record": (
+        noted(TRAIN, lambda one: one["environment"].update(threads=8)),
+        TRAIN,
+        "another threads",
+    ),
+    "the cell of a record": (
+        noted(EVALUATE, lambda one: one.update(cell="other")),
+        EVALUATE,
+        "another cell",
+    ),
+    "the digest of a record": (
+        noted(TRAIN, lambda one: one["code"].update(digest="0" * 64)),
+        TRAIN,
+        "another code",
+    ),
+    "an input left out": (
+        noted(EVALUATE, lambda one: one["inputs"].pop(WEIGHT)),
+        EVALUATE,
+        "names of inputs",
+    ),
     "data": (other_data, PREPARE, NO_DATA),
     "raw data": (raw_listed, ACQUIRE, NO_DATA),
-    "a lock's parameters": (lambda project: edit_all(project / LOCK, "steps: 1500", "steps: 1501"),
-                            LOCK, "parameters are others"),
+    "a lock's parameters": (
+        lambda project: edit_all(project / LOCK, "steps: 1500", "steps: 1501"),
+        LOCK,
+        "parameters are others",
+    ),
     "a lock's command": (spoiled(LOCK, "--seed 0", "--seed 7"), LOCK, "command"),
 }
 
@@ -276,8 +304,11 @@ def test_a_figure_of_the_same_evaluations_is_an_edit_whatever_torch_is_claimed(o
 # --- the forgeries, beside a foreign run
 
 
-@pytest.mark.parametrize("committed", [False, pytest.param(True, marks=pytest.mark.slow_fault)],
-                         ids=["uncommitted", "committed"])
+@pytest.mark.parametrize(
+    "committed",
+    [False, pytest.param(True, marks=pytest.mark.slow_fault)],
+    ids=["uncommitted", "committed"],
+)
 @pytest.mark.parametrize("case", FORGERIES, ids=lambda case: case.name.replace(" ", "_"))
 def test_each_forgery_falls_beside_a_foreign_run(original, case, committed):
     case.before(original)
@@ -288,22 +319,28 @@ def test_each_forgery_falls_beside_a_foreign_run(original, case, committed):
     assert found.verdict == case.verdict
     named = WEIGHTS | ({} if committed else SOONER)
     path, word = named.get(case.name, (case.path, case.word))
-    assert any(problem.path == path and problem.verdict == case.verdict and word in problem.text
-               for problem in found.problems), found.problems
+    assert any(
+        problem.path == path and problem.verdict == case.verdict and word in problem.text
+        for problem in found.problems
+    ), found.problems
 
 
 # --- the lines themselves
 
 
-@pytest.mark.parametrize("one, other, like", [
-    ("common numpy:a torch:b", "common numpy:a", True),
-    ("common numpy:a", "common numpy:a numba:x", True),
-    ("common numpy:a", "common numpy:b", False),
-    ("common numpy:a", "native numpy:a", False),
-    ("common numpy:a torch:b", "common numpy:a torch:c", False),
-    ("unrecorded", "unrecorded", False),
-    ("common numpy:a device:cuda", "common numpy:a device:cuda", False),
-    ("common numpy:a device:cuda", "common numpy:a", False)])
+@pytest.mark.parametrize(
+    "one, other, like",
+    [
+        ("common numpy:a torch:b", "common numpy:a", True),
+        ("common numpy:a", "common numpy:a numba:x", True),
+        ("common numpy:a", "common numpy:b", False),
+        ("common numpy:a", "native numpy:a", False),
+        ("common numpy:a torch:b", "common numpy:a torch:c", False),
+        ("unrecorded", "unrecorded", False),
+        ("common numpy:a device:cuda", "common numpy:a device:cuda", False),
+        ("common numpy:a device:cuda", "common numpy:a", False),
+    ],
+)
 def test_lines_are_alike_where_what_both_say_is_the_same(one, other, like):
     assert arithmetics.alike(one, other) is arithmetics.alike(other, one) is like
 

@@ -1,4 +1,5 @@
-"""The lineage shows every stage from raw bytes to the table, with the digests its records hold, as well-formed SVG."""
+"""The lineage shows every stage from raw bytes to the table, with the digests its records hold,
+as well-formed SVG."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -38,17 +39,31 @@ def texts(root: ET.Element, kind: str | None = None) -> list[str]:
 def test_every_stage_is_a_box_in_order_and_arrows_join_them():
     root = svg()
     assert [text for text in texts(root) if text in STAGES] == list(STAGES)
-    assert texts(root, "title") == ["raw", "decoded", "gate", "prepared", "trained", "evaluated", "tables"]
+    assert texts(root, "title") == [
+        "raw",
+        "decoded",
+        "gate",
+        "prepared",
+        "trained",
+        "evaluated",
+        "tables",
+    ]
     assert len(list(root.iter("rect"))) == 7 and len(list(root.iter("path"))) == 6
 
 
 def test_boxes_lie_inside_the_picture_and_apart():
     root = svg()
     width, height = map(float, root.get("viewBox").split()[2:])
-    spans = [(float(rect.get("x")), float(rect.get("x")) + float(rect.get("width"))) for rect in root.iter("rect")]
+    spans = [
+        (float(rect.get("x")), float(rect.get("x")) + float(rect.get("width")))
+        for rect in root.iter("rect")
+    ]
     assert spans[0][0] >= 0 and spans[-1][1] <= width
     assert all(right < left for (_, right), (left, _) in zip(spans, spans[1:], strict=False))
-    assert all(0 < float(text.get("y")) < height and 0 < float(text.get("x")) < width for text in root.iter("text"))
+    assert all(
+        0 < float(text.get("y")) < height and 0 < float(text.get("x")) < width
+        for text in root.iter("text")
+    )
 
 
 def test_every_stage_tells_its_code_and_what_it_made():
@@ -85,27 +100,45 @@ def test_names_are_text_never_markup():
 
 def test_the_picture_says_what_it_is_and_takes_its_colours_from_the_page():
     root = svg()
-    assert (root.get("role"), root.get("aria-label"), root.get("class")) == ("img", "lineage of simulated", "lineage")
-    assert not re.search(r"#[0-9a-f]{3,6}\b|style=|href=|url\(", lineage(EXPERIMENT, PROFILE, "simulated"))
+    assert (root.get("role"), root.get("aria-label"), root.get("class")) == (
+        "img",
+        "lineage of simulated",
+        "lineage",
+    )
+    assert not re.search(
+        r"#[0-9a-f]{3,6}\b|style=|href=|url\(", lineage(EXPERIMENT, PROFILE, "simulated")
+    )
 
 
-@pytest.mark.parametrize("stage, experiment", [("acquire", None), ("validate", None), ("evaluate", EXPERIMENT), ("tabulate", EXPERIMENT)])
+@pytest.mark.parametrize(
+    "stage, experiment",
+    [("acquire", None), ("validate", None), ("evaluate", EXPERIMENT), ("tabulate", EXPERIMENT)],
+)
 def test_a_missing_record_is_an_error_that_names_it(stage, experiment):
-    path = records.location(stage, PROFILE, None if stage == "tabulate" else "simulated", experiment=experiment)
+    path = records.location(
+        stage, PROFILE, None if stage == "tabulate" else "simulated", experiment=experiment
+    )
     path.unlink()
     with pytest.raises(DataError, match=re.escape(str(path))):
         lineage(EXPERIMENT, PROFILE, "simulated")
 
 
 def test_a_data_set_without_trained_cells_still_has_its_chain():
-    for path in records.location("tabulate", PROFILE, experiment=EXPERIMENT).parent.glob("simulated.*.train.json"):
+    for path in records.location("tabulate", PROFILE, experiment=EXPERIMENT).parent.glob(
+        "simulated.*.train.json"
+    ):
         path.unlink()
-    assert [stage for stage, _, _ in steps(EXPERIMENT, PROFILE, "simulated")] == [stage for stage in STAGES if stage != "train"]
+    assert [stage for stage, _, _ in steps(EXPERIMENT, PROFILE, "simulated")] == [
+        stage for stage in STAGES if stage != "train"
+    ]
 
 
 def test_a_set_that_is_made_where_it_is_searched_begins_there():
     results_project.record("evaluate", "random_points", experiment=EXPERIMENT)
-    assert [stage for stage, _, _ in steps(EXPERIMENT, PROFILE, "random_points")] == ["evaluate", "tabulate"]
+    assert [stage for stage, _, _ in steps(EXPERIMENT, PROFILE, "random_points")] == [
+        "evaluate",
+        "tabulate",
+    ]
 
 
 def test_what_was_swept_shows_the_neighbours_it_read_and_the_sweeps():
@@ -113,7 +146,17 @@ def test_what_was_swept_shows_the_neighbours_it_read_and_the_sweeps():
         results_project.record("sweep", "simulated", model, EXPERIMENT)
     results_project.record("contexts", "simulated")
     found = steps(EXPERIMENT, PROFILE, "simulated")
-    assert [stage for stage, _, _ in found] == ["acquire", "decode", "validate", "prepare", "contexts", "sweep", "train", "evaluate", "tabulate"]
+    assert [stage for stage, _, _ in found] == [
+        "acquire",
+        "decode",
+        "validate",
+        "prepare",
+        "contexts",
+        "sweep",
+        "train",
+        "evaluate",
+        "tabulate",
+    ]
     assert dict((stage, lines) for stage, _, lines in found)["sweep"][0] == "2 models"
 
 
@@ -122,8 +165,23 @@ def test_what_was_swept_shows_the_neighbours_it_read_and_the_sweeps():
 
 def chain(results: tuple = ()) -> dict:
     """The chains of one experiment whose table holds an average, and an arm of two seeds."""
-    content = {"arms": {"simulated/knn": {}, "simulated/msa-shared-20k": {}, "simulated/gka-swept-none": {}}}
-    return page_chains.chains([{"experiment": EXPERIMENT, "profile": PROFILE, "content": content, "results": list(results)}])
+    content = {
+        "arms": {
+            "simulated/knn": {},
+            "simulated/msa-shared-20k": {},
+            "simulated/gka-swept-none": {},
+        }
+    }
+    return page_chains.chains(
+        [
+            {
+                "experiment": EXPERIMENT,
+                "profile": PROFILE,
+                "content": content,
+                "results": list(results),
+            }
+        ]
+    )
 
 
 def test_a_chain_holds_the_record_s_digests_of_every_stage_from_the_table_to_the_raw_file():
@@ -131,19 +189,61 @@ def test_a_chain_holds_the_record_s_digests_of_every_stage_from_the_table_to_the
     assert set(found["spine"][PROFILE]) == {"simulated", "simulated_2"}
     for stage in ("acquire", "decode", "prepare", "validate"):
         node = found["spine"][PROFILE]["simulated"][stage]
-        told = {f"{node['at']}/{name}": {"bytes": size, "sha256": sha} for name, size, sha in node["files"]}
-        assert told == of(stage)["outputs"] and node["n"] == len(told) and of(stage)["code"]["digest"].startswith(node["code"])
+        told = {
+            f"{node['at']}/{name}": {"bytes": size, "sha256": sha}
+            for name, size, sha in node["files"]
+        }
+        assert (
+            told == of(stage)["outputs"]
+            and node["n"] == len(told)
+            and of(stage)["code"]["digest"].startswith(node["code"])
+        )
     here = found["runs"][f"{EXPERIMENT}/{PROFILE}"]["d"]["simulated"]
-    assert set(here["c"]) == set(CELLS) and here["e"]["n"] > 0 and found["runs"][f"{EXPERIMENT}/{PROFILE}"]["t"]["n"] > 0
-    assert here["say"] == {"gka-swept-none": "gka-swept"} and here["a"] == ["knn", "msa-shared-20k", "gka-swept-none"]
+    assert (
+        set(here["c"]) == set(CELLS)
+        and here["e"]["n"] > 0
+        and found["runs"][f"{EXPERIMENT}/{PROFILE}"]["t"]["n"] > 0
+    )
+    assert here["say"] == {"gka-swept-none": "gka-swept"} and here["a"] == [
+        "knn",
+        "msa-shared-20k",
+        "gka-swept-none",
+    ]
 
 
-@pytest.mark.parametrize("asked, name, expected", [
-    ({"kind": "files", "files": {"a.csv": {"licence": "GPL-3.0", "url": "https://x.example/a.csv"}}}, "a.csv", ["GPL-3.0", "https://x.example/a.csv"]),
-    ({"kind": "files", "files": {"a.csv": {"licence": None, "url": None}}}, "a.csv", ["not stated", "not stated"]),
-    ({"kind": "listed", "files": {}, "listed": {"licence": "MIT", "base": "https://x.example/", "listing": "l.txt"}}, "", ["MIT", "https://x.example/"]),
-    ({"kind": "simulate", "files": {}}, "", ["MIT, as the project", "made here by stages/acquisition (simulate), seeded"]),
-    ({}, "", ["not recorded", "not recorded"])])
+@pytest.mark.parametrize(
+    "asked, name, expected",
+    [
+        (
+            {
+                "kind": "files",
+                "files": {"a.csv": {"licence": "GPL-3.0", "url": "https://x.example/a.csv"}},
+            },
+            "a.csv",
+            ["GPL-3.0", "https://x.example/a.csv"],
+        ),
+        (
+            {"kind": "files", "files": {"a.csv": {"licence": None, "url": None}}},
+            "a.csv",
+            ["not stated", "not stated"],
+        ),
+        (
+            {
+                "kind": "listed",
+                "files": {},
+                "listed": {"licence": "MIT", "base": "https://x.example/", "listing": "l.txt"},
+            },
+            "",
+            ["MIT", "https://x.example/"],
+        ),
+        (
+            {"kind": "simulate", "files": {}},
+            "",
+            ["MIT, as the project", "made here by stages/acquisition (simulate), seeded"],
+        ),
+        ({}, "", ["not recorded", "not recorded"]),
+    ],
+)
 def test_a_raw_file_tells_its_licence_and_its_source(asked, name, expected):
     path = records.location("acquire", PROFILE, "simulated")
     write_json(path, read_json(path) | {"params": {"dataset": asked}})
@@ -151,12 +251,38 @@ def test_a_raw_file_tells_its_licence_and_its_source(asked, name, expected):
 
 
 def test_of_many_files_the_first_stand_in_the_page_and_all_are_counted():
-    outputs = {f"data/x/raw/many/{place:03}.csv": {"bytes": 10, "sha256": "a" * 64} for place in range(301)}
+    outputs = {
+        f"data/x/raw/many/{place:03}.csv": {"bytes": 10, "sha256": "a" * 64} for place in range(301)
+    }
     node = page_chains.node({"code": {"digest": "b" * 64}, "outputs": outputs, "seed": 7})
-    assert (node["n"], node["bytes"], len(node["files"]), node["at"], node["seed"]) == (301, 3010, page_chains.FEW, "data/x/raw/many", 7)
+    assert (node["n"], node["bytes"], len(node["files"]), node["at"], node["seed"]) == (
+        301,
+        3010,
+        page_chains.FEW,
+        "data/x/raw/many",
+        7,
+    )
 
 
 def test_a_number_stands_with_its_address_where_it_was_told():
-    one = Result(EXPERIMENT, PROFILE, "simulated", "msa-shared-20k", "MSA", "2", "RMSE [kn]", "7.60", "8", "1", "20", "rmse_component_kn")
+    one = Result(
+        EXPERIMENT,
+        PROFILE,
+        "simulated",
+        "msa-shared-20k",
+        "MSA",
+        "2",
+        "RMSE [kn]",
+        "7.60",
+        "8",
+        "1",
+        "20",
+        "rmse_component_kn",
+    )
     told = chain((one,))["runs"][f"{EXPERIMENT}/{PROFILE}"]["d"]["simulated"]["m"]
-    assert told == {"msa-shared-20k": [f"{EXPERIMENT}/{PROFILE}/simulated/msa-shared-20k/rmse_component_kn", "RMSE [kn]: 7.60"]}
+    assert told == {
+        "msa-shared-20k": [
+            f"{EXPERIMENT}/{PROFILE}/simulated/msa-shared-20k/rmse_component_kn",
+            "RMSE [kn]: 7.60",
+        ]
+    }

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stages import files
-from stages import spreads
+from stages import files, spreads
 from stages.audit import comparison, comparison_text
 
 ROOT = Path(__file__).parents[2]
@@ -22,9 +21,11 @@ def elsewhere(tmp_path) -> Path:
     """What mini of a commit gave on another machine; skips without it or what it is judged by."""
     command = ["git", "-C", str(ROOT), "cat-file", "-e", COMMIT + "^{commit}"]
     cloned = subprocess.run(command, check=False, capture_output=True).returncode == 0
-    needed = {f"results of another machine, {RESULTS}": RESULTS.is_file(),
-              f"commit {COMMIT}": cloned,
-              f"the spread of training, {MEASURED.relative_to(ROOT)}": MEASURED.is_file()}
+    needed = {
+        f"results of another machine, {RESULTS}": RESULTS.is_file(),
+        f"commit {COMMIT}": cloned,
+        f"the spread of training, {MEASURED.relative_to(ROOT)}": MEASURED.is_file(),
+    }
     absent = [name for name, here in needed.items() if not here]
     if absent:
         pytest.skip(f"not here: {'; '.join(absent)}")

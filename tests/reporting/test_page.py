@@ -1,4 +1,5 @@
-"""The page: one well-formed file that needs nothing else, where every result stands beside what it must be compared with."""
+"""The page: one well-formed file that needs nothing else, where every result stands beside what
+it must be compared with."""
 
 import base64
 import io
@@ -13,11 +14,26 @@ from PIL import Image
 from results_project import CELLS, EXPERIMENT, FLOOR, HOME, PROFILE
 
 from stages import files
-from stages.winds import figures, tables, tabulate
 from stages.page import page
+from stages.winds import figures, tables, tabulate
 
 WHERE = f"({EXPERIMENT}, {PROFILE})"
-VOID = {"meta", "img", "br", "hr", "link", "input", "source", "wbr", "col", "base", "area", "embed", "track", "param"}
+VOID = {
+    "meta",
+    "img",
+    "br",
+    "hr",
+    "link",
+    "input",
+    "source",
+    "wbr",
+    "col",
+    "base",
+    "area",
+    "embed",
+    "track",
+    "param",
+}
 HOSTILE = "a<b>&\"c'"
 SCRIPT = Path(page.__file__).with_name("page.js")
 AGAINST, PRINTED = "vs hour_average", "printed RMSE [kn]"
@@ -28,7 +44,14 @@ class Page(HTMLParser):
 
     def __init__(self, text: str):
         super().__init__(convert_charrefs=True)
-        self.open, self.problems, self.tags, self.ids, self.attributes, self.text = [], [], [], [], [], ""
+        self.open, self.problems, self.tags, self.ids, self.attributes, self.text = (
+            [],
+            [],
+            [],
+            [],
+            [],
+            "",
+        )
         self.tables, self.region, self.figures = {}, None, []
         self.feed(text)
         self.close()
@@ -112,27 +135,60 @@ def test_every_tag_closes_in_order_and_ids_are_unique(seen):
 
 
 def test_the_parser_of_these_tests_finds_what_is_wrong():
-    assert Page("<p><b>x</p></b>").problems and Page("<div>").problems and Page("<p id=a id=b></p>").problems and not Page("<p>a<br>b<img/></p>").problems
+    assert (
+        Page("<p><b>x</p></b>").problems
+        and Page("<div>").problems
+        and Page("<p id=a id=b></p>").problems
+        and not Page("<p>a<br>b<img/></p>").problems
+    )
 
 
 def test_nothing_is_asked_of_the_network_and_one_small_script_of_the_pages_own_runs(seen):
-    assert not {"link", "iframe", "object", "embed", "base", "form", "audio", "video", "source"} & set(seen.tags)
+    assert not {
+        "link",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+        "form",
+        "audio",
+        "video",
+        "source",
+    } & set(seen.tags)
     assert [a for a in seen.attributes if a[1].startswith("on")] == []
     named = ("src", "srcset", "action", "data", "poster", "xlink:href", "style")
     addresses = [(tag, name, value) for tag, name, value in seen.attributes if name in named]
-    assert addresses and all(tag == "img" and value.startswith("data:image/webp;base64,") for tag, _, value in addresses)
+    assert addresses and all(
+        tag == "img" and value.startswith("data:image/webp;base64,") for tag, _, value in addresses
+    )
     text = Path("reports/index.html").read_text()
     style = re.search(r"<style>(.*?)</style>", text, re.S)[1]
     assert "url(" not in style and "@import" not in style
-    policy, = (value for tag, name, value in seen.attributes if name == "content" and "default-src" in value)
+    (policy,) = (
+        value
+        for tag, name, value in seen.attributes
+        if name == "content" and "default-src" in value
+    )
     assert policy.startswith("default-src 'none'; img-src data:") and "http" not in policy
-    assert seen.tags.count("script") == 2 and re.findall(r"<script>(.*?)</script>", text, re.S)[0].strip() == (SCRIPT.read_text(encoding="utf-8").strip())
-    assert not re.search(r"fetch\(|XMLHttpRequest|import\(|innerHTML|eval\(|Function\(|https?:", SCRIPT.read_text(encoding="utf-8"))
+    assert seen.tags.count("script") == 2 and re.findall(r"<script>(.*?)</script>", text, re.S)[
+        0
+    ].strip() == (SCRIPT.read_text(encoding="utf-8").strip())
+    assert not re.search(
+        r"fetch\(|XMLHttpRequest|import\(|innerHTML|eval\(|Function\(|https?:",
+        SCRIPT.read_text(encoding="utf-8"),
+    )
 
 
 def test_every_link_lands(seen):
     links = [value.removeprefix("#") for tag, name, value in seen.attributes if name == "href"]
-    assert set(links) <= set(seen.ids) and {f"{EXPERIMENT}-{PROFILE}", "results", "claims", "errata", "validation", "audit"} <= set(links)
+    assert set(links) <= set(seen.ids) and {
+        f"{EXPERIMENT}-{PROFILE}",
+        "results",
+        "claims",
+        "errata",
+        "validation",
+        "audit",
+    } <= set(links)
 
 
 def test_a_second_run_writes_the_same_bytes(seen):
@@ -144,8 +200,16 @@ def test_a_second_run_writes_the_same_bytes(seen):
 
 def test_every_figure_is_inside_the_page_with_words_for_those_who_do_not_see_it(seen):
     pixels = lambda file: Image.open(file).convert("RGB").tobytes()  # noqa: E731
-    stored = sorted(pixels(file) for file in (HOME / "figures").glob("*.png") if "by_altitude" not in file.name)  # which stays in its folder
-    assert sorted(pixels(io.BytesIO(base64.b64decode(figure["src"].partition(",")[2]))) for figure in seen.figures) == stored
+    stored = sorted(
+        pixels(file) for file in (HOME / "figures").glob("*.png") if "by_altitude" not in file.name
+    )  # which stays in its folder
+    assert (
+        sorted(
+            pixels(io.BytesIO(base64.b64decode(figure["src"].partition(",")[2])))
+            for figure in seen.figures
+        )
+        == stored
+    )
     assert len(stored) == 4 * len(CELLS)
     assert all(len(figure["alt"]) > 15 for figure in seen.figures)
     assert seen.tags.count("figcaption") == len(seen.figures)
@@ -163,25 +227,43 @@ def test_there_is_a_row_an_arm_and_each_has_all_three_companions(seen):
     assert sorted(f"{dataset}/{row['model']}" for dataset, row in rows) == sorted(arms)
     against = [re.fullmatch(r"[+-]\d+ %", row[AGAINST]) for _, row in rows]
     printed = [re.fullmatch(r"not published|\d+\.\d\d.* \(.+\)", row[PRINTED]) for _, row in rows]
-    floors = [re.search(rf"Noise floor[^.]*: {FLOOR[dataset]:.2f} kn per component", section(dataset)) for dataset, _ in rows if dataset in FLOOR]
+    floors = [
+        re.search(rf"Noise floor[^.]*: {FLOOR[dataset]:.2f} kn per component", section(dataset))
+        for dataset, _ in rows
+        if dataset in FLOOR
+    ]
     assert all(against) and all(printed) and all(floors)
-    assert len(against) + len(printed) + len(floors) == 2 * len(arms) + sum(name.startswith("simulated/") for name in arms) == 24
+    assert (
+        len(against) + len(printed) + len(floors)
+        == 2 * len(arms) + sum(name.startswith("simulated/") for name in arms)
+        == 24
+    )
 
 
 def section(dataset: str) -> str:
     """What the page says under the heading of a data set."""
     text = Path("reports/index.html").read_text()
-    return text[text.index(f'id="{EXPERIMENT}-{PROFILE}-{dataset}"'):].split("<h4>Lineage")[0]
+    return text[text.index(f'id="{EXPERIMENT}-{PROFILE}-{dataset}"') :].split("<h4>Lineage")[0]
 
 
 def test_companions_by_hand(seen):
     rows = {row["model"]: row for row in results(seen, "simulated")}
-    assert {arm: row[AGAINST] for arm, row in rows.items()} == {"day_average": "+20 %", "hour_average": "+0 %", "knn": "-50 %", "kernel": "-55 %",
-                                                           "msa-shared-20k": "-62 %", "msa-gaussian-20k": "-64 %"}
+    assert {arm: row[AGAINST] for arm, row in rows.items()} == {
+        "day_average": "+20 %",
+        "hour_average": "+0 %",
+        "knn": "-50 %",
+        "kernel": "-55 %",
+        "msa-shared-20k": "-62 %",
+        "msa-gaussian-20k": "-64 %",
+    }
     assert {arm: row[PRINTED] for arm, row in rows.items()} == {
-        "day_average": "not published", "hour_average": "not published", "knn": "not published", "kernel": "7.55–9.19 (thesis 1.2, 3 days)",
+        "day_average": "not published",
+        "hour_average": "not published",
+        "knn": "not published",
+        "kernel": "7.55–9.19 (thesis 1.2, 3 days)",
         "msa-shared-20k": "7.98 ± 0.03 (thesis 3.2)",
-        "msa-gaussian-20k": "not published"}
+        "msa-gaussian-20k": "not published",
+    }
     assert "Noise floor" not in section("hour_winds")
 
 
@@ -190,15 +272,31 @@ def test_numbers_are_those_of_metrics_json(seen):
     for dataset in CELLS:
         for row in results(seen, dataset):
             arm = arms[f"{dataset}/{row['model']}"]
-            assert set(row) == {"model", "seeds", AGAINST, PRINTED, *(title for _, title in tables.COLUMNS)} and row["seeds"] == str(arm["seeds"])
+            assert set(row) == {
+                "model",
+                "seeds",
+                AGAINST,
+                PRINTED,
+                *(title for _, title in tables.COLUMNS),
+            } and row["seeds"] == str(arm["seeds"])
             for key, title in tables.COLUMNS:
                 summary = arm["metrics"].get(key)
-                assert row[title].split(" ")[0] == ("–" if summary is None else f"{summary['mean']:.2f}"), (row["model"], key)
-    assert next(row for row in results(seen, "simulated") if row["model"] == "msa-shared-20k")["RMSE per component [kn]"] == "7.60 ± 0.66 [6.70, 8.50]"
+                assert row[title].split(" ")[0] == (
+                    "–" if summary is None else f"{summary['mean']:.2f}"
+                ), (row["model"], key)
+    assert (
+        next(row for row in results(seen, "simulated") if row["model"] == "msa-shared-20k")[
+            "RMSE per component [kn]"
+        ]
+        == "7.60 ± 0.66 [6.70, 8.50]"
+    )
 
 
 def test_the_points_told_are_all_held_out_points_and_not_those_that_one_metric_knows(seen):
-    assert all("3,210 held-out points" in section(dataset) for dataset in CELLS) and "777" not in seen.text
+    assert (
+        all("3,210 held-out points" in section(dataset) for dataset in CELLS)
+        and "777" not in seen.text
+    )
 
 
 def test_one_row_of_a_data_set_is_marked_best_and_it_is(seen):
@@ -207,7 +305,9 @@ def test_one_row_of_a_data_set_is_marked_best_and_it_is(seen):
 
 
 def test_without_the_hour_average_there_is_nothing_to_compare_with_and_the_page_says_so():
-    found = tables.results({"d/knn": {"seeds": 1, "metrics": {"rmse_component_kn": {"mean": 3.0}}}}, "d", {})
+    found = tables.results(
+        {"d/knn": {"seeds": 1, "metrics": {"rmse_component_kn": {"mean": 3.0}}}}, "d", {}
+    )
     assert [row[found.titles.index(AGAINST)] for row in found.rows] == ["–"]
 
 
@@ -216,11 +316,28 @@ def test_without_the_hour_average_there_is_nothing_to_compare_with_and_the_page_
 
 def test_every_claim_is_there_with_its_verdict_numbers_seeds_and_why(seen):
     claims = files.read_json(HOME / "claims.json")
-    titles = {"id": "id", "data set": "dataset", "claim": "text", "source": "source", "verdict": "verdict", "why": "why"}
+    titles = {
+        "id": "id",
+        "data set": "dataset",
+        "claim": "text",
+        "source": "source",
+        "verdict": "verdict",
+        "why": "why",
+    }
     rows = rows_of(seen, "the claims ledger")
-    assert [{title: row[title] for title in titles} for row in rows] == [{title: claim[key] for title, key in titles.items()} for claim in claims]
-    assert all((row["experiment"], row["profile"]) == (EXPERIMENT, PROFILE) and row["interval"] and row["seeds"] for row in rows)
-    ends = ["[{:.3g}, {:.3g}]".format(*claim["interval"]) if claim["interval"] else "none: counted" for claim in claims]
+    assert [{title: row[title] for title in titles} for row in rows] == [
+        {title: claim[key] for title, key in titles.items()} for claim in claims
+    ]
+    assert all(
+        (row["experiment"], row["profile"]) == (EXPERIMENT, PROFILE)
+        and row["interval"]
+        and row["seeds"]
+        for row in rows
+    )
+    ends = [
+        "[{:.3g}, {:.3g}]".format(*claim["interval"]) if claim["interval"] else "none: counted"
+        for claim in claims
+    ]
     assert ends and [row["interval"] for row in rows] == ends
     assert f"claims of {EXPERIMENT}, {PROFILE}: " in seen.text
 
@@ -233,8 +350,15 @@ def test_every_result_has_its_three_companions_or_the_words_that_there_is_none(s
     assert all(text.strip() not in ("", "–", "None") for row in rows for text in row.values())
     told = {(row["data set"], row["model"]): row for row in rows}
     one = told["simulated", "msa-shared-20k"]
-    assert (one["value"], one["published"], one["seeds"]) == ("7.60 ± 0.66 [6.70, 8.50]", "7.98 ± 0.03 (thesis 3.2)", "3")
-    assert one["exact bound or noise floor"] == f"sensor noise {FLOOR['simulated']:.2f}" and one["trivial baseline"] == "hour_average 20.00 (-62 %)"
+    assert (one["value"], one["published"], one["seeds"]) == (
+        "7.60 ± 0.66 [6.70, 8.50]",
+        "7.98 ± 0.03 (thesis 3.2)",
+        "3",
+    )
+    assert (
+        one["exact bound or noise floor"] == f"sensor noise {FLOOR['simulated']:.2f}"
+        and one["trivial baseline"] == "hour_average 20.00 (-62 %)"
+    )
     assert told["simulated", "day_average"]["published"] == "not published"
     assert told["hour_winds", "hour_average"]["exact bound or noise floor"] == "none is known"
     assert f"dvc repro reports/{EXPERIMENT}/dvc.yaml:tabulate@{PROFILE}" in seen.text
@@ -243,35 +367,68 @@ def test_every_result_has_its_three_companions_or_the_words_that_there_is_none(s
 def test_every_expectation_is_there_and_warnings_are_open(seen):
     for dataset in CELLS:
         rows = rows_of(seen, f"expectations of {dataset} ({PROFILE})")
-        assert [(row["expectation"], row["result"], row["observed"]) for row in rows] == [("levels_in_range", "met", "41000"), ("few_nulls", "not met", "41000")]
+        assert [(row["expectation"], row["result"], row["observed"]) for row in rows] == [
+            ("levels_in_range", "met", "41000"),
+            ("few_nulls", "not met", "41000"),
+        ]
         assert f"{PROFILE} · {dataset}: passed, 1 warning(s)" in seen.text
-    assert sum(tag == "details" and name == "open" for tag, name, _ in seen.attributes) == len(CELLS)
+    assert sum(tag == "details" and name == "open" for tag, name, _ in seen.attributes) == len(
+        CELLS
+    )
 
 
 def test_every_data_set_has_its_lineage(seen):
-    assert [value for tag, name, value in seen.attributes if tag == "svg" and name == "aria-label"] == [f"lineage of {d}" for d in sorted(CELLS)]
+    assert [
+        value for tag, name, value in seen.attributes if tag == "svg" and name == "aria-label"
+    ] == [f"lineage of {d}" for d in sorted(CELLS)]
 
 
 def test_the_example_of_an_audit_names_a_number_that_the_mini_profile_makes(seen):
-    sizes = re.search(r"(?ms)^  mini:.*?sizes: \[(.*?)\]", (results_project.ROOT / "params.yaml").read_text())[1].split(", ")
-    example = re.search(r"tradewind audit wind_nowcast/mini/simulated/msa-shared-(\w+)-s0/rmse_component_kn", seen.text)
+    sizes = re.search(
+        r"(?ms)^  mini:.*?sizes: \[(.*?)\]", (results_project.ROOT / "params.yaml").read_text()
+    )[1].split(", ")
+    example = re.search(
+        r"tradewind audit wind_nowcast/mini/simulated/msa-shared-(\w+)-s0/rmse_component_kn",
+        seen.text,
+    )
     assert example[1] in sizes
 
 
 def test_the_readme_beside_the_page_has_every_arm_and_every_claim(seen):
     text = Path("reports/README.md").read_text()
-    arms, claims = files.read_json(HOME / "metrics.json")["arms"], files.read_json(HOME / "claims.json")
-    assert len(re.findall(r"(?m)^\| (?:\w+_average|knn|kernel|msa-\S+) \| \d \|", text)) == len(arms)  # a table of results tells the seeds
-    assert all(f"| {c['id']} {c['text']} ({c['source']}) | {c['dataset']} | **{c['verdict']}** | {c['why']} |" in text for c in claims)
-    assert re.findall(r"(?m)^(#+) (.+)$", text) == [("#", "Results"), ("##", f"{EXPERIMENT}, profile {PROFILE}"), ("###", "hour_winds"), ("###", "simulated"),
-                                                    ("###", "Claims of the documents")]
+    arms, claims = (
+        files.read_json(HOME / "metrics.json")["arms"],
+        files.read_json(HOME / "claims.json"),
+    )
+    assert len(re.findall(r"(?m)^\| (?:\w+_average|knn|kernel|msa-\S+) \| \d \|", text)) == len(
+        arms
+    )  # a table of results tells the seeds
+    assert all(
+        (
+            f"| {c['id']} {c['text']} ({c['source']}) | {c['dataset']} | **{c['verdict']}** | "
+            f"{c['why']} |"
+        )
+        in text
+        for c in claims
+    )
+    assert re.findall(r"(?m)^(#+) (.+)$", text) == [
+        ("#", "Results"),
+        ("##", f"{EXPERIMENT}, profile {PROFILE}"),
+        ("###", "hour_winds"),
+        ("###", "simulated"),
+        ("###", "Claims of the documents"),
+    ]
 
 
 # --- odd cases
 
 
 def test_names_and_sentences_are_text_never_markup(tmp_path, monkeypatch):
-    make(tmp_path, monkeypatch, {HOSTILE: {"hour_average": (12.0, 11.0, 13.0), HOSTILE: (9.0, 8.0, 10.0)}})
+    make(
+        tmp_path,
+        monkeypatch,
+        {HOSTILE: {"hour_average": (12.0, 11.0, 13.0), HOSTILE: (9.0, 8.0, 10.0)}},
+    )
     claims = files.read_json(HOME / "claims.json")
     claims[0] |= {"text": "<script>alert(1)</script>", "why": "</table><img src=http://x.example/>"}
     files.write_json(HOME / "claims.json", claims)
@@ -284,15 +441,30 @@ def test_names_and_sentences_are_text_never_markup(tmp_path, monkeypatch):
     data = re.search(r'id="chains">(.*?)</script>', text, re.S)[1]
     assert "<" not in data and HOSTILE in json.loads(data)["runs"][f"{EXPERIMENT}/{PROFILE}"]["d"]
     assert rows_of(seen, "the claims ledger")[0]["claim"] == "<script>alert(1)</script>"
-    assert f"lineage of {HOSTILE}" in [value for _, name, value in seen.attributes if name == "aria-label"]
+    assert f"lineage of {HOSTILE}" in [
+        value for _, name, value in seen.attributes if name == "aria-label"
+    ]
 
 
-def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_makes_a_page(tmp_path, monkeypatch):
+def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_makes_a_page(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     page.report()
     seen = read()
-    assert seen.problems == [] and seen.figures == [] and set(seen.tables) == {"all results", "errata of the documents"}
-    assert set(value for _, name, value in seen.attributes if name == "href") == {"#results", "#ledger", "#claims", "#errata", "#validation", "#audit"}
+    assert (
+        seen.problems == []
+        and seen.figures == []
+        and set(seen.tables) == {"all results", "errata of the documents"}
+    )
+    assert set(value for _, name, value in seen.attributes if name == "href") == {
+        "#results",
+        "#ledger",
+        "#claims",
+        "#errata",
+        "#validation",
+        "#audit",
+    }
     assert Path("reports/README.md").read_text().startswith("# Results\n")
 
 
@@ -301,4 +473,6 @@ def test_the_projects_own_pages_are_small_enough_to_send(name):
     path = results_project.ROOT / "reports" / name
     if not path.exists():
         pytest.skip("the page has not been made here yet")
-    assert path.stat().st_size <= 2_000_000, "beyond 2 MB: give an experiment a page of its own (PAGES)"
+    assert path.stat().st_size <= 2_000_000, (
+        "beyond 2 MB: give an experiment a page of its own (PAGES)"
+    )

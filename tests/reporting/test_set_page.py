@@ -16,20 +16,27 @@ from test_page import Page, read, rows_of
 
 import stages.evaluation
 from stages import files
-from stages.page import page
-from stages.fields import figures as set_figures, results as set_results
 from stages.audit import checks, rerun
 from stages.audit.chain import SOURCES, Metric
+from stages.fields import figures as set_figures
+from stages.fields import results as set_results
+from stages.page import page
 
 POISSON_RESULTS = f"results on poisson ({FIELDS}, {PROFILE})"
 
 
 def plain(home: Path, prepared: Path, arms: dict, cells: dict, printed: dict, more=None) -> None:
     """In place of set_figures.draw: pictures of a few pixels, each its own."""
-    names = [f"{dataset}-{kind}" for dataset in sorted({name.split("/")[0] for name in arms}) for kind in ("learning", "example")]
+    names = [
+        f"{dataset}-{kind}"
+        for dataset in sorted({name.split("/")[0] for name in arms})
+        for kind in ("learning", "example")
+    ]
     with files.atomic_folder(home / "figures") as folder:
         for name in names + (["copying"] if home.parts[1] == FAILURES else []):
-            Image.frombytes("RGB", (8, 4), f"{home.parts[1]} {name}".encode().ljust(96)[:96]).save(folder / f"{name}.png")
+            Image.frombytes("RGB", (8, 4), f"{home.parts[1]} {name}".encode().ljust(96)[:96]).save(
+                folder / f"{name}.png"
+            )
 
 
 @pytest.fixture(scope="module")
@@ -52,29 +59,47 @@ def seen(tmp_path_factory) -> Page:
 
 def test_the_page_is_well_formed_and_has_a_section_an_experiment(seen):
     assert seen.problems == [] and len(seen.ids) == len(set(seen.ids))
-    assert {f"{FIELDS}-{PROFILE}", f"{FAILURES}-{PROFILE}", f"{FIELDS}-{PROFILE}-poisson", f"{FAILURES}-{PROFILE}-copies"} <= set(seen.ids)
+    assert {
+        f"{FIELDS}-{PROFILE}",
+        f"{FAILURES}-{PROFILE}",
+        f"{FIELDS}-{PROFILE}-poisson",
+        f"{FAILURES}-{PROFILE}-copies",
+    } <= set(seen.ids)
     assert all(question in seen.text for question in set_results.EXPERIMENTS.values())
 
 
 def test_every_arm_is_there_with_its_companions(seen):
     found = {row["model"]: row for row in rows_of(seen, POISSON_RESULTS)}
     assert set(found) == set(POISSON)
-    assert found["msa-shared-20k"]["printed MSE, validation"] == "0.00700 ± 0.0004 (thesis C.2)" and found["msa-shared-20k"]["of the mean's MSE [%]"] == "2.0"
-    assert {row["model"] for row in rows_of(seen, f"copying ({FAILURES}, {PROFILE})")} == set(COPIES)
+    assert (
+        found["msa-shared-20k"]["printed MSE, validation"] == "0.00700 ± 0.0004 (thesis C.2)"
+        and found["msa-shared-20k"]["of the mean's MSE [%]"] == "2.0"
+    )
+    assert {row["model"] for row in rows_of(seen, f"copying ({FAILURES}, {PROFILE})")} == set(
+        COPIES
+    )
     assert "the caption prints the inverse ratio" in seen.text
 
 
 def test_every_claim_is_there_with_its_verdict(seen):
     for experiment in (FIELDS, FAILURES):
         claims = files.read_json(Path("reports", experiment, PROFILE, "claims.json"))
-        rows = [row for row in rows_of(seen, "the claims ledger") if row["experiment"] == experiment]
-        assert [(row["id"], row["verdict"]) for row in rows] == [(c["id"], c["verdict"]) for c in claims]
+        rows = [
+            row for row in rows_of(seen, "the claims ledger") if row["experiment"] == experiment
+        ]
+        assert [(row["id"], row["verdict"]) for row in rows] == [
+            (c["id"], c["verdict"]) for c in claims
+        ]
 
 
 def test_figures_are_the_stored_ones_to_the_pixel(seen):
     pixels = lambda file: Image.open(file).convert("RGB").tobytes()  # noqa: E731
     inside = [base64.b64decode(figure["src"].partition(",")[2]) for figure in seen.figures]
-    stored = [file for experiment in (FIELDS, FAILURES) for file in Path("reports", experiment, PROFILE, "figures").glob("*.png")]
+    stored = [
+        file
+        for experiment in (FIELDS, FAILURES)
+        for file in Path("reports", experiment, PROFILE, "figures").glob("*.png")
+    ]
     assert sorted(map(pixels, stored)) == sorted(pixels(io.BytesIO(one)) for one in inside)
     assert len(inside) == 2 * (2 + 2) + 1
     assert all(len(figure["alt"]) > 15 for figure in seen.figures)
@@ -88,12 +113,23 @@ def test_what_was_not_timed_says_how_to_time_it_and_belongs_to_one_experiment(se
 def test_lineage_leads_from_raw_bytes_over_the_gate_to_the_table_and_decodes_nothing(seen):
     text = Path("reports/fields.html").read_text()
     svg = re.search(r'<svg [^>]*aria-label="lineage of darcy".*?</svg>', text, re.S)[0]
-    assert re.findall(r'class="title">([^<]+)<', svg) == ["raw", "prepared", "gate", "trained", "evaluated", "tables"]
+    assert re.findall(r'class="title">([^<]+)<', svg) == [
+        "raw",
+        "prepared",
+        "gate",
+        "trained",
+        "evaluated",
+        "tables",
+    ]
 
 
 def test_the_readme_has_both_experiments(seen):
     text = Path("reports/README.md").read_text()
-    assert f"## {FIELDS}, profile {PROFILE}" in text and f"## {FAILURES}, profile {PROFILE}" in text and "### poisson" in text
+    assert (
+        f"## {FIELDS}, profile {PROFILE}" in text
+        and f"## {FAILURES}, profile {PROFILE}" in text
+        and "### poisson" in text
+    )
 
 
 # --- the audit of a number on sets
@@ -102,19 +138,27 @@ def test_the_readme_has_both_experiments(seen):
 def case(metric: str, trained: bool = True):
     """What rerun reads of a Case."""
     nodes = [SimpleNamespace(stage="evaluate", error="", record={"environment": {"device": "cpu"}})]
-    chain = SimpleNamespace(nodes=nodes + ([SimpleNamespace(stage="train", error="", record={})] if trained else []))
+    chain = SimpleNamespace(
+        nodes=nodes + ([SimpleNamespace(stage="train", error="", record={})] if trained else [])
+    )
     return SimpleNamespace(metric=Metric.parse(metric), chain=chain, root=Path("."))
 
 
 @pytest.fixture
 def evaluation(monkeypatch):
     """A stand-in for the evaluation of sets: a run's number is its name's length, a companion's 0.5."""
-    number = lambda value: {"metrics": {"mse": {"value": value, "unit": "1", "n": 3}}, "probes": {"latents": {"effective": {"value": 2 * value}}}}  # noqa: E731
+    number = lambda value: {
+        "metrics": {"mse": {"value": value, "unit": "1", "n": 3}},
+        "probes": {"latents": {"effective": {"value": 2 * value}}},
+    }  # noqa: E731
     from stages.fields.evaluate import Settings
+
     fake = SimpleNamespace(
-        Settings=SimpleNamespace(of=lambda *_: Settings(batch=2, resamples=3, seed=0)), Held=SimpleNamespace(open=lambda prepared, settings: settings),
+        Settings=SimpleNamespace(of=lambda *_: Settings(batch=2, resamples=3, seed=0)),
+        Held=SimpleNamespace(open=lambda prepared, settings: settings),
         cell=lambda run, prepared, settings: number(float(len(run.name) + settings.threads - 1)),
-        companions=lambda held: iter([("mean", number(0.5), None)]))
+        companions=lambda held: iter([("mean", number(0.5), None)]),
+    )
     monkeypatch.setitem(sys.modules, "stages.fields.evaluate", fake)
     monkeypatch.setattr(stages.evaluation, "sets", fake, raising=False)
     everything = SimpleNamespace(profiles={PROFILE: SimpleNamespace(learning={"poisson": None})})
@@ -125,21 +169,41 @@ def test_a_number_of_a_cell_an_arm_and_a_probe_is_made_again_from_its_checkpoint
     runs = {"msa-shared-20k-s0": Path("runs/msa-shared-20k-s0")}
     name = f"{FIELDS}/{PROFILE}/poisson"
     assert rerun.recomputed(case(f"{name}/msa-shared-20k-s0/mse"), runs)["value"] == 17.0
-    assert rerun.recomputed(case(f"{name}/msa-shared-20k-s0/mse"), runs, more_threads=1)["value"] == 18.0
-    assert rerun.recomputed(case(f"{name}/msa-shared-20k-s0/probes/latents/effective"), runs)["value"] == 34.0
+    assert (
+        rerun.recomputed(case(f"{name}/msa-shared-20k-s0/mse"), runs, more_threads=1)["value"]
+        == 18.0
+    )
+    assert (
+        rerun.recomputed(case(f"{name}/msa-shared-20k-s0/probes/latents/effective"), runs)["value"]
+        == 34.0
+    )
     both = runs | {"msa-shared-20k-s10": Path("runs/msa-shared-20k-s10")}
     assert rerun.recomputed(case(f"{name}/msa-shared-20k/mse"), both)["mean"] == 17.5
 
 
 def test_a_companion_that_nothing_trained_is_measured_again(evaluation):
-    assert rerun.recomputed(case(f"{FIELDS}/{PROFILE}/poisson/mean/mse", trained=False), {})["value"] == 0.5
+    assert (
+        rerun.recomputed(case(f"{FIELDS}/{PROFILE}/poisson/mean/mse", trained=False), {})["value"]
+        == 0.5
+    )
 
 
 def test_files_pinned_by_a_listing_are_held_to_it(tmp_path):
     (tmp_path / "data/sources").mkdir(parents=True)
-    (tmp_path / "data/sources/rooms.txt").write_text(f"{'a' * 64} 120 0-X.npy\n{'b' * 64} 60 desc_0 of 1.json\n")
-    given = SimpleNamespace(root=tmp_path, params={"datasets": {"rooms": {"listed": {"listing": "data/sources/rooms.txt"}},
-                                                                "hour": {"files": {"wind.csv": {"sha256": "c" * 64}}}}})
+    (tmp_path / "data/sources/rooms.txt").write_text(
+        f"{'a' * 64} 120 0-X.npy\n{'b' * 64} 60 desc_0 of 1.json\n"
+    )
+    given = SimpleNamespace(
+        root=tmp_path,
+        params={
+            "datasets": {
+                "rooms": {"listed": {"listing": "data/sources/rooms.txt"}},
+                "hour": {"files": {"wind.csv": {"sha256": "c" * 64}}},
+            }
+        },
+    )
     assert checks.pins(given, "rooms") == {"0-X.npy": "a" * 64, "desc_0 of 1.json": "b" * 64}
     assert checks.pins(given, "hour") == {"wind.csv": "c" * 64} and checks.pins(given, "none") == {}
-    assert SOURCES.fullmatch("data/sources/rooms.txt") and not SOURCES.fullmatch("data/mini/raw/rooms/0-X.npy")
+    assert SOURCES.fullmatch("data/sources/rooms.txt") and not SOURCES.fullmatch(
+        "data/mini/raw/rooms/0-X.npy"
+    )

@@ -7,14 +7,16 @@ import pytest
 import sets_project
 from PIL import Image
 from results_project import PROFILE
-from sets_project import COPIES, FAILURES, FIELDS, N, POISSON
+from sets_project import COPIES, FAILURES, FIELDS, POISSON, N
 
 from stages import files, records
 from stages.errors import DataError
+from stages.fields import figures as set_figures
+from stages.fields import results as set_results
+from stages.fields import tables as set_tables
 from stages.page import results as page_results
-from stages.tables import published
-from stages.fields import figures as set_figures, results as set_results, tables as set_tables
 from stages.page.summary import summary
+from stages.tables import published
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,50 +41,99 @@ def rows(table) -> dict[str, dict[str, str]]:
 
 def section(experiment: str, dataset: str):
     content = told(experiment)
-    found = {one.dataset: one for one in set_results.sections(experiment, PROFILE, content["arms"], content["cells"])}
+    found = {
+        one.dataset: one
+        for one in set_results.sections(experiment, PROFILE, content["arms"], content["cells"])
+    }
     return found[dataset]
 
 
 def test_every_arm_has_a_row_with_its_companions_and_the_best_comes_last():
     title, table, _ = section(FIELDS, "poisson").tables[0]
     found = rows(table)
-    assert title == "" and set(found) == set(POISSON) and table.rows[table.best][0] == table.rows[-1][0] == "msa-shared-20k"
+    assert (
+        title == ""
+        and set(found) == set(POISSON)
+        and table.rows[table.best][0] == table.rows[-1][0] == "msa-shared-20k"
+    )
     assert found["msa-shared-20k"] == {
-        "model": "msa-shared-20k", "seeds": "2", "parameters": "18,506", "MSE": "0.00800 ± 0.00028 [0.00727, 0.00880]", "of the mean's MSE [%]": "2.0",
-        "validation MSE": "0.00880 ± 0.00031", "the same, mean of batches": "0.00880 ± 0.00031", "printed MSE, validation": "0.00700 ± 0.0004 (thesis C.2)",
-        "RMSE": "0.0894 ± 0.0016", "printed RMSE, validation": "0.0800 ± 0.003 (thesis 3.2)", "R²": "0.992 ± 0.00028",
-        "context shuffled, MSE": "0.0800 ± 0.0028", "of the mean's [%]": "20.0"}
-    assert found["mean"]["of the mean's MSE [%]"] == "100.0" and found["mean"]["parameters"] == found["mean"]["printed MSE, validation"] == "–"
+        "model": "msa-shared-20k",
+        "seeds": "2",
+        "parameters": "18,506",
+        "MSE": "0.00800 ± 0.00028 [0.00727, 0.00880]",
+        "of the mean's MSE [%]": "2.0",
+        "validation MSE": "0.00880 ± 0.00031",
+        "the same, mean of batches": "0.00880 ± 0.00031",
+        "printed MSE, validation": "0.00700 ± 0.0004 (thesis C.2)",
+        "RMSE": "0.0894 ± 0.0016",
+        "printed RMSE, validation": "0.0800 ± 0.003 (thesis 3.2)",
+        "R²": "0.992 ± 0.00028",
+        "context shuffled, MSE": "0.0800 ± 0.0028",
+        "of the mean's [%]": "20.0",
+    }
+    assert (
+        found["mean"]["of the mean's MSE [%]"] == "100.0"
+        and found["mean"]["parameters"] == found["mean"]["printed MSE, validation"] == "–"
+    )
     assert found["tfs-distance-20k"]["printed MSE, validation"] == "0.0420 ± 0.023‡ (thesis C.5)"
 
 
 def test_a_misprint_bears_its_mark_and_its_note_and_its_scale_is_mended():
     _, table, notes = section(FIELDS, "darcy").tables[0]
-    assert rows(table)["msa-shared-20k"]["printed MSE, validation"] == "0.000674 ± 3.8e-05† (thesis C.2)"  # the header says RMSE x 1e-4
-    assert notes.startswith("† thesis C.2: header prints") and "†" not in rows(table)["msa-shared-20k"]["printed RMSE, validation"]
+    assert (
+        rows(table)["msa-shared-20k"]["printed MSE, validation"]
+        == "0.000674 ± 3.8e-05† (thesis C.2)"
+    )  # the header says RMSE x 1e-4
+    assert (
+        notes.startswith("† thesis C.2: header prints")
+        and "†" not in rows(table)["msa-shared-20k"]["printed RMSE, validation"]
+    )
 
 
 def test_sharing_stands_beside_the_printed_ratio_which_the_caption_inverts():
     tables = {title: (table, notes) for title, table, notes in section(FIELDS, "poisson").tables}
     table, notes = next(one for title, one in tables.items() if "table 3.4" in title)
     found = rows(table)
-    assert set(found) == {f"{model}-shared-20k / traditional-20k" for model in ("cnp", "gen", "msa", "tfs")}
+    assert set(found) == {
+        f"{model}-shared-20k / traditional-20k" for model in ("cnp", "gen", "msa", "tfs")
+    }
     row = found["msa-shared-20k / traditional-20k"]
-    low, value, high = (float(re.fullmatch(r"(\S+) \[(\S+), (\S+)\]", row["MSE shared over not shared [%]"])[k]) for k in (2, 1, 3))
-    assert low < value < high and value == pytest.approx(25.0, abs=0.1) and row["printed (mean of 5k, 20k, 100k) [%]"] == "24.8† (thesis 3.4)"
+    low, value, high = (
+        float(re.fullmatch(r"(\S+) \[(\S+), (\S+)\]", row["MSE shared over not shared [%]"])[k])
+        for k in (2, 1, 3)
+    )
+    assert (
+        low < value < high
+        and value == pytest.approx(25.0, abs=0.1)
+        and row["printed (mean of 5k, 20k, 100k) [%]"] == "24.8† (thesis 3.4)"
+    )
     assert row["seeds"] == "2, 1" and "the caption prints the inverse ratio" in notes
-    assert not any("table 3.4" in title for title, *_ in section(FIELDS, "darcy").tables)  # no model with both encoders
+    assert not any(
+        "table 3.4" in title for title, *_ in section(FIELDS, "darcy").tables
+    )  # no model with both encoders
 
 
 def test_copying_is_told_by_frequency_with_the_documents_bar():
-    (_, table, _), = set_results.across(FAILURES, told(FAILURES)["arms"])
+    ((_, table, _),) = set_results.across(FAILURES, told(FAILURES)["arms"])
     found = rows(table)
     assert table.titles == ("model", "sines_5, MSE", "copies, MSE") and set(found) == set(COPIES)
-    assert found["gng-plain-5k"]["copies, MSE"].endswith("✓") and not found["gen-lattice_7-5k"]["copies, MSE"].endswith("✓")
+    assert found["gng-plain-5k"]["copies, MSE"].endswith("✓") and not found["gen-lattice_7-5k"][
+        "copies, MSE"
+    ].endswith("✓")
     assert set_results.across(FIELDS, told(FIELDS)["arms"]) == []
 
 
-@pytest.mark.parametrize("dataset, value", [("sines", 1.0), ("sines_05", 0.5), ("sines_0_5", 0.5), ("sines_10", 10.0), ("sines_2", 2.0), ("copies", float("inf"))])
+@pytest.mark.parametrize(
+    "dataset, value",
+    [
+        ("sines", 1.0),
+        ("sines_05", 0.5),
+        ("sines_0_5", 0.5),
+        ("sines_10", 10.0),
+        ("sines_2", 2.0),
+        ("copies", float("inf")),
+    ],
+)
 def test_a_sets_frequency_is_in_its_name(dataset, value):
     assert set_tables.frequency(dataset)[0] == value
 
@@ -90,42 +141,99 @@ def test_a_sets_frequency_is_in_its_name(dataset, value):
 def test_probes_are_means_over_seeds_and_a_count_that_was_cut_off_says_so():
     tables = {title: table for title, table, _ in section(FAILURES, "sines_5").tables}
     found = rows(next(table for title, table in tables.items() if "planted" in title))
-    assert found["msa-tied-5k"]["updates to undo the error"] == "101 ± 1.4" and found["msa-tied-5k"]["latents"] == "64"
-    assert found["gen-lattice_2-5k"]["latents touched (effective)"] == "12.0" and found["cnp-traditional-5k"]["updates to undo the error"] == "–"
+    assert (
+        found["msa-tied-5k"]["updates to undo the error"] == "101 ± 1.4"
+        and found["msa-tied-5k"]["latents"] == "64"
+    )
+    assert (
+        found["gen-lattice_2-5k"]["latents touched (effective)"] == "12.0"
+        and found["cnp-traditional-5k"]["updates to undo the error"] == "–"
+    )
     cells = told(FAILURES)["cells"]
     cells["sines_5/gen-lattice_2-5k-s0"]["probes"]["correction"]["steps"]["capped"] = True
-    assert rows(set_tables.errors_undone(cells, "sines_5"))["gen-lattice_2-5k"]["updates to undo the error"] == "more than 400"
+    assert (
+        rows(set_tables.errors_undone(cells, "sines_5"))["gen-lattice_2-5k"][
+            "updates to undo the error"
+        ]
+        == "more than 400"
+    )
 
 
 def test_overlaps_run_from_none_to_all():
-    table = next(table for title, table, _ in section(FAILURES, "sines_5").tables if "one model asked at each" in title)
+    table = next(
+        table
+        for title, table, _ in section(FAILURES, "sines_5").tables
+        if "one model asked at each" in title
+    )
     assert table.titles == ("model", "0 %, MSE", "25 %, MSE", "50 %, MSE", "100 %, MSE")
-    assert [cell.split(" ")[0] for cell in rows(table)["msa-tied-5k"].values()] == ["msa-tied-5k", "0.0200", "0.0150", "0.00800", "0.00100"]
+    assert [cell.split(" ")[0] for cell in rows(table)["msa-tied-5k"].values()] == [
+        "msa-tied-5k",
+        "0.0200",
+        "0.0150",
+        "0.00800",
+        "0.00100",
+    ]
 
 
 def measured(dataset: str, errors: dict[str, float], **more: float) -> dict:
     """Arms of one seed with these MSEs; `more`: metric -> value for each, or, with probes, what they were."""
-    return {f"{dataset}/{arm}": {"seeds": 1, "metrics": {name: {"mean": one, "unit": "1", "n": N} for name, one in {"mse": value, **more}.items()}}
-            for arm, value in errors.items()}
+    return {
+        f"{dataset}/{arm}": {
+            "seeds": 1,
+            "metrics": {
+                name: {"mean": one, "unit": "1", "n": N}
+                for name, one in {"mse": value, **more}.items()
+            },
+        }
+        for arm, value in errors.items()
+    }
 
 
 def test_training_errors_stand_beside_the_printed_ones_where_they_were_measured():
-    arms = measured("poisson", {"msa-shared-20k": 0.03}, mse_train=0.02) | measured("poisson", {"mean": 0.4})
+    arms = measured("poisson", {"msa-shared-20k": 0.03}, mse_train=0.02) | measured(
+        "poisson", {"mean": 0.4}
+    )
     table, notes = set_tables.learned(arms, "poisson", published.sets(FIELDS))
-    assert table.rows == (("msa-shared-20k", "0.0300", "0.0200", "1.50", set_tables.theirs(published.sets(FIELDS)["poisson", "msa-shared-20k"]["mse_train"])),)
-    assert "thesis C.3" in table.rows[0][4] and set_tables.learned(measured("poisson", {"mean": 0.4}), "poisson", {}) is None
+    assert table.rows == (
+        (
+            "msa-shared-20k",
+            "0.0300",
+            "0.0200",
+            "1.50",
+            set_tables.theirs(published.sets(FIELDS)["poisson", "msa-shared-20k"]["mse_train"]),
+        ),
+    )
+    assert (
+        "thesis C.3" in table.rows[0][4]
+        and set_tables.learned(measured("poisson", {"mean": 0.4}), "poisson", {}) is None
+    )
 
 
 def test_models_trained_in_regions_stand_by_overlap_beside_both_printed_tables():
     arms = {}
     for share, error in ((100, 0.0004), (0, 0.01), (2, 0.0081)):
-        arms |= measured(f"darcy_overlap_{share}", {"msa-shared-5k": error, "mean": 0.02}, rmse=error**0.5, rmse_train=0.05) | measured("copies", {"gng-plain-5k": 1.0})
+        arms |= measured(
+            f"darcy_overlap_{share}",
+            {"msa-shared-5k": error, "mean": 0.02},
+            rmse=error**0.5,
+            rmse_train=0.05,
+        ) | measured("copies", {"gng-plain-5k": 1.0})
     table, notes = set_tables.regions(arms, published.sets(FAILURES))
     found = [dict(zip(table.titles, row, strict=True)) for row in table.rows]
     assert [row["context from the targets' quarter"] for row in found] == ["0 %", "2 %", "100 %"]
-    assert [row["RMSE, test"] for row in found] == ["0.100", "0.0900", "0.0200"] and [row["MSE of the mean's [%]"] for row in found] == ["50.0", "40.5", "2.0"]
-    assert [row["printed, test"].split("‡")[0] for row in found] == ["0.140", "0.150", "0.0300"] and "thesis C.8" in found[0]["printed, test"]
-    assert found[0]["printed, training"].startswith("0.0700") and "thesis C.9" in found[0]["printed, training"] and "metric not stated" in notes
+    assert [row["RMSE, test"] for row in found] == ["0.100", "0.0900", "0.0200"] and [
+        row["MSE of the mean's [%]"] for row in found
+    ] == ["50.0", "40.5", "2.0"]
+    assert [row["printed, test"].split("‡")[0] for row in found] == [
+        "0.140",
+        "0.150",
+        "0.0300",
+    ] and "thesis C.8" in found[0]["printed, test"]
+    assert (
+        found[0]["printed, training"].startswith("0.0700")
+        and "thesis C.9" in found[0]["printed, training"]
+        and "metric not stated" in notes
+    )
     (copied, *_), (parted, *_) = set_results.across(FAILURES, arms)
     assert "figure 3.4" in copied and "C.8 and C.9" in parted
     assert set_tables.regions(measured("darcy_16", {"msa-shared-5k": 1.0}), {}) is None
@@ -135,83 +243,170 @@ def test_the_list_of_results_tells_what_is_printed_of_an_overlap_and_of_nothing_
     printed = published.sets(FAILURES)
     told = page_results.regional(printed, "darcy_overlap_25", "msa-shared-5k")
     assert told.startswith("0.140") and "thesis C.8" in told and told.endswith("an error not named")
-    others = (("darcy_overlap_25", "mean"), ("darcy_overlap_3", "msa-shared-5k"), ("darcy_16", "msa-shared-5k"))
+    others = (
+        ("darcy_overlap_25", "mean"),
+        ("darcy_overlap_3", "msa-shared-5k"),
+        ("darcy_16", "msa-shared-5k"),
+    )
     assert {page_results.regional(printed, *one) for one in others} == {page_results.NOT_PUBLISHED}
 
 
-@pytest.mark.parametrize("dataset, parts", [("darcy_overlap_25", ("darcy", 25)), ("darcy_16", ("", 0)), ("darcy_overlap_x", ("", 0))])
+@pytest.mark.parametrize(
+    "dataset, parts",
+    [("darcy_overlap_25", ("darcy", 25)), ("darcy_16", ("", 0)), ("darcy_overlap_x", ("", 0))],
+)
 def test_an_overlap_is_in_its_name(dataset, parts):
     assert set_tables.overlapping(dataset) == parts
 
 
 def test_tightness_goes_from_near_to_far_above_the_printed_winds():
     value = lambda one: {"value": one, "unit": "1", "n": 9}  # noqa: E731
-    cells = {"darcy/msa-shared-5k-s0": {"probes": {"tightness": {"0.5-1": value(0.1), "2.5-inf": value(0.4)}, "inputs": {"effective": value(3.0)}}}}
+    cells = {
+        "darcy/msa-shared-5k-s0": {
+            "probes": {
+                "tightness": {"0.5-1": value(0.1), "2.5-inf": value(0.4)},
+                "inputs": {"effective": value(3.0)},
+            }
+        }
+    }
     table, notes = set_tables.tightness(cells, "darcy", published.tightness())
-    assert table.titles == ("model", "0.5-1, MSE", "2.5 and more, MSE") and table.rows[0] == ("msa-shared-5k", "0.100", "0.400")
-    assert [row[0] for row in table.rows[1:]] == ["printed of winds [kn], msa", "printed of winds [kn], tfs"]
-    assert table.rows[1][1].startswith("5.56 ± 0.49") and table.rows[2][2].startswith("10.5 ± 0.61") and "kn by magnitude" in notes
+    assert table.titles == ("model", "0.5-1, MSE", "2.5 and more, MSE") and table.rows[0] == (
+        "msa-shared-5k",
+        "0.100",
+        "0.400",
+    )
+    assert [row[0] for row in table.rows[1:]] == [
+        "printed of winds [kn], msa",
+        "printed of winds [kn], tfs",
+    ]
+    assert (
+        table.rows[1][1].startswith("5.56 ± 0.49")
+        and table.rows[2][2].startswith("10.5 ± 0.61")
+        and "kn by magnitude" in notes
+    )
     assert set_tables.inputs(cells, "darcy").rows == (("msa-shared-5k", "1", "3.00", "–"),)
     assert set_tables.tightness({}, "darcy", {}) is None and set_tables.inputs({}, "darcy") is None
 
 
 def test_the_printed_overlaps_stand_beside_ours_on_the_documents_problem():
-    cells = {name.replace("sines_5", "darcy"): content for name, content in told(FAILURES)["cells"].items()}
+    cells = {
+        name.replace("sines_5", "darcy"): content
+        for name, content in told(FAILURES)["cells"].items()
+    }
     table, notes = set_tables.overlap(cells, "darcy", published.sets(FAILURES))
-    assert [cell.split("‡")[0] for cell in table.rows[-1][1:]] == ["0.140", "0.140", "0.0900", "0.0300"] and "metric not stated" in notes
+    assert [cell.split("‡")[0] for cell in table.rows[-1][1:]] == [
+        "0.140",
+        "0.140",
+        "0.0900",
+        "0.0300",
+    ] and "metric not stated" in notes
 
 
 def test_numbers_of_the_summary_are_those_of_the_arms():
     summary(PROFILE)
     found = files.read_json(Path(f"reports/summary-{PROFILE}.json"))["mse"]
-    assert set(found) == {FIELDS, FAILURES} and found[FIELDS]["poisson"]["msa-shared-20k"] == pytest.approx(0.008)
+    assert set(found) == {FIELDS, FAILURES} and found[FIELDS]["poisson"][
+        "msa-shared-20k"
+    ] == pytest.approx(0.008)
     assert set(found[FIELDS]["poisson"]) == set(POISSON)
 
 
 def test_the_table_says_how_to_audit_each_number_and_how_many_values_there_are():
     text = Path("reports", FIELDS, PROFILE, "table.md").read_text()
-    assert f"{N:,} test values." in text and f"`tradewind audit {FIELDS}/{PROFILE}/poisson/CELL/mse`" in text and "`msa-shared-20k-s1`" in text
-    assert re.findall(r"(?m)^## (.+)$", text) == ["darcy", "poisson", "Time and memory against the context's size (thesis, figure C.4)"]
-    assert all(len({line.count("|") for line in block.splitlines()}) == 1 for block in re.findall(r"(?m)(?:^\|.*\n)+", text))
+    assert (
+        f"{N:,} test values." in text
+        and f"`tradewind audit {FIELDS}/{PROFILE}/poisson/CELL/mse`" in text
+        and "`msa-shared-20k-s1`" in text
+    )
+    assert re.findall(r"(?m)^## (.+)$", text) == [
+        "darcy",
+        "poisson",
+        "Time and memory against the context's size (thesis, figure C.4)",
+    ]
+    assert all(
+        len({line.count("|") for line in block.splitlines()}) == 1
+        for block in re.findall(r"(?m)(?:^\|.*\n)+", text)
+    )
 
 
 def test_figures_are_drawn_for_every_data_set_small_and_with_the_same_bytes_again():
     home = Path("reports", FAILURES, PROFILE, "figures")
     names = {file.name for file in home.iterdir()}
-    assert names == {"copying.png", "copies-learning.png", "copies-example.png", "sines_5-learning.png", "sines_5-example.png", "sines_5-planted.png",
-                     "sines_5-overlap.png"}
+    assert names == {
+        "copying.png",
+        "copies-learning.png",
+        "copies-example.png",
+        "sines_5-learning.png",
+        "sines_5-example.png",
+        "sines_5-planted.png",
+        "sines_5-overlap.png",
+    }
     before = {file.name: file.read_bytes() for file in home.iterdir()}
     assert all(len(content) < 60_000 for content in before.values())
-    mine = {key: {name: one for name, one in told(FAILURES)[key].items() if name.startswith("sines_5")} for key in ("arms", "cells")}
+    mine = {
+        key: {name: one for name, one in told(FAILURES)[key].items() if name.startswith("sines_5")}
+        for key in ("arms", "cells")
+    }
     again = Path("again", PROFILE)
     files.write_json(again / "evaluated/sines_5/metrics.json", {})
-    (again / "evaluated/sines_5/predictions.safetensors").write_bytes((home.parent / "evaluated/sines_5/predictions.safetensors").read_bytes())
-    set_figures.draw(again, Path("data", PROFILE, "prepared"), mine["arms"], mine["cells"], published.sets(FAILURES))
-    drawn = {file.name: file.read_bytes() for file in (again / "figures").iterdir() if file.name != "copying.png"}
-    assert drawn == {name: content for name, content in before.items() if name.startswith("sines_5")}
+    (again / "evaluated/sines_5/predictions.safetensors").write_bytes(
+        (home.parent / "evaluated/sines_5/predictions.safetensors").read_bytes()
+    )
+    set_figures.draw(
+        again,
+        Path("data", PROFILE, "prepared"),
+        mine["arms"],
+        mine["cells"],
+        published.sets(FAILURES),
+    )
+    drawn = {
+        file.name: file.read_bytes()
+        for file in (again / "figures").iterdir()
+        if file.name != "copying.png"
+    }
+    assert drawn == {
+        name: content for name, content in before.items() if name.startswith("sines_5")
+    }
     assert all(Image.open(file).size[0] >= 400 for file in home.iterdir())
 
 
 def test_an_example_shows_the_best_msa_and_the_best_of_the_others():
     content = told(FIELDS)
-    predicted = {name.partition("/")[2]: None for name in content["cells"] if name.startswith("poisson/")}
-    assert set_figures.shown_cells(predicted, content["arms"], "poisson") == ["msa-shared-20k-s0", "tfs-decoder_4-20k-s0"]
+    predicted = {
+        name.partition("/")[2]: None for name in content["cells"] if name.startswith("poisson/")
+    }
+    assert set_figures.shown_cells(predicted, content["arms"], "poisson") == [
+        "msa-shared-20k-s0",
+        "tfs-decoder_4-20k-s0",
+    ]
 
 
 def test_the_record_names_code_inputs_and_every_output():
     for experiment in (FIELDS, FAILURES):
         home = Path("reports", experiment, PROFILE)
         record = files.read_json(records.location("tabulate", PROFILE, experiment=experiment))
-        made = {file.as_posix() for file in home.rglob("*") if file.is_file() and file.parts[3] in ("metrics.json", "table.md", "claims.json", "figures")}
-        assert set(record["outputs"]) == made and set(record["code"]["files"]) == set(set_results.CODE)
+        made = {
+            file.as_posix()
+            for file in home.rglob("*")
+            if file.is_file()
+            and file.parts[3] in ("metrics.json", "table.md", "claims.json", "figures")
+        }
+        assert set(record["outputs"]) == made and set(record["code"]["files"]) == set(
+            set_results.CODE
+        )
         assert {name for name in record["inputs"] if "/prepared/" in name} == {
-            f"data/{PROFILE}/prepared/{dataset}/sets.json" for dataset in {name.split("/")[0] for name in told(experiment)["arms"]}}
+            f"data/{PROFILE}/prepared/{dataset}/sets.json"
+            for dataset in {name.split("/")[0] for name in told(experiment)["arms"]}
+        }
         assert f"reports/{experiment}/companions.csv" in record["inputs"]
 
 
 def test_companions_name_printed_rows_and_one_that_names_none_is_refused(tmp_path, monkeypatch):
-    assert {table for found in published.sets(FIELDS).values() for table in (one.table for one in found.values())} == {
-        "thesis C.2", "thesis C.3", "thesis 3.2", "thesis 3.4", "thesis C.5", "thesis C.6"}
+    assert {
+        table
+        for found in published.sets(FIELDS).values()
+        for table in (one.table for one in found.values())
+    } == {"thesis C.2", "thesis C.3", "thesis 3.2", "thesis 3.4", "thesis C.5", "thesis C.6"}
     place = Path("reports", FIELDS, "companions.csv")
     text = place.read_text()
     place.write_text(text + "ghost-shared-20k,thesis C.2,ghost,,\n")

@@ -8,62 +8,176 @@ import pytest
 from PIL import Image
 
 from stages import files
-from stages.fields import costs, sensitivity, results as set_results, scans as set_scans
+from stages.fields import costs, sensitivity
+from stages.fields import results as set_results
+from stages.fields import scans as set_scans
 from stages.winds import figures
 
-SIZES = {"msa-shared-layers_1": (0.4, 8_737), "msa-shared-layers_2": (0.2, 13_609), "msa-shared-layers_8": (0.3, 42_841),
-         "msa-shared-width_8": (0.5, 2_321), "msa-shared-width_64": (0.1, 126_081), "geofno-plain-width_4": (0.6, 13_439), "geofno-plain-width_16": (0.61, 202_547)}
+SIZES = {
+    "msa-shared-layers_1": (0.4, 8_737),
+    "msa-shared-layers_2": (0.2, 13_609),
+    "msa-shared-layers_8": (0.3, 42_841),
+    "msa-shared-width_8": (0.5, 2_321),
+    "msa-shared-width_64": (0.1, 126_081),
+    "geofno-plain-width_4": (0.6, 13_439),
+    "geofno-plain-width_16": (0.61, 202_547),
+}
 POINTS = (256, 4_096, 16_384)
 
 
 def found(errors=SIZES, dataset="rooms_brief", step=600):
     """Arms and cells of these errors; intervals lie a twentieth to either side, the mean leaves 1."""
     number = lambda mse: {"mean": mse, "low": 0.95 * mse, "high": 1.05 * mse, "unit": "1", "n": 40}  # noqa: E731
-    arms = {f"{dataset}/{arm}": {"seeds": 1, "metrics": {"mse": number(mse)}} for arm, (mse, _) in {**errors, "mean": (1.0, 0)}.items()}
-    cells = {f"{dataset}/{arm}-s0": {"metrics": {}, "parameters": count, "history": {"val": [[100, 1.0], [step, 0.5]]}} for arm, (_, count) in errors.items()}
+    arms = {
+        f"{dataset}/{arm}": {"seeds": 1, "metrics": {"mse": number(mse)}}
+        for arm, (mse, _) in {**errors, "mean": (1.0, 0)}.items()
+    }
+    cells = {
+        f"{dataset}/{arm}-s0": {
+            "metrics": {},
+            "parameters": count,
+            "history": {"val": [[100, 1.0], [step, 0.5]]},
+        }
+        for arm, (_, count) in errors.items()
+    }
     return arms, cells
 
 
 def times():
     """A benchmark in which MSA grows quadratically and HyperMixer linearly; the plain kernel was left out at the largest size."""
-    of = {"hypermixer": (1e-2, 1), "msa": (1e-5, 2), "torch": (2e-5, 2), "layer ours": (4e-6, 2), "layer flash": (5e-6, 2), "layer math": (9e-6, 2)}
+    of = {
+        "hypermixer": (1e-2, 1),
+        "msa": (1e-5, 2),
+        "torch": (2e-5, 2),
+        "layer ours": (4e-6, 2),
+        "layer flash": (5e-6, 2),
+        "layer math": (9e-6, 2),
+    }
     rows = []
     for name, points in itertools.product(of, POINTS):
         factor, power = of[name]
-        ms, other = factor * points**power, of["layer flash" if name.startswith("layer") else "torch"]
-        rows.append({"contender": name, "points": points} | ({"skipped": "would need up to 9 GiB"} if (name, points) == ("layer math", 16_384) else {
-            "ms": ms, "rounds_ms": [ms], "mib": 0.01 * points, "ratio": ms / (other[0] * points**other[1]), "mib_ratio": 1.0}))
-    growth = [{"contender": name, "points": [4_096, 16_384], "time": float(of[name][1]), "low": of[name][1] - 0.1, "high": of[name][1] + 0.1, "memory": 1.0}
-              for name in of if name != "layer math"]
-    models = [{"setting": "wind", "model": "msa", "arm": "traditional", "size": "20k", "work": "step", "ms": 3.0, "torch_ms": 6.0, "ratio": 0.5, "low": 0.4,
-               "high": 0.6, "mib": 2.0, "mib_ratio": 0.9}, {"setting": "wind", "model": "geofno", "arm": "plain", "size": "20k", "work": "step", "skipped": "two axes"}]
+        ms, other = (
+            factor * points**power,
+            of["layer flash" if name.startswith("layer") else "torch"],
+        )
+        rows.append(
+            {"contender": name, "points": points}
+            | (
+                {"skipped": "would need up to 9 GiB"}
+                if (name, points) == ("layer math", 16_384)
+                else {
+                    "ms": ms,
+                    "rounds_ms": [ms],
+                    "mib": 0.01 * points,
+                    "ratio": ms / (other[0] * points ** other[1]),
+                    "mib_ratio": 1.0,
+                }
+            )
+        )
+    growth = [
+        {
+            "contender": name,
+            "points": [4_096, 16_384],
+            "time": float(of[name][1]),
+            "low": of[name][1] - 0.1,
+            "high": of[name][1] + 0.1,
+            "memory": 1.0,
+        }
+        for name in of
+        if name != "layer math"
+    ]
+    models = [
+        {
+            "setting": "wind",
+            "model": "msa",
+            "arm": "traditional",
+            "size": "20k",
+            "work": "step",
+            "ms": 3.0,
+            "torch_ms": 6.0,
+            "ratio": 0.5,
+            "low": 0.4,
+            "high": 0.6,
+            "mib": 2.0,
+            "mib_ratio": 0.9,
+        },
+        {
+            "setting": "wind",
+            "model": "geofno",
+            "arm": "plain",
+            "size": "20k",
+            "work": "step",
+            "skipped": "two axes",
+        },
+    ]
     machine = {"cpu": "A processor", "cores": 2, "threads": 1, "gpu": None, "versions": {}}
-    return {"date": "2026-01-01", "machine": machine, "device": "cpu", "quick": False, "size": "20k", "most_gib": 4.0, "minutes": 6.0, "quiet": False,
-            "others_cores": 1.4, "models": models, "contexts": rows, "growth": growth,
-            "goals": [{"goal": "a", "value": 0.5, "bar": 0.7, "met": True}, {"goal": "b", "value": 1.5, "bar": 1.1, "met": False}]}
+    return {
+        "date": "2026-01-01",
+        "machine": machine,
+        "device": "cpu",
+        "quick": False,
+        "size": "20k",
+        "most_gib": 4.0,
+        "minutes": 6.0,
+        "quiet": False,
+        "others_cores": 1.4,
+        "models": models,
+        "contexts": rows,
+        "growth": growth,
+        "goals": [
+            {"goal": "a", "value": 0.5, "bar": 0.7, "met": True},
+            {"goal": "b", "value": 1.5, "bar": 1.1, "met": False},
+        ],
+    }
 
 
 def test_each_varied_argument_is_a_panel_in_its_own_order_and_other_arms_are_none():
-    arms, cells = found({**SIZES, "msa-shared-20k": (0.2, 18_481), "cnp-shared-width_8": (0.2, 1), "msa-shared-layers_16": (0.7, 80_000)})
+    arms, cells = found(
+        {
+            **SIZES,
+            "msa-shared-20k": (0.2, 18_481),
+            "cnp-shared-width_8": (0.2, 1),
+            "msa-shared-layers_16": (0.7, 80_000),
+        }
+    )
     scans = sensitivity.scans(arms, cells, "rooms_brief", {})
-    assert [(scan.figure, scan.model, [point.value for point in scan.points]) for scan in scans] == [
-        ("C.7a", "MSA", [1, 2, 8, 16]), ("C.7c", "MSA", [8, 64]), ("C.7e", "GeoFNO", [4, 16])]
-    assert sensitivity.scans(arms, cells, "rooms", {}) == [] and sensitivity.table(arms, cells, "rooms", {}) is None
+    assert [
+        (scan.figure, scan.model, [point.value for point in scan.points]) for scan in scans
+    ] == [("C.7a", "MSA", [1, 2, 8, 16]), ("C.7c", "MSA", [8, 64]), ("C.7e", "GeoFNO", [4, 16])]
+    assert (
+        sensitivity.scans(arms, cells, "rooms", {}) == []
+        and sensitivity.table(arms, cells, "rooms", {}) is None
+    )
 
 
 def test_a_size_has_a_row_with_its_parameters_error_and_share_of_the_means():
     table, _ = sensitivity.table(*found(), "rooms_brief", {})
-    assert table.rows[0] == ("C.7a, b", "MSA, layers", "1", "8,737", "–", "0.500", "✓", "0.400 [0.380, 0.420]", "40.0") and len(table.rows) == len(SIZES)
+    assert table.rows[0] == (
+        "C.7a, b",
+        "MSA, layers",
+        "1",
+        "8,737",
+        "–",
+        "0.500",
+        "✓",
+        "0.400 [0.380, 0.420]",
+        "40.0",
+    ) and len(table.rows) == len(SIZES)
 
 
 def test_what_is_seen_follows_from_the_numbers():
     arms, cells = found()
     _, words = sensitivity.table(arms, cells, "rooms_brief", {})
     assert "600 steps each, 1 seed," in words
-    assert ("C.7a: from layers 1 to 8 the error of MSA falls and then rises; it is least at 2 (0.200) and 2.00 times as large at 1; "
-            "the two intervals do not meet") in words
+    assert (
+        "C.7a: from layers 1 to 8 the error of MSA falls and then rises; it is least at 2 (0.200) and 2.00 times as large at 1; "
+        "the two intervals do not meet"
+    ) in words
     assert "C.7c: from hidden dimension 8 to 64 the error of MSA falls throughout" in words
-    assert "GeoFNO rises throughout; it is least at 4 (0.600) and 1.02 times as large at 16; the two intervals meet" in words
+    assert (
+        "GeoFNO rises throughout; it is least at 4 (0.600) and 1.02 times as large at 16; the two intervals meet"
+        in words
+    )
     cells["rooms_brief/msa-shared-width_8-s0"]["history"]["val"] = [[400, 1.0]]
     assert "from 400 to 600 steps each" in sensitivity.table(arms, cells, "rooms_brief", {})[1]
 
@@ -72,69 +186,121 @@ def at_rates(losses, argument="layers"):
     """Arms, cells and rates of layers trained at several rates; losses {rate: {layers: least validation loss}}, the test error half of it."""
     arms, cells, rates = {}, {}, {}
     for (rate, of_size), word in zip(losses.items(), ("", "_slow", "_fast"), strict=False):
-        more = found({f"msa-shared-{argument}_{value}": (loss / 2, 9) for value, loss in of_size.items()}, f"rooms{word}_brief")
+        more = found(
+            {f"msa-shared-{argument}_{value}": (loss / 2, 9) for value, loss in of_size.items()},
+            f"rooms{word}_brief",
+        )
         for value, loss in of_size.items():
-            more[1][f"rooms{word}_brief/msa-shared-{argument}_{value}-s0"]["history"]["val"] = [[100, 9.0], [200, loss], [300, loss + 1]]
+            more[1][f"rooms{word}_brief/msa-shared-{argument}_{value}-s0"]["history"]["val"] = [
+                [100, 9.0],
+                [200, loss],
+                [300, loss + 1],
+            ]
         arms, cells = arms | more[0], cells | more[1]
         rates |= {name: rate for name in more[0] if not name.endswith("mean")}
     return arms, cells, rates
 
 
-CROSSING = {2e-3: {1: 0.4, 2: 0.3, 8: 0.9}, 6e-4: {1: 0.8, 2: 0.7, 8: 0.2}, 6e-3: {1: 0.2, 2: 0.6, 8: 1.5}}
+CROSSING = {
+    2e-3: {1: 0.4, 2: 0.3, 8: 0.9},
+    6e-4: {1: 0.8, 2: 0.7, 8: 0.2},
+    6e-3: {1: 0.2, 2: 0.6, 8: 1.5},
+}
 
 
 def test_data_sets_that_differ_in_their_rate_are_told_with_the_first_and_a_size_stands_at_its_best():
     arms, cells, rates = at_rates(CROSSING)
-    scan, = sensitivity.scans(arms, cells, "rooms_brief", rates)
+    (scan,) = sensitivity.scans(arms, cells, "rooms_brief", rates)
     assert (scan.figure, scan.rated) == ("C.7a", "C.7b") and len(scan.trained) == 9
-    assert [(point.value, point.rate, point.loss, point.mse["mean"]) for point in scan.points] == [(1, 6e-3, 0.2, 0.1), (2, 2e-3, 0.3, 0.15), (8, 6e-4, 0.2, 0.1)]
-    assert {value: [(point.rate, point.loss) for point in points] for value, points in scan.lines().items()}[8] == [(6e-4, 0.2), (2e-3, 0.9), (6e-3, 1.5)]
+    assert [(point.value, point.rate, point.loss, point.mse["mean"]) for point in scan.points] == [
+        (1, 6e-3, 0.2, 0.1),
+        (2, 2e-3, 0.3, 0.15),
+        (8, 6e-4, 0.2, 0.1),
+    ]
+    assert {
+        value: [(point.rate, point.loss) for point in points]
+        for value, points in scan.lines().items()
+    }[8] == [(6e-4, 0.2), (2e-3, 0.9), (6e-3, 1.5)]
     for other in ("rooms_slow_brief", "rooms_fast_brief", "halls_brief", "poisson_rooms"):
         assert sensitivity.scans(arms, cells, other, rates) == []
     table, _ = sensitivity.table(arms, cells, "rooms_brief", rates)
-    assert [row[4:7] for row in table.rows[:3]] == [("0.0006", "0.800", ""), ("0.002", "0.400", ""), ("0.006", "0.200", "✓")]
+    assert [row[4:7] for row in table.rows[:3]] == [
+        ("0.0006", "0.800", ""),
+        ("0.002", "0.400", ""),
+        ("0.006", "0.200", "✓"),
+    ]
     assert sum(row[6] == "✓" for row in table.rows) == 3
 
 
 def test_the_best_rate_of_each_size_and_the_order_of_sizes_follow_from_the_losses():
     _, words = sensitivity.table(*at_rates(CROSSING)[:2], "rooms_brief", at_rates(CROSSING)[2])
-    assert "300 steps each, 1 seed, at learning rates of 0.0006, 0.002 and 0.006 (" in words and "only learns more slowly" not in words
-    assert ("C.7b: by layers, the validation loss of MSA is least at a learning rate of 0.0006 for 8; 0.002 for 2; 0.006 for 1; from the least loss to the "
-            "largest the order changes with the rate: 8, 2 and 1 at 0.0006; 2, 1 and 8 at 0.002; 1, 2 and 8 at 0.006") in words
+    assert (
+        "300 steps each, 1 seed, at learning rates of 0.0006, 0.002 and 0.006 (" in words
+        and "only learns more slowly" not in words
+    )
+    assert (
+        "C.7b: by layers, the validation loss of MSA is least at a learning rate of 0.0006 for 8; 0.002 for 2; 0.006 for 1; from the least loss to the "
+        "largest the order changes with the rate: 8, 2 and 1 at 0.0006; 2, 1 and 8 at 0.002; 1, 2 and 8 at 0.006"
+    ) in words
     arms, cells, rates = at_rates({rate: {1: 3 * rate, 2: 2 * rate} for rate in (2e-3, 6e-4)})
     _, words = sensitivity.table(arms, cells, "rooms_brief", rates)
-    assert "least at a learning rate of 0.0006 for 1 and 2; from the least loss to the largest the order is 2 and 1 at every rate" in words
+    assert (
+        "least at a learning rate of 0.0006 for 1 and 2; from the least loss to the largest the order is 2 and 1 at every rate"
+        in words
+    )
 
 
 def test_a_size_whose_rate_is_not_recorded_is_on_no_line_and_one_rate_makes_no_panel():
     arms, cells, rates = at_rates(CROSSING)
-    some = {name: rate for name, rate in rates.items() if not name.endswith("layers_1") or name.startswith("rooms_brief")}
+    some = {
+        name: rate
+        for name, rate in rates.items()
+        if not name.endswith("layers_1") or name.startswith("rooms_brief")
+    }
     assert list(sensitivity.scans(arms, cells, "rooms_brief", some)[0].lines()) == [2, 8]
-    scan, = sensitivity.scans(arms, cells, "rooms_brief", {})
+    (scan,) = sensitivity.scans(arms, cells, "rooms_brief", {})
     assert scan.lines() == {} and sensitivity.rated(scan) == ""
 
 
 def test_a_rate_is_read_from_the_record_of_the_training_not_from_a_name(tmp_path):
     budget = {"learning_rate": 5e-3, "rates": {"geofno": 7e-3}}
-    names = [f"rooms_slow_brief/{cell}" for cell in ("msa-shared-layers_1-s0", "geofno-plain-width_4-s0", "msa-shared-layers_2-s0")]
+    names = [
+        f"rooms_slow_brief/{cell}"
+        for cell in ("msa-shared-layers_1-s0", "geofno-plain-width_4-s0", "msa-shared-layers_2-s0")
+    ]
     for name in (*names[:2], "poisson_rooms/msa-shared-20k-s0"):
-        files.write_json(tmp_path / "records" / f"{name.replace('/', '.')}.train.json", {"params": {"budget": budget}})
-    found_rates = sensitivity.rates(tmp_path, [*names, "rooms_slow_brief/mean", "poisson_rooms/msa-shared-20k-s0"])
-    assert found_rates == {"rooms_slow_brief/msa-shared-layers_1": 5e-3, "rooms_slow_brief/geofno-plain-width_4": 7e-3}
+        files.write_json(
+            tmp_path / "records" / f"{name.replace('/', '.')}.train.json",
+            {"params": {"budget": budget}},
+        )
+    found_rates = sensitivity.rates(
+        tmp_path, [*names, "rooms_slow_brief/mean", "poisson_rooms/msa-shared-20k-s0"]
+    )
+    assert found_rates == {
+        "rooms_slow_brief/msa-shared-layers_1": 5e-3,
+        "rooms_slow_brief/geofno-plain-width_4": 7e-3,
+    }
 
 
 def test_wind_has_panels_of_its_own():
-    arms, cells = found({"geofno-standard-width_4": (0.6, 1), "geofno-standard-width_16": (0.61, 2)}, "hour_brief")
+    arms, cells = found(
+        {"geofno-standard-width_4": (0.6, 1), "geofno-standard-width_16": (0.61, 2)}, "hour_brief"
+    )
     assert [scan.figure for scan in sensitivity.scans(arms, cells, "hour_brief", {})] == ["C.7g"]
 
 
 def test_rates_are_drawn_beside_or_below_the_sizes(tmp_path):
     arms, cells, rates = at_rates(CROSSING)
-    assert set_scans.sensitive(arms, cells, "rooms_brief", rates, tmp_path / "both.png") and set_scans.sensitive(arms, cells, "rooms_brief", {}, tmp_path / "one.png")
+    assert set_scans.sensitive(
+        arms, cells, "rooms_brief", rates, tmp_path / "both.png"
+    ) and set_scans.sensitive(arms, cells, "rooms_brief", {}, tmp_path / "one.png")
     both, one = (Image.open(tmp_path / f"{name}.png").size for name in ("both", "one"))
     assert both[0] > 1.6 * one[0]  # of one argument, beside it
     more = at_rates(CROSSING, "width")
-    both, one = (Image.open(set_scanned(tmp_path, arms | more[0], cells | more[1], given)).size for given in (rates | more[2], {}))
+    both, one = (
+        Image.open(set_scanned(tmp_path, arms | more[0], cells | more[1], given)).size
+        for given in (rates | more[2], {})
+    )
     assert both[1] > 1.6 * one[1] and both[0] >= one[0] - 30
 
 
@@ -144,8 +310,16 @@ def set_scanned(folder, arms, cells, rates):
     return folder / f"{len(rates)}.png"
 
 
-@pytest.mark.parametrize("values, told", [([3, 2, 1], "falls throughout"), ([1, 2, 3], "rises throughout"), ([3, 1, 2], "falls and then rises"),
-                                          ([1, 3, 2], "rises and falls"), ([3, 1, 2, 1], "rises and falls")])
+@pytest.mark.parametrize(
+    "values, told",
+    [
+        ([3, 2, 1], "falls throughout"),
+        ([1, 2, 3], "rises throughout"),
+        ([3, 1, 2], "falls and then rises"),
+        ([1, 3, 2], "rises and falls"),
+        ([3, 1, 2, 1], "rises and falls"),
+    ],
+)
 def test_how_an_error_runs(values, told):
     assert sensitivity.course(values) == told
 
@@ -153,31 +327,70 @@ def test_how_an_error_runs(values, told):
 def test_costs_stand_by_contender_and_size_with_exponent_and_ratio_and_what_was_left_out_is_a_dash():
     (title, table), (other, _), (_, models), (met, goals) = costs.tables(times())
     rows = {row[0]: row for row in table.rows}
-    assert title == "Time of a training step [ms]" and "memory" in other and table.titles[1:4] == ("256 points", "4,096 points", "16,384 points")
-    assert rows["HyperMixer-MSA"] == ("HyperMixer-MSA", "2.56", "41", "164", "1.00 (0.90 to 1.10)", "0.031 at 16,384 points")
-    assert rows["MSA"][-1] == "0.50 at 16,384 points" and rows["torch's nn.TransformerEncoder"][-1] == "–"
+    assert (
+        title == "Time of a training step [ms]"
+        and "memory" in other
+        and table.titles[1:4] == ("256 points", "4,096 points", "16,384 points")
+    )
+    assert rows["HyperMixer-MSA"] == (
+        "HyperMixer-MSA",
+        "2.56",
+        "41",
+        "164",
+        "1.00 (0.90 to 1.10)",
+        "0.031 at 16,384 points",
+    )
+    assert (
+        rows["MSA"][-1] == "0.50 at 16,384 points"
+        and rows["torch's nn.TransformerEncoder"][-1] == "–"
+    )
     assert rows["one layer: torch, plain kernel"][3:5] == ("–", "–")
-    assert models.rows[1][3] == "left out: two axes" and met == "1 of 2 goals met" and [row[-1] for row in goals.rows] == ["met", "missed"]
+    assert (
+        models.rows[1][3] == "left out: two axes"
+        and met == "1 of 2 goals met"
+        and [row[-1] for row in goals.rows] == ["met", "missed"]
+    )
 
 
 def test_where_and_how_it_was_measured_is_told_and_how_to_measure_it_where_it_was_not(tmp_path):
     told = costs.measured_on(times(), "mini")
-    assert "A processor, 2 cores, 1 thread:" in told and "not quiet: other processes used 1.4 cores" in told
-    assert costs.read(tmp_path) == {} and costs.tables({}) == [] and "`make bench-fields PROFILE=sample`" in costs.measured_on({}, "sample")
+    assert (
+        "A processor, 2 cores, 1 thread:" in told
+        and "not quiet: other processes used 1.4 cores" in told
+    )
+    assert (
+        costs.read(tmp_path) == {}
+        and costs.tables({}) == []
+        and "`make bench-fields PROFILE=sample`" in costs.measured_on({}, "sample")
+    )
     assert set_results.measured("failure_modes", "mini") is None
     text = costs.markdown(times(), "mini")
-    assert text[0].startswith("## ") and costs.YARDSTICK in text and len(costs.markdown({}, "mini")) == 4
+    assert (
+        text[0].startswith("## ")
+        and costs.YARDSTICK in text
+        and len(costs.markdown({}, "mini")) == 4
+    )
 
 
 def test_both_figures_are_drawn_small_and_with_the_same_bytes_again(tmp_path):
     for number in (1, 2):
-        assert set_scans.sensitive(*found(), "rooms_brief", {}, tmp_path / f"c7-{number}.png") and set_scans.grown(times(), tmp_path / f"c4-{number}.png")
+        assert set_scans.sensitive(
+            *found(), "rooms_brief", {}, tmp_path / f"c7-{number}.png"
+        ) and set_scans.grown(times(), tmp_path / f"c4-{number}.png")
     for name in ("c7", "c4"):
         first, second = ((tmp_path / f"{name}-{number}.png").read_bytes() for number in (1, 2))
-        assert first == second and len(first) < 60_000 and Image.open(tmp_path / f"{name}-1.png").size[0] > 600
-    assert not set_scans.sensitive(*found({}), "rooms_brief", {}, tmp_path / "none.png") and not set_scans.grown({}, tmp_path / "none.png")
+        assert (
+            first == second
+            and len(first) < 60_000
+            and Image.open(tmp_path / f"{name}-1.png").size[0] > 600
+        )
+    assert not set_scans.sensitive(
+        *found({}), "rooms_brief", {}, tmp_path / "none.png"
+    ) and not set_scans.grown({}, tmp_path / "none.png")
     set_scans.draw(Path(tmp_path), *found(), tmp_path)
-    assert (tmp_path / "rooms_brief-sensitivity.png").exists() and not (tmp_path / "costs.png").exists()
+    assert (tmp_path / "rooms_brief-sensitivity.png").exists() and not (
+        tmp_path / "costs.png"
+    ).exists()
 
 
 # --- colours and ticks
@@ -185,30 +398,76 @@ def test_both_figures_are_drawn_small_and_with_the_same_bytes_again(tmp_path):
 
 def seen(colour: str, view: np.ndarray) -> np.ndarray:
     """CIELAB of '#rrggbb' as an eye sees it: `view` acts on linear RGB."""
-    part = np.array([int(colour[place:place + 2], 16) for place in (1, 3, 5)]) / 255
-    linear = np.clip(view @ np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4), 0, 1)
-    xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]) @ linear / (0.95047, 1, 1.08883)
+    part = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    linear = np.clip(
+        view @ np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4), 0, 1
+    )
+    xyz = (
+        np.array(
+            [
+                [0.4124564, 0.3575761, 0.1804375],
+                [0.2126729, 0.7151522, 0.0721750],
+                [0.0193339, 0.1191920, 0.9503041],
+            ]
+        )
+        @ linear
+        / (0.95047, 1, 1.08883)
+    )
     x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-VIEWS = {"all cones": np.eye(3),  # Machado et al. 2009, severity 1
-         "no red cones": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-         "no green cones": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]])}
+VIEWS = {
+    "all cones": np.eye(3),  # Machado et al. 2009, severity 1
+    "no red cones": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "no green cones": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+}
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_no_two_models_that_learn_look_alike_to_any_eye(view):
-    near = {pair: np.linalg.norm(np.subtract(*(seen(figures.LEARNED[name], view) for name in pair))) for pair in itertools.combinations(figures.LEARNED, 2)}
-    assert min(near.values()) > 12, min(near, key=near.get)  # 2.3 is what an eye just tells apart side by side
-    assert max(seen(colour, view)[0] for colour in figures.LEARNED.values()) < 80  # lightness; white is 100
+    near = {
+        pair: np.linalg.norm(np.subtract(*(seen(figures.LEARNED[name], view) for name in pair)))
+        for pair in itertools.combinations(figures.LEARNED, 2)
+    }
+    assert min(near.values()) > 12, min(
+        near, key=near.get
+    )  # 2.3 is what an eye just tells apart side by side
+    assert (
+        max(seen(colour, view)[0] for colour in figures.LEARNED.values()) < 80
+    )  # lightness; white is 100
 
 
 def test_every_model_of_the_wind_figures_has_a_colour_of_its_own_and_arms_have_marks():
-    arms = ["tfs-shared-20k", "gen-shared_wind_small-20k", "cnp-shared-20k", "hypermixer-shared-20k", "msa-shared-20k", "msa-traditional-20k", "msa-gaussian-20k",
-            *figures.PLAIN]
-    assert len({figures.colour(arm) for arm in arms}) == len(arms) and figures.colour("unheard-of") not in figures.COLOURS.values()
-    assert {figures.dash(arm) for arm in figures.PLAIN} == {":"} and figures.dash("tfs-shared-20k") == "-"
+    arms = [
+        "tfs-shared-20k",
+        "gen-shared_wind_small-20k",
+        "cnp-shared-20k",
+        "hypermixer-shared-20k",
+        "msa-shared-20k",
+        "msa-traditional-20k",
+        "msa-gaussian-20k",
+        *figures.PLAIN,
+    ]
+    assert (
+        len({figures.colour(arm) for arm in arms}) == len(arms)
+        and figures.colour("unheard-of") not in figures.COLOURS.values()
+    )
+    assert {figures.dash(arm) for arm in figures.PLAIN} == {":"} and figures.dash(
+        "tfs-shared-20k"
+    ) == "-"
     assert len(set(figures.MARKS)) == len(figures.MARKS) >= len(arms)
 
 
@@ -218,6 +477,13 @@ def test_numbers_on_a_logarithmic_axis_never_run_into_each_other(low, high):
     axes.set(xscale="log", xlim=(low, high))
     figures.numbered(axes.xaxis)
     figure.canvas.draw()
-    boxes = sorted((text.get_window_extent() for text in axes.get_xticklabels() if low <= text.get_position()[0] <= high), key=lambda box: box.x0)
+    boxes = sorted(
+        (
+            text.get_window_extent()
+            for text in axes.get_xticklabels()
+            if low <= text.get_position()[0] <= high
+        ),
+        key=lambda box: box.x0,
+    )
     figures.plt.close(figure)
     assert len(boxes) >= 2 and all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))

@@ -14,24 +14,30 @@ import pytest
 from audit_project import DATA, EVALUATED, REPORTS, RUN, TABLE, edit, flip
 
 from stages import files
-from stages.errors import DataError
-from stages.files import read_json, sha256
 from stages.audit import derive, hashes
 from stages.audit import everything as whole
 from stages.audit.chain import Ledger
 from stages.audit.everything import everything, told
 from stages.audit.impact import all_chains, impact
+from stages.errors import DataError
+from stages.files import read_json, sha256
 
 HOME = Path(__file__).parents[2]
-ALL = {f"{experiment}/mini/simulated/{cell}/{name}" for experiment, cells in audit_project.EXPERIMENTS.items()
-       for cell in cells for name in ("rmse_component_kn", "nse")}
+ALL = {
+    f"{experiment}/mini/simulated/{cell}/{name}"
+    for experiment, cells in audit_project.EXPERIMENTS.items()
+    for cell in cells
+    for name in ("rmse_component_kn", "nse")
+}
 OF_CELL = {metric for metric in ALL if "/msa-shared-5k-s0/" in metric}
 OF_EXPERIMENT = {metric for metric in ALL if metric.startswith("wind_nowcast")}
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    return audit_project.build(tmp_path_factory.mktemp("whole"), without=("data/mini/prepared/other/rows.parquet",))  # a file of no record
+    return audit_project.build(
+        tmp_path_factory.mktemp("whole"), without=("data/mini/prepared/other/rows.parquet",)
+    )  # a file of no record
 
 
 @pytest.fixture
@@ -54,27 +60,53 @@ def failing(found) -> set[str]:
 def test_an_honest_project_passes_and_each_file_is_hashed_once(project, monkeypatch):
     read = []
     true = hashes.digests
-    monkeypatch.setattr("stages.audit.sweep.digests", lambda file, sha=True: read.append(file.stat().st_ino) or true(file, sha))
-    monkeypatch.setattr(hashes, "digests", lambda file, sha=True: read.append(file.stat().st_ino) or true(file, sha))
+    monkeypatch.setattr(
+        "stages.audit.sweep.digests",
+        lambda file, sha=True: read.append(file.stat().st_ino) or true(file, sha),
+    )
+    monkeypatch.setattr(
+        hashes, "digests", lambda file, sha=True: read.append(file.stat().st_ino) or true(file, sha)
+    )
     found = everything(project)
     assert (found.verdict, found.exit_code, found.problems) == ("PASS", 0, [])
-    small = {file.stat().st_ino for pattern in ("stages/**/*.py", "constraints.txt", ".dvc/cache/**/*.dir") for file in project.glob(pattern)}
+    small = {
+        file.stat().st_ino
+        for pattern in ("stages/**/*.py", "constraints.txt", ".dvc/cache/**/*.dir")
+        for file in project.glob(pattern)
+    }
     data = [number for number in read if number not in small]
     assert len(data) == len(set(data)) and len(data) > 50
     text = told(found)
-    assert f"{found.records} run records, 2 tables" in text and "MB hashed" in text and text.endswith("PASS")
+    assert (
+        f"{found.records} run records, 2 tables" in text
+        and "MB hashed" in text
+        and text.endswith("PASS")
+    )
 
 
 FLIPS = [
-    (f"{DATA}/raw/simulated/frames_01.csv", ALL), (f"{DATA}/raw/simulated/truth.parquet", set()), (f"{DATA}/decoded/simulated/winds.parquet", ALL),
-    (f"{DATA}/validated/simulated.json", ALL), (f"{DATA}/prepared/simulated/rows.parquet", ALL), (f"{RUN}/weights.safetensors", OF_CELL),
-    (EVALUATED, OF_EXPERIMENT), (f"{REPORTS}/evaluated/simulated/predictions-msa-shared-5k-s0.parquet", OF_CELL), (TABLE, OF_EXPERIMENT),
-    (f"{REPORTS}/table.md", OF_EXPERIMENT), (f"{REPORTS}/claims.json", OF_EXPERIMENT), (f"{REPORTS}/figures/map.png", OF_EXPERIMENT),
-    (f"{DATA}/records/simulated.decode.json", ALL), (f"{REPORTS}/records/simulated.msa-shared-5k-s0.train.json", OF_CELL),
-    ("data/published/thesis_table_1_2.csv", ALL), ("reports/sensor_noise/companions.csv", ALL - OF_EXPERIMENT)]
+    (f"{DATA}/raw/simulated/frames_01.csv", ALL),
+    (f"{DATA}/raw/simulated/truth.parquet", set()),
+    (f"{DATA}/decoded/simulated/winds.parquet", ALL),
+    (f"{DATA}/validated/simulated.json", ALL),
+    (f"{DATA}/prepared/simulated/rows.parquet", ALL),
+    (f"{RUN}/weights.safetensors", OF_CELL),
+    (EVALUATED, OF_EXPERIMENT),
+    (f"{REPORTS}/evaluated/simulated/predictions-msa-shared-5k-s0.parquet", OF_CELL),
+    (TABLE, OF_EXPERIMENT),
+    (f"{REPORTS}/table.md", OF_EXPERIMENT),
+    (f"{REPORTS}/claims.json", OF_EXPERIMENT),
+    (f"{REPORTS}/figures/map.png", OF_EXPERIMENT),
+    (f"{DATA}/records/simulated.decode.json", ALL),
+    (f"{REPORTS}/records/simulated.msa-shared-5k-s0.train.json", OF_CELL),
+    ("data/published/thesis_table_1_2.csv", ALL),
+    ("reports/sensor_noise/companions.csv", ALL - OF_EXPERIMENT),
+]
 
 
-@pytest.mark.parametrize("path, resting, at", [(*case, (0, -3)[number % 2]) for number, case in enumerate(FLIPS)])
+@pytest.mark.parametrize(
+    "path, resting, at", [(*case, (0, -3)[number % 2]) for number, case in enumerate(FLIPS)]
+)
 def test_a_flipped_byte_fails_by_name_with_all_that_rests_on_it(project, path, resting, at):
     flip(project / path, at)
     found = everything(project)
@@ -84,7 +116,9 @@ def test_a_flipped_byte_fails_by_name_with_all_that_rests_on_it(project, path, r
     assert f"FAIL: {path}" in text and all(metric.rpartition("/")[0] in text for metric in resting)
 
 
-@pytest.mark.parametrize("path", [f"{DATA}/raw/simulated/frames_01.csv", f"{RUN}/weights.safetensors"])
+@pytest.mark.parametrize(
+    "path", [f"{DATA}/raw/simulated/frames_01.csv", f"{RUN}/weights.safetensors"]
+)
 @pytest.mark.parametrize("here", [True, False])
 def test_a_flipped_cache_object_fails_whether_or_not_the_file_is_here(project, path, here):
     damaged = objects_of(project, path)
@@ -101,7 +135,9 @@ def test_a_flipped_manifest_fails_by_the_folder_it_lists(project):
     folder = f"{DATA}/prepared/simulated"
     flip(hashes.Cache(project).path(hashes.Locks(project).producer(folder).outs[folder]))
     found = everything(project)
-    assert found.verdict == "FAIL" and folder in failing(found) and set(found.resting[folder]) == ALL
+    assert (
+        found.verdict == "FAIL" and folder in failing(found) and set(found.resting[folder]) == ALL
+    )
 
 
 def test_a_damaged_object_of_earlier_results_fails_though_nothing_of_today_rests_on_it(project):
@@ -113,10 +149,17 @@ def test_a_damaged_object_of_earlier_results_fails_though_nothing_of_today_rests
     assert failing(found) == {path} and found.resting[path] == []
 
 
-@pytest.mark.parametrize("name, old, new, line", [
-    ("claims.json", "true", "false", "the evaluations: line 4"), ("table.md", "a table", "A table", "metrics.json: line 1"),
-    ("metrics.json", '"n": 10', '"n": 12', "the evaluations: line")])
-def test_what_was_tabulated_is_derived_again_though_record_lock_and_commit_agree_with_it(project, name, old, new, line):
+@pytest.mark.parametrize(
+    "name, old, new, line",
+    [
+        ("claims.json", "true", "false", "the evaluations: line 4"),
+        ("table.md", "a table", "A table", "metrics.json: line 1"),
+        ("metrics.json", '"n": 10', '"n": 12', "the evaluations: line"),
+    ],
+)
+def test_what_was_tabulated_is_derived_again_though_record_lock_and_commit_agree_with_it(
+    project, name, old, new, line
+):
     edit(project / REPORTS / name, old, new)
     audit_project.agree(project)
     found = everything(project)
@@ -141,7 +184,11 @@ def test_a_page_made_from_other_files_is_stale(project):
     outs = [{"path": "reports/index.html", "md5": hashes.Bytes(project).md5("reports/index.html")}]
     lock = hashes.read_text((project / "dvc.lock").read_text(), "dvc.lock")
     for md5, verdict in ((hashes.Bytes(project).md5(TABLE), "PASS"), ("0" * 32, "FAIL")):
-        lock["stages"]["report"] = {"cmd": "exec python -m stages.page report", "deps": [{"path": TABLE, "md5": md5}], "outs": outs}
+        lock["stages"]["report"] = {
+            "cmd": "exec python -m stages.page report",
+            "deps": [{"path": TABLE, "md5": md5}],
+            "outs": outs,
+        }
         (project / "dvc.lock").write_text(json.dumps(lock))
         audit_project.commit(project)
         found = everything(project)
@@ -156,8 +203,15 @@ def test_a_broken_promotion_ledger_fails(project):
 
 def clear(project: Path) -> None:
     """Take every cached output out of the workspace."""
-    for place in ("data/mini/raw", "data/mini/decoded", "data/mini/prepared", f"{REPORTS}/runs", f"{REPORTS}/evaluated",
-                  "reports/sensor_noise/mini/runs", "reports/sensor_noise/mini/evaluated"):
+    for place in (
+        "data/mini/raw",
+        "data/mini/decoded",
+        "data/mini/prepared",
+        f"{REPORTS}/runs",
+        f"{REPORTS}/evaluated",
+        "reports/sensor_noise/mini/runs",
+        "reports/sensor_noise/mini/evaluated",
+    ):
         shutil.rmtree(project / place / "simulated")
 
 
@@ -165,7 +219,13 @@ def test_outputs_in_the_cache_alone_are_verified_there(project):
     clear(project)
     found = everything(project)
     assert found.verdict == "PASS"
-    flip(next(file for file in (project / ".dvc/cache/files/md5").glob("??/*") if file.read_bytes().startswith(b"field knn")))
+    flip(
+        next(
+            file
+            for file in (project / ".dvc/cache/files/md5").glob("??/*")
+            if file.read_bytes().startswith(b"field knn")
+        )
+    )
     assert f"{REPORTS}/evaluated/simulated/field-knn.parquet" in failing(everything(project))
 
 
@@ -175,19 +235,34 @@ def test_a_fresh_clone_is_inconclusive_with_a_count_and_a_command(project):
     found = everything(project)
     assert (found.verdict, found.exit_code, len(found.problems)) == ("INCONCLUSIVE", 3, 1)
     text = told(found)
-    assert "profile mini" in text and "neither on disk nor in DVC's cache" in text and "flows.profiles mini -- dvc pull" in text
+    assert (
+        "profile mini" in text
+        and "neither on disk nor in DVC's cache" in text
+        and "flows.profiles mini -- dvc pull" in text
+    )
     flip(project / REPORTS / "figures/map.png")
     assert everything(project).verdict == "FAIL"
 
 
 def test_a_profile_that_is_not_run_here_and_of_which_nothing_is_here_is_but_a_note(tmp_path):
-    files = ["data/sample/raw/x/a.csv", "reports/wind_nowcast/sample/runs/x/knn/weights.safetensors", "data/mini/raw/x/a.csv", "reports/wind_nowcast/sample/metrics.json"]
-    case = SimpleNamespace(root=tmp_path, params={"run": {"profile": "mini"}}, chain=SimpleNamespace(files=dict.fromkeys(files)))
+    files = [
+        "data/sample/raw/x/a.csv",
+        "reports/wind_nowcast/sample/runs/x/knn/weights.safetensors",
+        "data/mini/raw/x/a.csv",
+        "reports/wind_nowcast/sample/metrics.json",
+    ]
+    case = SimpleNamespace(
+        root=tmp_path,
+        params={"run": {"profile": "mini"}},
+        chain=SimpleNamespace(files=dict.fromkeys(files)),
+    )
     (tmp_path / files[3]).parent.mkdir(parents=True)
     (tmp_path / files[3]).write_text("{}")  # in git, so in every clone
     assert whole.elsewhere(case, "sample") and not whole.elsewhere(case, "mini")
     note = whole.Problem("NOTE", "profile sample", "nothing is known of it")
-    assert whole.Verified([note]).verdict == "PASS" and "NOTE: profile sample" in told(whole.Verified([note]))
+    assert whole.Verified([note]).verdict == "PASS" and "NOTE: profile sample" in told(
+        whole.Verified([note])
+    )
     assert whole.Verified([note, whole.Problem("INCONCLUSIVE", "profile mini", "")]).exit_code == 3
     (tmp_path / files[1]).parent.mkdir(parents=True)
     (tmp_path / files[1]).write_text("one cell is here")
@@ -215,7 +290,9 @@ def test_a_file_that_cannot_be_read_is_named(project, monkeypatch):
 
 def test_what_rests_on_a_table_that_is_no_longer_readable_is_told_from_the_commit(project):
     (project / TABLE).write_text("{")
-    assert set(found := everything(project).resting[TABLE]) == OF_EXPERIMENT and found == impact(TABLE, project)
+    assert set(found := everything(project).resting[TABLE]) == OF_EXPERIMENT and found == impact(
+        TABLE, project
+    )
     assert {metric for _, metrics in all_chains(Ledger(project)) for metric in metrics} == ALL
 
 
@@ -224,7 +301,9 @@ TABLES = sorted(file.relative_to(HOME).as_posix() for file in HOME.glob("reports
 
 @pytest.mark.parametrize("path", TABLES)
 def test_every_published_table_of_this_repository_is_derived_again_to_the_byte(path):
-    for name, digest in read_json(HOME / Path(path).parent / "records/tabulate.json")["code"]["files"].items():
+    for name, digest in read_json(HOME / Path(path).parent / "records/tabulate.json")["code"][
+        "files"
+    ].items():
         if not (HOME / name).exists() or sha256(HOME / name) != digest:
             pytest.skip(f"{name} has changed since the table was written: run `dvc repro`")
     assert [problem.text for problem in derive.derived(HOME, path, False)] == []
@@ -234,16 +313,26 @@ def test_every_published_table_of_this_repository_is_derived_again_to_the_byte(p
 def fields(tmp_path):
     """The published results of `sparse_fields` and the printed values, copied."""
     shutil.copytree(HOME / "data/published", tmp_path / "data/published")
-    shutil.copytree(HOME / "reports/sparse_fields", tmp_path / "reports/sparse_fields", ignore=shutil.ignore_patterns("runs", "evaluated"))
+    shutil.copytree(
+        HOME / "reports/sparse_fields",
+        tmp_path / "reports/sparse_fields",
+        ignore=shutil.ignore_patterns("runs", "evaluated"),
+    )
     return tmp_path
 
 
 def test_an_edited_cell_of_a_real_table_is_told_by_its_line(fields):
     table = fields / "reports/sparse_fields/mini/table.md"
-    number, line = next((n, line) for n, line in enumerate(table.read_text().split("\n"), 1) if line.startswith("| mean"))
+    number, line = next(
+        (n, line)
+        for n, line in enumerate(table.read_text().split("\n"), 1)
+        if line.startswith("| mean")
+    )
     edit(table, line, line.replace("0.", "9.", 1))
     problems = list(derive.derived(fields, "reports/sparse_fields/mini/metrics.json", False))
-    assert [problem.path for problem in problems] == ["reports/sparse_fields/mini/table.md"] and f"line {number} is" in problems[0].text
+    assert [problem.path for problem in problems] == [
+        "reports/sparse_fields/mini/table.md"
+    ] and f"line {number} is" in problems[0].text
 
 
 def test_an_edited_printed_value_no_longer_gives_the_table(fields):
@@ -262,5 +351,9 @@ def test_an_arm_that_is_not_its_cells_fails_without_the_evaluations(fields):
 
 
 def test_impact_names_numbers_of_cells_that_have_only_deeper_ones():
-    deep = [name for name in impact("data/mini/raw/climbs/manifest.json", HOME) if "/climbs/constant_rate/" in name]
+    deep = [
+        name
+        for name in impact("data/mini/raw/climbs/manifest.json", HOME)
+        if "/climbs/constant_rate/" in name
+    ]
     assert deep and all("/samplers/" in name for name in deep)

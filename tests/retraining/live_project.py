@@ -11,15 +11,17 @@ import numpy as np
 import polars as pl
 
 from stages import files, params, records
-from stages.training import store
 from stages.fields.models import axes, build
 from stages.params import Prepare
+from stages.training import store
 from stages.winds import prepare as preparation
 
 ROOT = Path(__file__).parents[2]
 START = 1_768_456_800.0  # a full minute, 2026-01-15 06:00 UTC
 LEAD = 600
-RAW, DECODED, PREPARED = (Path("data/live", part, "captures") for part in ("raw", "decoded", "prepared"))
+RAW, DECODED, PREPARED = (
+    Path("data/live", part, "captures") for part in ("raw", "decoded", "prepared")
+)
 RUNS = Path("reports/wind_nowcast/live/runs/captures")
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
 BETTER, WORSE = {"neighbours": [8]}, {"neighbours": [64]}  # of knn; persistence is k = 1
@@ -28,35 +30,73 @@ BETTER, WORSE = {"neighbours": [8]}, {"neighbours": [64]}  # of knn; persistence
 def split(seconds: int) -> Prepare:
     """The last forty minutes test, ten select, the first slices with a context train."""
     test = seconds - 2400
-    return Prepare(slice_s=60, lead_s=LEAD, embargo_s=0, split={
-        "train": ((LEAD + 60, test - 2 * LEAD - 720),), "val": ((test - LEAD - 660, test - LEAD - 60),), "test": ((test, seconds),)})
+    return Prepare(
+        slice_s=60,
+        lead_s=LEAD,
+        embargo_s=0,
+        split={
+            "train": ((LEAD + 60, test - 2 * LEAD - 720),),
+            "val": ((test - LEAD - 660, test - LEAD - 60),),
+            "test": ((test, seconds),),
+        },
+    )
 
 
-def winds(seconds: int, seed: int = 0, aircraft: int = 14, shift: float = 0.0, field: bool = True) -> pl.DataFrame:
+def winds(
+    seconds: int, seed: int = 0, aircraft: int = 14, shift: float = 0.0, field: bool = True
+) -> pl.DataFrame:
     """Aircraft that fly straight through a smooth wind (`field` False: through one of noise alone), `shift` m/s stronger."""
     rng = np.random.default_rng(seed)
     t = np.arange(0.0, seconds, 12.0)
     parts = []
     for k in range(aircraft):
-        course, lat0, lon0, alt = rng.uniform(0, 2 * np.pi), rng.uniform(45, 48), rng.uniform(5, 9), rng.uniform(12_000, 38_000)
+        course, lat0, lon0, alt = (
+            rng.uniform(0, 2 * np.pi),
+            rng.uniform(45, 48),
+            rng.uniform(5, 9),
+            rng.uniform(12_000, 38_000),
+        )
         along = ((220.0 * t + 1e5 * k) % 2e5 - 1e5) / 111_195
-        parts.append(pl.DataFrame({"ts_s": START + t + 0.37 * k, "icao": f"{k:06X}", "lat_deg": lat0 + along * np.cos(course),
-                                   "lon_deg": lon0 + along * np.sin(course) / np.cos(np.radians(46.5)), "alt_ft": alt + 0 * t}))
+        parts.append(
+            pl.DataFrame(
+                {
+                    "ts_s": START + t + 0.37 * k,
+                    "icao": f"{k:06X}",
+                    "lat_deg": lat0 + along * np.cos(course),
+                    "lon_deg": lon0 + along * np.sin(course) / np.cos(np.radians(46.5)),
+                    "alt_ft": alt + 0 * t,
+                }
+            )
+        )
     frame = pl.concat(parts).sort("ts_s", "icao")
     lat, lon, alt = (frame[name].to_numpy() for name in ("lat_deg", "lon_deg", "alt_ft"))
-    true = np.stack([18 + shift + field * (alt / 2000 + 4 * np.sin(lat)), -6 + field * 5 * np.cos(lon)], 1)
+    true = np.stack(
+        [18 + shift + field * (alt / 2000 + 4 * np.sin(lat)), -6 + field * 5 * np.cos(lon)], 1
+    )
     seen = true + rng.normal(0, 1.5, true.shape)
-    return frame.with_columns(u_m_s=seen[:, 0], v_m_s=seen[:, 1], u_true_m_s=pl.lit(None, pl.Float64), v_true_m_s=pl.lit(None, pl.Float64),
-                              file=pl.lit("a.csv"), record=pl.int_range(pl.len(), dtype=pl.UInt32))
+    return frame.with_columns(
+        u_m_s=seen[:, 0],
+        v_m_s=seen[:, 1],
+        u_true_m_s=pl.lit(None, pl.Float64),
+        v_true_m_s=pl.lit(None, pl.Float64),
+        file=pl.lit("a.csv"),
+        record=pl.int_range(pl.len(), dtype=pl.UInt32),
+    )
 
 
 def settings(**retraining) -> params.Params:
     """The project's own parameters, with a challenger that needs no training, 200 resamples, and what is asked."""
     everything = params.load(ROOT / "params.yaml")
     live = everything.profiles["live"]
-    live = live.model_copy(update={"evaluation": live.evaluation.model_copy(update={"bootstrap": 200})})
-    asked = everything.retraining.model_copy(update={"challenger": "knn", "slices_least": 20} | retraining)
-    return everything.model_copy(update={"retraining": asked, "profiles": everything.profiles | {"live": live}})
+    live = live.model_copy(
+        update={"evaluation": live.evaluation.model_copy(update={"bootstrap": 200})}
+    )
+    asked = everything.retraining.model_copy(
+        update={"challenger": "knn", "slices_least": 20} | retraining
+    )
+    return everything.model_copy(
+        update={"retraining": asked, "profiles": everything.profiles | {"live": live}}
+    )
 
 
 def git(*arguments: str) -> str:
@@ -76,9 +116,20 @@ def commit() -> None:
 
 def record(stage: str, inputs: list[Path], outputs: list[Path], cell: str | None = None) -> None:
     """The record of a stage, from the bytes as they are."""
-    made = records.make(stage, f"live/captures{cell or ''}", inputs=inputs, outputs={p.as_posix(): p for p in records.files_in(outputs)},
-                        params={}, code=[])
-    files.write_json(records.location(stage, "live", "captures", experiment="wind_nowcast" if cell else None, cell=cell), made)
+    made = records.make(
+        stage,
+        f"live/captures{cell or ''}",
+        inputs=inputs,
+        outputs={p.as_posix(): p for p in records.files_in(outputs)},
+        params={},
+        code=[],
+    )
+    files.write_json(
+        records.location(
+            stage, "live", "captures", experiment="wind_nowcast" if cell else None, cell=cell
+        ),
+        made,
+    )
 
 
 def capture(name: str, table: pl.DataFrame, seconds: int) -> None:
@@ -87,25 +138,41 @@ def capture(name: str, table: pl.DataFrame, seconds: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     (RAW / name).write_text(name)
     hashes = {path.name: {"sha256": files.sha256(path)} for path in sorted(RAW.glob("*.csv"))}
-    files.write_json(RAW / "manifest.json", {"dataset": "captures", "entry": "frames", "kind": "captures", "files": hashes})
+    files.write_json(
+        RAW / "manifest.json",
+        {"dataset": "captures", "entry": "frames", "kind": "captures", "files": hashes},
+    )
     table.write_parquet(DECODED / "winds.parquet")
     record("decode", [RAW], [DECODED])
     gate = Path("data/live/validated/captures.json")
     files.write_json(gate, {"success": True})
     record("validate", [RAW, DECODED], [gate])
-    preparation.prepare(DECODED / "winds.parquet", PREPARED, split(seconds), 128.61, "live", "captures")
+    preparation.prepare(
+        DECODED / "winds.parquet", PREPARED, split(seconds), 128.61, "live", "captures"
+    )
     record("prepare", [DECODED / "winds.parquet", gate], [PREPARED])
 
 
 def cell(name: str, model: str | None = None, seed: int = 0, **arguments) -> Path:
     """A trained cell and its record; its checkpoint knows the prepared data as training would have told it."""
     import torch
+
     torch.manual_seed(seed)
     model = model or name.partition("-")[0]
     net, meta = build(model, arguments), files.read_json(PREPARED / "prepared.json")
-    metadata = {"model": model, "arm": "plain", "size": "none", "seed": seed, "arguments": arguments, "x_dim": axes(model), "i_dim": 2,
-                "o_dim": 2, "dataset": "captures", "profile": "live",
-                "prepared": {key: meta[key] for key in ("scaler", "slice_s", "lead_s", "area")}}
+    metadata = {
+        "model": model,
+        "arm": "plain",
+        "size": "none",
+        "seed": seed,
+        "arguments": arguments,
+        "x_dim": axes(model),
+        "i_dim": 2,
+        "o_dim": 2,
+        "dataset": "captures",
+        "profile": "live",
+        "prepared": {key: meta[key] for key in ("scaler", "slice_s", "lead_s", "area")},
+    }
     if model == "knn":
         net.neighbours.fill_(arguments["neighbours"][0])
     folder = RUNS / name

@@ -11,8 +11,8 @@ import torch
 
 from stages.errors import DataError
 from stages.scores import bootstrap
-from stages.winds.metrics import KN
 from stages.training import store
+from stages.winds.metrics import KN
 from stages.winds.retraining import compare
 from stages.winds.retraining.compare import Answers
 
@@ -44,7 +44,9 @@ def ask(name, data, chosen) -> Answers:
 
 
 def measured(data, chosen):
-    return np.stack([data.columns[name][chosen.row].astype(np.float64) for name in ("u_m_s", "v_m_s")], 1)
+    return np.stack(
+        [data.columns[name][chosen.row].astype(np.float64) for name in ("u_m_s", "v_m_s")], 1
+    )
 
 
 def decide(a, b, data, chosen, margin=0.0, resamples=400, seed=0):
@@ -54,7 +56,9 @@ def decide(a, b, data, chosen, margin=0.0, resamples=400, seed=0):
 def planted(data, chosen, sd_m_s: float, seed: int) -> Answers:
     """Answers that err by independent draws of that size."""
     truth = measured(data, chosen)
-    return Answers(chosen.hash, chosen.row, truth + np.random.default_rng(seed).normal(0, sd_m_s, truth.shape))
+    return Answers(
+        chosen.hash, chosen.row, truth + np.random.default_rng(seed).normal(0, sd_m_s, truth.shape)
+    )
 
 
 # --- the evaluation set
@@ -65,28 +69,44 @@ def test_the_set_is_the_test_slices_and_their_rows_in_order(data, chosen):
     assert chosen.numbers == tuple(tests) and len(tests) == 40
     t0, w = data.meta["t0_s"], data.meta["slice_s"]
     rows = [i for j in tests for i, t in enumerate(data.t_s) if t0 + w * j <= t < t0 + w * (j + 1)]
-    assert chosen.row.tolist() == rows and chosen.slice.tolist() == [int((data.t_s[i] - t0) // w) for i in rows]
+    assert chosen.row.tolist() == rows and chosen.slice.tolist() == [
+        int((data.t_s[i] - t0) // w) for i in rows
+    ]
 
 
 def test_the_hash_is_of_slices_times_places_and_winds_of_targets_and_contexts(data, chosen):
     w, lead, t0 = 60.0, data.meta["lead_s"], data.meta["t0_s"]
     text = hashlib.sha256(b"slice_s 60 lead_s 600 columns t_s alt_ft lat_deg lon_deg u_m_s v_m_s\n")
     for j in data.meta["slices"]["test"]:
-        masks = [(data.t_s >= low) & (data.t_s < low + w) for low in (t0 + w * j, t0 + w * j - lead - w)]
+        masks = [
+            (data.t_s >= low) & (data.t_s < low + w) for low in (t0 + w * j, t0 + w * j - lead - w)
+        ]
         text.update(f"{int((t0 + w * j) / w)} {masks[0].sum()} {masks[1].sum()}\n".encode())
         for mask in masks:
-            text.update(data.t_s[mask].tobytes() + b"".join(data.columns[n][mask].tobytes() for n in ("alt_ft", "lat_deg", "lon_deg", "u_m_s", "v_m_s")))
+            text.update(
+                data.t_s[mask].tobytes()
+                + b"".join(
+                    data.columns[n][mask].tobytes()
+                    for n in ("alt_ft", "lat_deg", "lon_deg", "u_m_s", "v_m_s")
+                )
+            )
     assert chosen.hash == text.hexdigest()
 
 
 @pytest.mark.parametrize("change", ["target wind", "context place", "time", "slices"])
 @pytest.mark.fault("F20")
 def test_another_set_has_another_hash(data, chosen, change):
-    columns, t_s, until = {name: column.copy() for name, column in data.columns.items()}, data.t_s.copy(), data.until("val")
+    columns, t_s, until = (
+        {name: column.copy() for name, column in data.columns.items()},
+        data.t_s.copy(),
+        data.until("val"),
+    )
     if change == "target wind":
         columns["u_m_s"][chosen.row[0]] += np.float32(0.01)
     elif change == "context place":
-        columns["lat_deg"][data.rows(data.edges(chosen.numbers[0])[0] - 600 - 60).start] += np.float32(0.001)
+        columns["lat_deg"][data.rows(data.edges(chosen.numbers[0])[0] - 600 - 60).start] += (
+            np.float32(0.001)
+        )
     elif change == "time":
         t_s[chosen.row[0]] += 1e-3
     else:
@@ -100,14 +120,19 @@ def test_slices_inside_what_either_was_trained_on_are_left_out_until_a_lead_afte
     tests = data.meta["slices"]["test"]
     until = data.edges(tests[10])[1]
     found = compare.evaluation(data, until)
-    assert found.numbers == tuple(j for j in tests if data.edges(j)[0] - until >= live_project.LEAD) and found.numbers[0] == tests[10] + 11
+    assert (
+        found.numbers == tuple(j for j in tests if data.edges(j)[0] - until >= live_project.LEAD)
+        and found.numbers[0] == tests[10] + 11
+    )
     assert not compare.evaluation(data, data.edges(tests[-1])[1]).numbers
 
 
 def test_rows_that_are_not_those_of_the_metadata_are_refused(data, tmp_path):
     shutil.copytree(live_project.PREPARED, tmp_path / "p")
     text = (tmp_path / "p/prepared.json").read_text()
-    (tmp_path / "p/prepared.json").write_text(text.replace(f'"kept": {data.meta["kept"]}', '"kept": 7'))
+    (tmp_path / "p/prepared.json").write_text(
+        text.replace(f'"kept": {data.meta["kept"]}', '"kept": 7')
+    )
     with pytest.raises(DataError, match="do not belong together"):
         compare.Prepared.open(tmp_path / "p")
 
@@ -120,22 +145,36 @@ def test_answers_for_other_rows_another_order_another_set_or_no_numbers_are_told
     good = ask("knn", data, chosen)
     assert compare.problems("challenger", good, chosen) == []
     fewer = Answers(good.hash, good.row[:-3], good.mean[:-3])
-    assert compare.problems("challenger", fewer, chosen) == [f"The challenger answered {len(good.row) - 3} of {len(good.row)} targets."]
+    assert compare.problems("challenger", fewer, chosen) == [
+        f"The challenger answered {len(good.row) - 3} of {len(good.row)} targets."
+    ]
     turned = Answers(good.hash, good.row[::-1], good.mean[::-1])
     assert "another order" in compare.problems("challenger", turned, chosen)[0]
-    assert "another set" in compare.problems("challenger", Answers("f" * 64, good.row, good.mean), chosen)[0]
+    assert (
+        "another set"
+        in compare.problems("challenger", Answers("f" * 64, good.row, good.mean), chosen)[0]
+    )
     poisoned = good.mean.copy()
     poisoned[5, 1] = math.nan
     poisoned[6, 0] = math.inf
-    assert compare.problems("champion", Answers(good.hash, good.row, poisoned), chosen) == ["The champion gave 2 numbers that are not finite."]
+    assert compare.problems("champion", Answers(good.hash, good.row, poisoned), chosen) == [
+        "The champion gave 2 numbers that are not finite."
+    ]
 
 
 def test_a_model_that_answers_nan_gives_a_reason_and_no_answers(data, chosen):
     net, meta = loaded("msa-shared-5k-s0")
     with torch.no_grad():
         next(net.parameters()).fill_(math.nan)
-    answers, reasons = compare.asked("challenger", net, meta, data, chosen, live_project.settings().contexts, "cpu")
-    assert answers is None and len(reasons) == 1 and reasons[0].startswith("The challenger gave") and "not finite" in reasons[0]
+    answers, reasons = compare.asked(
+        "challenger", net, meta, data, chosen, live_project.settings().contexts, "cpu"
+    )
+    assert (
+        answers is None
+        and len(reasons) == 1
+        and reasons[0].startswith("The challenger gave")
+        and "not finite" in reasons[0]
+    )
 
 
 @pytest.mark.parametrize("key", ["lead_s", "slice_s"])
@@ -143,7 +182,10 @@ def test_a_champion_of_another_lead_or_slice_length_cannot_be_compared(data, key
     meta = loaded("knn")[1]
     other = {**meta, "prepared": {**meta["prepared"], key: 120.0}}
     assert compare.unlike({"challenger": meta, "champion": meta}, data) == []
-    assert [key in line and "champion" in line for line in compare.unlike({"challenger": meta, "champion": other}, data)] == [True]
+    assert [
+        key in line and "champion" in line
+        for line in compare.unlike({"challenger": meta, "champion": other}, data)
+    ] == [True]
 
 
 # --- each through its own scaler
@@ -153,12 +195,24 @@ def test_a_champion_of_another_lead_or_slice_length_cannot_be_compared(data, key
 def test_a_champion_answers_the_same_through_differently_scaled_prepared_data(data, chosen, name):
     """The scaler of the prepared data moves with every capture; a champion's winds must not: to 1e-4 kn."""
     before = ask(name, data, chosen)
-    scaler = {key: [1.7 * value + 3 for value in values] for key, values in data.meta["scaler"].items()}
-    after = ask(name, compare.Prepared(data.meta | {"scaler": scaler}, data.t_s, data.columns), chosen)
+    scaler = {
+        key: [1.7 * value + 3 for value in values] for key, values in data.meta["scaler"].items()
+    }
+    after = ask(
+        name, compare.Prepared(data.meta | {"scaler": scaler}, data.t_s, data.columns), chosen
+    )
     assert np.abs(after.mean - before.mean).max() / KN < 1e-4
     meta = loaded(name)[1]
-    wrong = compare.ask(loaded(name)[0], {**meta, "prepared": {**meta["prepared"], "scaler": scaler}}, data, chosen, live_project.settings().contexts)
-    assert name == "knn" or np.abs(wrong.mean - before.mean).max() / KN > 0.1  # the scaler does matter
+    wrong = compare.ask(
+        loaded(name)[0],
+        {**meta, "prepared": {**meta["prepared"], "scaler": scaler}},
+        data,
+        chosen,
+        live_project.settings().contexts,
+    )
+    assert (
+        name == "knn" or np.abs(wrong.mean - before.mean).max() / KN > 0.1
+    )  # the scaler does matter
 
 
 # --- the decision
@@ -171,9 +225,15 @@ def test_the_errors_are_root_mean_squares_over_rows_and_both_components_in_knots
         expected = math.sqrt(np.mean((answers.mean - measured(data, chosen)) ** 2)) * 3600 / 1852
         assert found["rmse_component_kn"][side] == pytest.approx(expected, abs=1e-6)
     by = found["difference_kn"]
-    assert by["value"] == pytest.approx(found["rmse_component_kn"]["challenger"] - found["rmse_component_kn"]["against"], abs=2e-6)
-    east, north = (compare.errors_m_s(a, data)[f"rmse_{axis}_m_s"]["value"] for axis in ("east", "north"))
-    assert math.sqrt((east**2 + north**2) / 2) / KN == pytest.approx(found["rmse_component_kn"]["challenger"], abs=1e-4)
+    assert by["value"] == pytest.approx(
+        found["rmse_component_kn"]["challenger"] - found["rmse_component_kn"]["against"], abs=2e-6
+    )
+    east, north = (
+        compare.errors_m_s(a, data)[f"rmse_{axis}_m_s"]["value"] for axis in ("east", "north")
+    )
+    assert math.sqrt((east**2 + north**2) / 2) / KN == pytest.approx(
+        found["rmse_component_kn"]["challenger"], abs=1e-4
+    )
 
 
 def test_the_mean_of_eight_beats_the_nearest_and_not_the_other_way_round(data, chosen):
@@ -182,13 +242,18 @@ def test_the_mean_of_eight_beats_the_nearest_and_not_the_other_way_round(data, c
     assert won["better"] and won["difference_kn"]["high"] < 0
     assert not lost["better"] and lost["difference_kn"]["low"] > 0
     same = decide(a, a, data, chosen)
-    assert not same["better"] and [same["difference_kn"][key] for key in ("value", "low", "high")] == [0, 0, 0]
+    assert not same["better"] and [
+        same["difference_kn"][key] for key in ("value", "low", "high")
+    ] == [0, 0, 0]
 
 
 def test_a_gain_below_the_margin_is_no_gain(data, chosen):
     a, b = ask("knn", data, chosen), ask("persistence", data, chosen)
     high = decide(a, b, data, chosen)["difference_kn"]["high"]
-    assert decide(a, b, data, chosen, margin=-high - 0.01)["better"] and not decide(a, b, data, chosen, margin=-high + 0.01)["better"]
+    assert (
+        decide(a, b, data, chosen, margin=-high - 0.01)["better"]
+        and not decide(a, b, data, chosen, margin=-high + 0.01)["better"]
+    )
 
 
 def test_the_interval_is_that_of_a_brute_force_block_bootstrap(data, chosen):
@@ -199,20 +264,43 @@ def test_the_interval_is_that_of_a_brute_force_block_bootstrap(data, chosen):
     groups = [np.flatnonzero(chosen.slice == j) for j in chosen.numbers]
     s, length, draws = len(groups), bootstrap.block_length(len(groups)), []
     for _ in range(1500):
-        picked = [(start + i) % s for start in rng.integers(s, size=math.ceil(s / length)) for i in range(length)][:s]
+        picked = [
+            (start + i) % s
+            for start in rng.integers(s, size=math.ceil(s / length))
+            for i in range(length)
+        ][:s]
         rows = np.concatenate([groups[k] for k in picked])
-        draws.append([math.sqrt(np.mean((side.mean[rows] - truth[rows]) ** 2)) / KN for side in (a, b)])
+        draws.append(
+            [math.sqrt(np.mean((side.mean[rows] - truth[rows]) ** 2)) / KN for side in (a, b)]
+        )
     differences = np.diff(np.array(draws)[:, ::-1], axis=1)[:, 0]
     width = found["high"] - found["low"]
-    assert [found["low"], found["high"]] == pytest.approx(np.quantile(differences, [0.05, 0.95]).tolist(), abs=0.12 * width)
+    assert [found["low"], found["high"]] == pytest.approx(
+        np.quantile(differences, [0.05, 0.95]).tolist(), abs=0.12 * width
+    )
 
 
-def test_equally_good_models_are_promoted_about_as_seldom_as_a_90_percent_interval_allows(data, chosen):
+def test_equally_good_models_are_promoted_about_as_seldom_as_a_90_percent_interval_allows(
+    data, chosen
+):
     """Of pairs that err alike, one in twenty should have its interval wholly below zero; 40 slices in runs of 6 make it somewhat short."""
-    won = [decide(planted(data, chosen, 2.0, 2 * k), planted(data, chosen, 2.0, 2 * k + 1), data, chosen, resamples=100)["better"] for k in range(120)]
+    won = [
+        decide(
+            planted(data, chosen, 2.0, 2 * k),
+            planted(data, chosen, 2.0, 2 * k + 1),
+            data,
+            chosen,
+            resamples=100,
+        )["better"]
+        for k in range(120)
+    ]
     assert sum(won) <= 18
 
 
 def test_the_same_stream_gives_the_same_interval(data, chosen):
     a, b = planted(data, chosen, 2.0, 1), planted(data, chosen, 2.2, 2)
-    assert decide(a, b, data, chosen, seed=3) == decide(a, b, data, chosen, seed=3) != decide(a, b, data, chosen, seed=4)
+    assert (
+        decide(a, b, data, chosen, seed=3)
+        == decide(a, b, data, chosen, seed=3)
+        != decide(a, b, data, chosen, seed=4)
+    )

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from stages import params
-from stages.winds.sky import capture
 from stages.winds.retraining import inspection
 from stages.winds.retraining.intake import Verdict
+from stages.winds.sky import capture
 
 ROOT = Path(__file__).parents[2]
 PARAMETERS = params.load(ROOT / "params.yaml")
@@ -31,7 +31,9 @@ def project(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def hours(tmp_path_factory):
     """Two hours of the simulated sky, as captures."""
-    return capture.capture(PARAMETERS.datasets["simulated"].simulate, tmp_path_factory.mktemp("sky"), 0, 2)
+    return capture.capture(
+        PARAMETERS.datasets["simulated"].simulate, tmp_path_factory.mktemp("sky"), 0, 2
+    )
 
 
 def look(content: bytes, tmp_path: Path, name: str = "capture.csv") -> Verdict:
@@ -43,7 +45,9 @@ def look(content: bytes, tmp_path: Path, name: str = "capture.csv") -> Verdict:
 
 def broken_parity(content: bytes) -> bytes:
     """The last hexadecimal digit of every frame turned into another."""
-    return b"".join(line[:-1] + (b"0" if line[-1:] != b"0" else b"1") + b"\n" for line in content.splitlines())
+    return b"".join(
+        line[:-1] + (b"0" if line[-1:] != b"0" else b"1") + b"\n" for line in content.splitlines()
+    )
 
 
 def test_an_hour_of_the_sky_is_good_and_its_span_is_told(hours, tmp_path):
@@ -57,14 +61,26 @@ def test_an_hour_of_the_sky_is_good_and_its_span_is_told(hours, tmp_path):
 BAD = {
     "random bytes": (lambda good: np.random.default_rng(0).bytes(50_000), "no line of"),
     "a checksum broken in every frame": (broken_parity, "counts."),
-    "a page of HTML": (lambda good: b"<!DOCTYPE html>\n<html><body>\n<p>Please log in</p>\n</body></html>\n" * 50, "no line of"),
+    "a page of HTML": (
+        lambda good: b"<!DOCTYPE html>\n<html><body>\n<p>Please log in</p>\n</body></html>\n" * 50,
+        "no line of",
+    ),
     "nothing": (lambda good: b"", "the file is empty"),
     "ten lines": (lambda good: b"\n".join(good.splitlines()[:10]) + b"\n", "counts.kept"),
     "a megabyte without an end of line": (lambda good: b"8D" * (1 << 20), "no text"),
-    "stamps of a clock that never was set": (lambda good: b"".join(b"%.3f,%s\n" % (i / 100, line.split(b",")[1])
-                                                                   for i, line in enumerate(good.splitlines())), "no line of"),
-    "lines in no order of time": (lambda good: b"\n".join(sorted(good.splitlines()[:20000], key=lambda line: line[-3:])) + b"\n",
-                                  "frames.time_order"),
+    "stamps of a clock that never was set": (
+        lambda good: b"".join(
+            b"%.3f,%s\n" % (i / 100, line.split(b",")[1])
+            for i, line in enumerate(good.splitlines())
+        ),
+        "no line of",
+    ),
+    "lines in no order of time": (
+        lambda good: (
+            b"\n".join(sorted(good.splitlines()[:20000], key=lambda line: line[-3:])) + b"\n"
+        ),
+        "frames.time_order",
+    ),
 }
 
 
@@ -78,7 +94,11 @@ def test_a_bad_capture_is_refused_with_a_reason(what, hours, tmp_path):
 def test_a_capture_cut_in_the_middle_of_a_line_is_taken_and_the_line_is_counted(hours, tmp_path):
     whole = hours[0].read_bytes()
     verdict = look(whole[:-9], tmp_path)
-    assert verdict.reasons == () and verdict.dropped == (("wrong_length", 1),) and verdict.lines == whole.count(b"\n")
+    assert (
+        verdict.reasons == ()
+        and verdict.dropped == (("wrong_length", 1),)
+        and verdict.lines == whole.count(b"\n")
+    )
 
 
 def test_the_same_bytes_get_the_same_verdict_under_any_name(hours, tmp_path):
@@ -92,14 +112,18 @@ def test_the_command_takes_good_ones_in_and_puts_bad_ones_aside(hours, tmp_path)
     (DROP / "page.csv").write_bytes(b"<html></html>\n")
     command = [sys.executable, "-m", "stages.winds.retraining", "intake"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    run = lambda: subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: E731
+    run = lambda: subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment
+    )  # noqa: E731
     done = run()
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["taken", "taken", "quarantined", "2"]
     assert "page.csv" in lines[2] and "no line of" in lines[2]
     assert lines[3] == "2 captures over 2.00 h, 2 of them new"
-    assert [path.read_bytes() for path in sorted(RAW.glob("*.csv"))] == [path.read_bytes() for path in hours]
+    assert [path.read_bytes() for path in sorted(RAW.glob("*.csv"))] == [
+        path.read_bytes() for path in hours
+    ]
     again = run()
     assert (again.returncode, again.stdout) == (0, "2 captures over 2.00 h, 0 of them new\n")
     Path("params.yaml").write_text("profiles: 3\n")

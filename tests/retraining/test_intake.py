@@ -17,7 +17,11 @@ from stages.winds.retraining.intake import Verdict
 
 ROOT = Path(__file__).parents[2]
 PARAMETERS = params.load(ROOT / "params.yaml")
-DROP, RAW, QUARANTINE = Path("data/live/drop"), Path("data/live/raw/captures"), Path("data/live/quarantine")
+DROP, RAW, QUARANTINE = (
+    Path("data/live/drop"),
+    Path("data/live/raw/captures"),
+    Path("data/live/quarantine"),
+)
 START_S = 1_768_456_800
 GOOD = b"good"
 
@@ -45,7 +49,14 @@ def digest(content: bytes) -> str:
 def judge(path: Path, name: str) -> Verdict:
     """A judge that costs nothing: good files say so."""
     kind, start, _ = path.read_bytes().split(b",")
-    return Verdict(() if kind == GOOD else ("it does not say that it is good",), float(start), float(start) + 3600, 1, (), 7)
+    return Verdict(
+        () if kind == GOOD else ("it does not say that it is good",),
+        float(start),
+        float(start) + 3600,
+        1,
+        (),
+        7,
+    )
 
 
 def drop(**captures: bytes) -> None:
@@ -64,7 +75,12 @@ def names(rows: list[dict]) -> list[str]:
 
 def tree(*tops: str) -> dict[str, bytes]:
     """Every file's bytes under the folders, by path."""
-    return {path.as_posix(): path.read_bytes() for top in tops for path in sorted(Path(top).rglob("*")) if path.is_file()}
+    return {
+        path.as_posix(): path.read_bytes()
+        for top in tops
+        for path in sorted(Path(top).rglob("*"))
+        if path.is_file()
+    }
 
 
 def manifest() -> dict:
@@ -78,9 +94,16 @@ def test_captures_are_taken_in_under_the_time_and_the_hash_of_their_content():
     drop(late_csv=toy(3), early_csv=toy(1))
     told = intake()
     stored = sorted(path.name for path in RAW.iterdir())
-    assert stored == [f"20260115T070000Z-{digest(toy(1))[:12]}.csv", f"20260115T090000Z-{digest(toy(3))[:12]}.csv", "manifest.json"]
+    assert stored == [
+        f"20260115T070000Z-{digest(toy(1))[:12]}.csv",
+        f"20260115T090000Z-{digest(toy(3))[:12]}.csv",
+        "manifest.json",
+    ]
     assert [(RAW / name).read_bytes() for name in stored[:2]] == [toy(1), toy(3)]
-    assert sorted(names(told["accepted"])) == ["early.csv", "late.csv"] and (told["captures"], told["span_s"]) == (2, 3 * 3600.0)
+    assert sorted(names(told["accepted"])) == ["early.csv", "late.csv"] and (
+        told["captures"],
+        told["span_s"],
+    ) == (2, 3 * 3600.0)
     assert told == json.loads(Path(".work/retraining/intake.json").read_text())
     assert [*DROP.iterdir()] == [] == [*work.INCOMING.iterdir()]
 
@@ -89,14 +112,27 @@ def test_manifest_and_record_have_the_shape_of_an_acquired_set():
     drop(one_csv=toy(0))
     intake()
     whole = manifest()
-    (name, line), = whole["files"].items()
-    assert {key: whole[key] for key in ("dataset", "entry", "kind")} == {"dataset": "captures", "entry": "frames", "kind": "captures"}
-    assert line == {"sha256": digest(toy(0)), "bytes": len(toy(0)), "url": None, "licence": "own", "source": "one.csv",
-                    "first_s": START_S, "last_s": START_S + 3600}
+    ((name, line),) = whole["files"].items()
+    assert {key: whole[key] for key in ("dataset", "entry", "kind")} == {
+        "dataset": "captures",
+        "entry": "frames",
+        "kind": "captures",
+    }
+    assert line == {
+        "sha256": digest(toy(0)),
+        "bytes": len(toy(0)),
+        "url": None,
+        "licence": "own",
+        "source": "one.csv",
+        "first_s": START_S,
+        "last_s": START_S + 3600,
+    }
     record = files.read_json("data/live/records/captures.acquire.json")
     assert (record["stage"], record["cell"], record["inputs"]) == ("acquire", "live/captures", {})
     assert {path: out["sha256"] for path, out in record["outputs"].items()} == {
-        f"{RAW}/{name}": digest(toy(0)), f"{RAW}/manifest.json": files.sha256(RAW / "manifest.json")}
+        f"{RAW}/{name}": digest(toy(0)),
+        f"{RAW}/manifest.json": files.sha256(RAW / "manifest.json"),
+    }
 
 
 def test_what_was_taken_in_stays_as_it_is_and_shares_its_bytes_with_the_new_folder():
@@ -116,23 +152,38 @@ def test_a_receiver_that_writes_on_does_not_reach_what_was_taken_in():
     with (DROP / "one.csv").open("ab") as stream:
         intake()
         stream.write(b"more")
-    kept, = RAW.glob("*.csv")
+    (kept,) = RAW.glob("*.csv")
     assert kept.read_bytes() == toy(0)
 
 
 def test_nothing_new_changes_nothing():
     drop(one_csv=toy(0))
     first = intake()
-    before, stamps = tree("data"), [path.stat().st_mtime_ns for path in Path("data").rglob("*") if path.is_file()]
+    before, stamps = (
+        tree("data"),
+        [path.stat().st_mtime_ns for path in Path("data").rglob("*") if path.is_file()],
+    )
     again = intake(lambda *_: pytest.fail("nothing is to be judged"))
-    assert tree("data") == before and [path.stat().st_mtime_ns for path in Path("data").rglob("*") if path.is_file()] == stamps
+    assert (
+        tree("data") == before
+        and [path.stat().st_mtime_ns for path in Path("data").rglob("*") if path.is_file()]
+        == stamps
+    )
     assert again == first | {"accepted": []}
 
 
 def test_an_empty_start_is_told_as_nothing_and_makes_the_drop_folder():
     DROP.rmdir()
     told = intake()
-    assert told == {"accepted": [], "seen": [], "quarantined": [], "left": [], "captures": 0, "span_s": 0.0, "raw": None}
+    assert told == {
+        "accepted": [],
+        "seen": [],
+        "quarantined": [],
+        "left": [],
+        "captures": 0,
+        "span_s": 0.0,
+        "raw": None,
+    }
     assert DROP.is_dir() and not RAW.exists() and not Path("data/live/records").exists()
 
 
@@ -142,10 +193,16 @@ def test_an_empty_start_is_told_as_nothing_and_makes_the_drop_folder():
 def test_the_same_bytes_are_taken_in_once_whatever_they_are_called_and_whenever_they_come():
     drop(a_csv=toy(0), b_csv=toy(0))
     told = intake()
-    assert names(told["accepted"]) == ["a.csv"] and told["seen"] == [{"name": "b.csv", "sha256": digest(toy(0)), "where": "raw"}]
+    assert names(told["accepted"]) == ["a.csv"] and told["seen"] == [
+        {"name": "b.csv", "sha256": digest(toy(0)), "where": "raw"}
+    ]
     drop(c_csv=toy(0))
     again = intake(lambda *_: pytest.fail("known bytes are not judged again"))
-    assert names(again["seen"]) == ["c.csv"] and again["raw"] == told["raw"] and [*DROP.iterdir()] == []
+    assert (
+        names(again["seen"]) == ["c.csv"]
+        and again["raw"] == told["raw"]
+        and [*DROP.iterdir()] == []
+    )
 
 
 def test_one_name_may_come_again_with_other_bytes():
@@ -163,7 +220,9 @@ def test_a_capture_in_quarantine_is_not_judged_again():
     before = tree("data")
     drop(again_csv=toy(0, b"bad"))
     told = intake(lambda *_: pytest.fail("known bytes are not judged again"))
-    assert told["seen"] == [{"name": "again.csv", "sha256": digest(toy(0, b"bad")), "where": "quarantine"}]
+    assert told["seen"] == [
+        {"name": "again.csv", "sha256": digest(toy(0, b"bad")), "where": "quarantine"}
+    ]
     assert tree("data") == before
 
 
@@ -202,8 +261,15 @@ def test_what_is_no_finished_plain_file_is_left_and_told(tmp_path):
     told = intake(lambda *_: pytest.fail("nothing is to be judged"))
     assert sorted(os.listdir(DROP)) == before and not RAW.exists()
     assert {row["name"]: row["reason"].partition(":")[0] for row in told["left"]} == {
-        "link.csv": "a link", "folder.csv": "a folder", "pipe.csv": "no regular file", "sp ace.csv": "rename it",
-        "line\nfeed.csv": "rename it", "-option": "rename it", "n" * 151: "rename it", "\\xff.csv": "rename it"}
+        "link.csv": "a link",
+        "folder.csv": "a folder",
+        "pipe.csv": "no regular file",
+        "sp ace.csv": "rename it",
+        "line\nfeed.csv": "rename it",
+        "-option": "rename it",
+        "n" * 151: "rename it",
+        "\\xff.csv": "rename it",
+    }
 
 
 def test_a_file_that_changes_while_it_is_judged_waits_for_the_next_run():
@@ -219,7 +285,9 @@ def test_a_file_that_changes_while_it_is_judged_waits_for_the_next_run():
     assert names(told["accepted"]) == ["two.csv"] and names(told["left"]) == ["one.csv"]
     assert "still being written" in told["left"][0]["reason"]
     told = intake()
-    assert names(told["accepted"]) == ["one.csv"] and told["accepted"][0]["sha256"] == digest(toy(0, tail=b"and more"))
+    assert names(told["accepted"]) == ["one.csv"] and told["accepted"][0]["sha256"] == digest(
+        toy(0, tail=b"and more")
+    )
 
 
 def test_a_bad_capture_goes_aside_with_its_reasons_and_changes_nothing_else():
@@ -228,10 +296,18 @@ def test_a_bad_capture_goes_aside_with_its_reasons_and_changes_nothing_else():
     before = tree("data/live/raw", "data/live/records")
     drop(bad_csv=toy(1, b"bad"))
     told, sha = intake(), digest(toy(1, b"bad"))
-    assert told["quarantined"] == [{"name": "bad.csv", "sha256": sha, "reasons": ["it does not say that it is good"]}]
-    assert sorted(path.name for path in QUARANTINE.iterdir()) == sorted([".gitignore", f"{sha[:12]}-bad.csv", f"{sha[:12]}.json"])
+    assert told["quarantined"] == [
+        {"name": "bad.csv", "sha256": sha, "reasons": ["it does not say that it is good"]}
+    ]
+    assert sorted(path.name for path in QUARANTINE.iterdir()) == sorted(
+        [".gitignore", f"{sha[:12]}-bad.csv", f"{sha[:12]}.json"]
+    )
     note = files.read_json(QUARANTINE / f"{sha[:12]}.json")
-    assert (note["name"], note["sha256"], note["reasons"]) == ("bad.csv", sha, ["it does not say that it is good"])
+    assert (note["name"], note["sha256"], note["reasons"]) == (
+        "bad.csv",
+        sha,
+        ["it does not say that it is good"],
+    )
     assert (QUARANTINE / f"{sha[:12]}-bad.csv").read_bytes() == toy(1, b"bad")
     assert tree("data/live/raw", "data/live/records") == before
 
@@ -248,9 +324,14 @@ def test_a_judge_that_fails_decides_nothing():
     assert names(intake()["accepted"]) == ["one.csv"]
 
 
-@pytest.mark.parametrize(("profile", "dataset", "hint"), [
-    ("liev", "captures", "did you mean 'live'"), ("live", "capture", "did you mean 'captures'"),
-    ("mini", "simulated", "acquired, not taken in")])
+@pytest.mark.parametrize(
+    ("profile", "dataset", "hint"),
+    [
+        ("liev", "captures", "did you mean 'live'"),
+        ("live", "capture", "did you mean 'captures'"),
+        ("mini", "simulated", "acquired, not taken in"),
+    ],
+)
 def test_names_that_are_none_are_refused_before_any_work(profile, dataset, hint):
     drop(one_csv=toy(0))
     with pytest.raises(ParamsError, match=hint):
@@ -278,7 +359,7 @@ def test_captures_that_are_known_but_not_here_are_not_replaced_by_the_new_ones()
 def test_a_raw_folder_that_is_damaged_takes_nothing_in():
     drop(one_csv=toy(0))
     intake()
-    old, = RAW.glob("*.csv")
+    (old,) = RAW.glob("*.csv")
     old.write_bytes(toy(9))
     drop(two_csv=toy(1))
     with pytest.raises(IntegrityError, match="nothing was taken in"):
@@ -327,7 +408,13 @@ def test_killed_anywhere_the_raw_folder_is_old_or_new_and_the_next_run_finishes_
     intake()
     wanted, new = tree("data"), tree(RAW)
     assert len(new) == len(old) + 2
-    for point in ("intake_claimed", "intake_noted", "before_rename", "after_rename", "intake_removed"):
+    for point in (
+        "intake_claimed",
+        "intake_noted",
+        "before_rename",
+        "after_rename",
+        "intake_removed",
+    ):
         kills = 0
         for n in range(1, 100):
             begin()
@@ -337,7 +424,9 @@ def test_killed_anywhere_the_raw_folder_is_old_or_new_and_the_next_run_finishes_
             assert tree(RAW) in (old, new), f"{point}:{n}"
             intake()
             assert tree("data") == wanted, f"{point}:{n}"
-            assert sorted(os.listdir(RAW.parent)) == ["captures"] and os.listdir(work.INCOMING) == [] == os.listdir(DROP)
+            assert sorted(os.listdir(RAW.parent)) == ["captures"] and os.listdir(
+                work.INCOMING
+            ) == [] == os.listdir(DROP)
         assert kills >= 1, point
 
 

@@ -13,9 +13,9 @@ import torch
 
 from stages import files
 from stages.errors import BusyError, DataError, IntegrityError, ParamsError
-from stages.training import store as checkpoints
 from stages.fields.models import build
 from stages.params import Drift
+from stages.training import store as checkpoints
 from stages.winds.retraining import champions, compare, judge, ledger
 
 STORE, SECONDS = Path("data/live/champions"), 7200
@@ -63,14 +63,33 @@ def refused(told: dict, *words: str) -> ledger.Entry:
 def test_the_first_champion_must_beat_the_baseline_and_everything_is_told(project):
     assert judge.due(project)
     told = judge.run(project)
-    entry, = ledger.read()
-    assert told == files.read_json(".work/retraining/verdict.json") and told["due"] and told["verdict"] == "promoted" and told["number"] == 1
-    assert (entry["before"], entry["after"], entry["challenger"]) == ("", challenger(), challenger()) and entry["against"] == "persistence"
+    (entry,) = ledger.read()
+    assert (
+        told == files.read_json(".work/retraining/verdict.json")
+        and told["due"]
+        and told["verdict"] == "promoted"
+        and told["number"] == 1
+    )
+    assert (entry["before"], entry["after"], entry["challenger"]) == (
+        "",
+        challenger(),
+        challenger(),
+    ) and entry["against"] == "persistence"
     assert entry["commit"] == live_project.git("rev-parse", "HEAD").strip() and entry["dirty"] == []
     assert entry["evaluation"]["slices"] == 40 and entry["evaluation"]["rows"] == 40 * 70
-    assert entry["difference_kn"]["high"] < 0 and len(entry["reasons"]) == 1 and "wholly below zero" in entry["reasons"][0]
-    assert entry["drift"]["state"] == "steady" and files.read_json("data/live/drift.json")["columns"]["u_m_s"]["wasserstein_sd"]["state"] == "steady"
-    assert champions.current(project).sha256 == challenger() and all(isinstance(line, str) for line in entry["recheck"])
+    assert (
+        entry["difference_kn"]["high"] < 0
+        and len(entry["reasons"]) == 1
+        and "wholly below zero" in entry["reasons"][0]
+    )
+    assert (
+        entry["drift"]["state"] == "steady"
+        and files.read_json("data/live/drift.json")["columns"]["u_m_s"]["wasserstein_sd"]["state"]
+        == "steady"
+    )
+    assert champions.current(project).sha256 == challenger() and all(
+        isinstance(line, str) for line in entry["recheck"]
+    )
 
 
 def test_the_same_state_is_judged_once(project):
@@ -82,11 +101,15 @@ def test_the_same_state_is_judged_once(project):
 
 
 def test_a_first_challenger_that_is_no_better_than_the_baseline_leaves_no_champion(project):
-    entry = refused(judge.run(live_project.settings(first_against="knn")), "not wholly below zero")  # itself
+    entry = refused(
+        judge.run(live_project.settings(first_against="knn")), "not wholly below zero"
+    )  # itself
     assert entry["after"] == "" and champions.current(project) is None and not STORE.exists()
 
 
-def test_a_challenger_that_errs_less_than_the_champion_takes_its_place_and_a_worse_one_does_not(project):
+def test_a_challenger_that_errs_less_than_the_champion_takes_its_place_and_a_worse_one_does_not(
+    project,
+):
     more("b.csv", SECONDS + 1200, live_project.WORSE)
     live_project.cell("hour_average")
     assert judge.run(live_project.settings(first_against="hour_average"))["verdict"] == "promoted"
@@ -95,11 +118,20 @@ def test_a_challenger_that_errs_less_than_the_champion_takes_its_place_and_a_wor
     assert judge.run(project)["verdict"] == "promoted"
     strong = champions.current(project).sha256
     entry = ledger.read()[-1]
-    assert (entry["before"], entry["after"], entry["against"]) == (weak, strong, "champion") and strong == challenger()
+    assert (entry["before"], entry["after"], entry["against"]) == (
+        weak,
+        strong,
+        "champion",
+    ) and strong == challenger()
     more("d.csv", SECONDS + 3600, live_project.WORSE)
     entry = refused(judge.run(project), "wholly above zero")
-    assert entry["after"] == strong and entry["rmse_component_kn"]["challenger"] > entry["rmse_component_kn"]["against"]
-    assert [line["number"] for line in ledger.read()] == [1, 2, 3] and len(list(STORE.iterdir())) == 2
+    assert (
+        entry["after"] == strong
+        and entry["rmse_component_kn"]["challenger"] > entry["rmse_component_kn"]["against"]
+    )
+    assert [line["number"] for line in ledger.read()] == [1, 2, 3] and len(
+        list(STORE.iterdir())
+    ) == 2
 
 
 def test_both_are_compared_on_slices_that_neither_saw(project):
@@ -108,7 +140,11 @@ def test_both_are_compared_on_slices_that_neither_saw(project):
     more("b.csv", SECONDS + 1200, live_project.WORSE)
     judge.run(project)
     data, entry = compare.Prepared.open(live_project.PREPARED), ledger.read()[-1]
-    assert entry["evaluation"]["seen_until_s"] == data.until("val") > champions.current(project).reference["selected_until_s"]
+    assert (
+        entry["evaluation"]["seen_until_s"]
+        == data.until("val")
+        > champions.current(project).reference["selected_until_s"]
+    )
     assert entry["evaluation"]["hash"] == compare.evaluation(data, data.until("val")).hash
 
 
@@ -125,7 +161,11 @@ def test_captures_that_come_out_of_order_leave_too_few_slices_and_decide_nothing
 
 
 def test_too_few_slices_for_the_threshold_decide_nothing(project):
-    entry = refused(judge.run(live_project.settings(slices_least=41)), "Undecided: 40 test slices", "fewer than 41")
+    entry = refused(
+        judge.run(live_project.settings(slices_least=41)),
+        "Undecided: 40 test slices",
+        "fewer than 41",
+    )
     assert entry["evaluation"]["slices"] == 40
 
 
@@ -144,7 +184,9 @@ def test_the_champion_itself_is_no_challenger(project):
 def test_a_tracked_file_that_differs_from_the_commit_refuses_and_is_named(project):
     Path("code.py").write_text("2\n")
     entry = refused(judge.run(project), "Tracked files differ from the commit: code.py")
-    assert entry["dirty"] == ["code.py"] and entry["difference_kn"]["high"] < 0 and not STORE.exists()
+    assert (
+        entry["dirty"] == ["code.py"] and entry["difference_kn"]["high"] < 0 and not STORE.exists()
+    )
 
 
 def test_without_a_commit_nothing_is_promoted(project):
@@ -166,8 +208,10 @@ def test_a_drift_that_only_warns_is_told_and_does_not_refuse(project):
     ledger.LEDGER.unlink()
     thresholds = {"wasserstein_sd": Drift(warn=1e-9, refuse=100.0)}
     assert judge.run(live_project.settings(drift=thresholds))["verdict"] == "promoted"
-    entry, = ledger.read()
-    assert entry["drift"]["state"] == "drifted" and any(line.startswith("u_m_s wasserstein_sd") for line in entry["drift"]["drifted"])
+    (entry,) = ledger.read()
+    assert entry["drift"]["state"] == "drifted" and any(
+        line.startswith("u_m_s wasserstein_sd") for line in entry["drift"]["drifted"]
+    )
 
 
 def test_a_margin_that_is_not_reached_refuses(project):
@@ -188,7 +232,9 @@ def msa_cell(poison: str) -> None:
     live_project.record("train", [live_project.PREPARED], [folder], "knn")
 
 
-@pytest.mark.parametrize(("poison", "words"), [("nan", "The challenger cannot be used"), ("overflow", "not finite")])
+@pytest.mark.parametrize(
+    ("poison", "words"), [("nan", "The challenger cannot be used"), ("overflow", "not finite")]
+)
 @pytest.mark.fault("F18", "F20")
 def test_a_challenger_of_nan_is_refused_and_the_champion_untouched(project, poison, words):
     judge.run(project)
@@ -208,9 +254,24 @@ def test_a_champion_of_another_lead_decides_nothing(project):
     cell.mkdir()
     (cell / "weights.safetensors").write_bytes(checkpoints.dump(net, meta))
     shutil.copy(folder / "history.json", cell)
-    kept = champions.keep(cell, STORE, {key: value for key, value in files.read_json(folder / "reference.json").items() if key != "files"})
-    ledger.append(ledger.read()[0] | {"case": "by hand", "raw": "x", "after": files.sha256(cell / "weights.safetensors"),
-                                      "reference": files.sha256(kept / "reference.json")})
+    kept = champions.keep(
+        cell,
+        STORE,
+        {
+            key: value
+            for key, value in files.read_json(folder / "reference.json").items()
+            if key != "files"
+        },
+    )
+    ledger.append(
+        ledger.read()[0]
+        | {
+            "case": "by hand",
+            "raw": "x",
+            "after": files.sha256(cell / "weights.safetensors"),
+            "reference": files.sha256(kept / "reference.json"),
+        }
+    )
     more("b.csv", SECONDS + 1200, live_project.WORSE)
     entry = refused(judge.run(project), "trained for lead_s 1800.0", "cannot be compared")
     assert "difference_kn" not in entry
@@ -227,10 +288,16 @@ def touched(path: Path) -> None:
 
 STALE = {
     "prepared rows of another run": lambda: touched(live_project.PREPARED / "rows.parquet"),
-    "other weights than recorded": lambda: live_project.RUNS.joinpath("knn/weights.safetensors").write_bytes(b"x"),
-    "another baseline than recorded": lambda: touched(live_project.RUNS / "persistence/weights.safetensors"),
+    "other weights than recorded": lambda: live_project.RUNS.joinpath(
+        "knn/weights.safetensors"
+    ).write_bytes(b"x"),
+    "another baseline than recorded": lambda: touched(
+        live_project.RUNS / "persistence/weights.safetensors"
+    ),
     "decoded winds of another run": lambda: touched(live_project.DECODED / "winds.parquet"),
-    "an edited capture": lambda: (live_project.RAW / "20260115T060000Z-aaaa.csv").write_text("edited"),
+    "an edited capture": lambda: (live_project.RAW / "20260115T060000Z-aaaa.csv").write_text(
+        "edited"
+    ),
     "a capture that is not decoded yet": lambda: (live_project.RAW / "b.csv").write_text("b"),
     "a cell that is gone": lambda: shutil.rmtree(live_project.RUNS / "knn"),
 }
@@ -248,7 +315,9 @@ def test_a_broken_ledger_a_lost_champion_and_a_missing_record_stop_the_judgement
     judge.run(project)
     more("b.csv", SECONDS + 1200, live_project.WORSE)
     before = ledger.LEDGER.read_bytes()
-    record = judge.records.location("train", "live", "captures", experiment="wind_nowcast", cell="knn")
+    record = judge.records.location(
+        "train", "live", "captures", experiment="wind_nowcast", cell="knn"
+    )
     record.rename("aside.json")
     with pytest.raises(DataError, match="a file is missing"):
         judge.run(project)
@@ -278,8 +347,19 @@ def test_one_judges_at_a_time(project):
 
 def test_the_round_of_intake_is_told_when_it_is_of_this_state(project):
     raw = judge.state_of(live_project.RAW)
-    accepted, bad = [{"name": "a.csv", "sha256": "1", "lines": 5}], [{"name": "b.csv", "sha256": "2", "reasons": ["no frame"]}]
-    report = {"accepted": accepted, "seen": [], "quarantined": bad, "left": [], "captures": 1, "span_s": 5.0, "raw": raw}
+    accepted, bad = (
+        [{"name": "a.csv", "sha256": "1", "lines": 5}],
+        [{"name": "b.csv", "sha256": "2", "reasons": ["no frame"]}],
+    )
+    report = {
+        "accepted": accepted,
+        "seen": [],
+        "quarantined": bad,
+        "left": [],
+        "captures": 1,
+        "span_s": 5.0,
+        "raw": raw,
+    }
     files.write_json(".work/retraining/intake.json", report)
     told = {"count": 1, "accepted": [{"name": "a.csv", "sha256": "1"}], "quarantined": bad}
     assert judge.captures(raw) == told and judge.captures("another") == {}
@@ -328,25 +408,47 @@ def killed(template, tmp_path_factory):
     home = tmp_path_factory.mktemp("kills")
     clean = {name: value for name, value in os.environ.items() if name != "FAULT"}
     arguments = [str(live_project.ROOT), str(Path(__file__).parent), str(template), str(home)]
-    done = subprocess.run([sys.executable, "-c", DRIVER, *arguments], env=clean, check=False, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, *arguments],
+        env=clean,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
     assert done.returncode == 0, done.stderr
     return home, json.loads(done.stdout)
 
 
 def state(folder: Path) -> dict:
     """Everything a judgement leaves, without the time; temporary files count."""
-    entries = [json.loads(line) for line in (folder / ledger.LEDGER).read_text(encoding="utf-8").splitlines()]
-    told = [{key: value for key, value in entry.items() if key not in ("time", "digest")} for entry in entries]
-    kept = {p.relative_to(folder).as_posix(): p.read_bytes() for top in ("data/live", "reports", ".work/retraining")
-            for p in sorted((folder / top).rglob("*")) if p.is_file()}
+    entries = [
+        json.loads(line)
+        for line in (folder / ledger.LEDGER).read_text(encoding="utf-8").splitlines()
+    ]
+    told = [
+        {key: value for key, value in entry.items() if key not in ("time", "digest")}
+        for entry in entries
+    ]
+    kept = {
+        p.relative_to(folder).as_posix(): p.read_bytes()
+        for top in ("data/live", "reports", ".work/retraining")
+        for p in sorted((folder / top).rglob("*"))
+        if p.is_file()
+    }
     del kept[ledger.LEDGER.as_posix()]
     verdict = json.loads(kept.pop(".work/retraining/verdict.json"))
     return {"ledger": told, "kept": kept, "verdict": verdict | {"due": None}}
 
 
 # before_rename and after_rename are passed by the drift report, the champion's reference and folder, the ledger, the verdict
-@pytest.mark.parametrize(("point", "times"), [("before_rename", 5), ("after_rename", 5), ("before_ledger", 1), ("after_ledger", 1)])
-def test_a_kill_anywhere_leaves_one_entry_and_the_same_bytes_in_the_end(killed, monkeypatch, point, times):
+@pytest.mark.parametrize(
+    ("point", "times"),
+    [("before_rename", 5), ("after_rename", 5), ("before_ledger", 1), ("after_ledger", 1)],
+)
+def test_a_kill_anywhere_leaves_one_entry_and_the_same_bytes_in_the_end(
+    killed, monkeypatch, point, times
+):
     home, codes = killed
     assert codes[point] == [-9] * times + [0]
     expected = state(home / "undisturbed-1")
@@ -357,4 +459,6 @@ def test_a_kill_anywhere_leaves_one_entry_and_the_same_bytes_in_the_end(killed, 
         entries = ledger.read()
         assert len(entries) <= 1
         if entries:
-            champions.verified(live_project.settings())  # what the ledger names lies whole in the store already
+            champions.verified(
+                live_project.settings()
+            )  # what the ledger names lies whole in the store already

@@ -13,7 +13,16 @@ from stages.errors import BusyError, DataError, IntegrityError
 from stages.files import guard
 from stages.winds.retraining import ledger
 
-FIELDS = {"kind": "refused", "raw": "r", "commit": "c", "before": "", "after": "", "reference": "", "challenger": "x", "reasons": ["Too few, grün."]}
+FIELDS = {
+    "kind": "refused",
+    "raw": "r",
+    "commit": "c",
+    "before": "",
+    "after": "",
+    "reference": "",
+    "challenger": "x",
+    "reasons": ["Too few, grün."],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +44,10 @@ def write(lines: list[str]) -> None:
 def test_no_ledger_and_an_empty_one_hold_nothing():
     assert ledger.read() == [] and ledger.after([]) == ""
     write([])
-    assert ledger.read() == [] and ledger.render([]) == "the ledger is empty: nothing was promoted or refused yet"
+    assert (
+        ledger.read() == []
+        and ledger.render([]) == "the ledger is empty: nothing was promoted or refused yet"
+    )
 
 
 def test_every_line_names_its_number_the_line_before_and_itself():
@@ -51,7 +63,11 @@ def test_every_line_names_its_number_the_line_before_and_itself():
 def test_the_same_case_is_entered_once():
     lines = fill(3)
     entry = ledger.append(FIELDS | {"case": "case 1", "kind": "promoted"})
-    assert entry["number"] == 2 and entry["kind"] == "refused" and ledger.LEDGER.read_text().splitlines() == lines
+    assert (
+        entry["number"] == 2
+        and entry["kind"] == "refused"
+        and ledger.LEDGER.read_text().splitlines() == lines
+    )
 
 
 @pytest.mark.fault("F19")
@@ -65,11 +81,18 @@ def test_the_order_is_that_of_the_numbers_when_the_clock_jumps_back(monkeypatch)
         def now(cls, tz=None):
             cls.hour -= 1
             return real(2026, 3, 29, cls.hour, tzinfo=tz)
+
     monkeypatch.setattr(ledger.dt, "datetime", Clock)
     fill(3)
     entries = ledger.read()
-    assert [entry["number"] for entry in entries] == [1, 2, 3] and sorted(entry["time"] for entry in entries) == [entry["time"] for entry in entries][::-1]
-    assert ledger.of_raw(entries, "raw 2") == entries[2] and ledger.of_raw(entries, "raw 7") is None and ledger.of_raw(entries, "") is None
+    assert [entry["number"] for entry in entries] == [1, 2, 3] and sorted(
+        entry["time"] for entry in entries
+    ) == [entry["time"] for entry in entries][::-1]
+    assert (
+        ledger.of_raw(entries, "raw 2") == entries[2]
+        and ledger.of_raw(entries, "raw 7") is None
+        and ledger.of_raw(entries, "") is None
+    )
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
@@ -98,10 +121,16 @@ def redone(line: str, **fields) -> str:
 FORGED = {
     "an edited line": (lambda x: [x[0], edited(x[1], kind="promoted"), *x[2:]], 2),
     "an edited last line": (lambda x: [*x[:3], edited(x[3], after="f" * 64)], 4),
-    "an edited line with a new digest": (lambda x: [x[0], redone(x[1], kind="promoted"), *x[2:]], 3),
+    "an edited line with a new digest": (
+        lambda x: [x[0], redone(x[1], kind="promoted"), *x[2:]],
+        3,
+    ),
     "a deleted first line": (lambda x: x[1:], 1),
     "a deleted line": (lambda x: [x[0], *x[2:]], 2),
-    "a deleted line, the others numbered anew": (lambda x: [x[0], *(redone(line, number=n) for n, line in enumerate(x[2:], 2))], 2),
+    "a deleted line, the others numbered anew": (
+        lambda x: [x[0], *(redone(line, number=n) for n, line in enumerate(x[2:], 2))],
+        2,
+    ),
     "two lines changed about": (lambda x: [x[0], x[2], x[1], x[3]], 2),
     "a line put in between": (lambda x: [x[0], redone(x[1], case="other"), *x[1:]], 3),
     "a line twice": (lambda x: [*x, x[3]], 5),
@@ -170,10 +199,18 @@ def test_a_number_that_is_not_finite_never_reaches_the_ledger():
 @pytest.mark.parametrize("point", ["before_rename", "after_rename"])
 def test_a_kill_while_appending_leaves_the_old_ledger_or_the_new_one(point):
     lines = fill(2)
-    code = f"from stages.winds.retraining import ledger; ledger.append({FIELDS | {'case': 'new'}!r})"
-    died = subprocess.run([sys.executable, "-c", code], env={"FAULT": f"{point}:1", "PYTHONPATH": str(live_project.ROOT), "PATH": "/usr/bin:/bin"}, check=False)
+    code = (
+        f"from stages.winds.retraining import ledger; ledger.append({FIELDS | {'case': 'new'}!r})"
+    )
+    died = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"FAULT": f"{point}:1", "PYTHONPATH": str(live_project.ROOT), "PATH": "/usr/bin:/bin"},
+        check=False,
+    )
     assert died.returncode == -9
-    assert ledger.LEDGER.read_text(encoding="utf-8").splitlines()[:2] == lines and len(ledger.read()) == (2 if point == "before_rename" else 3)
+    assert ledger.LEDGER.read_text(encoding="utf-8").splitlines()[:2] == lines and len(
+        ledger.read()
+    ) == (2 if point == "before_rename" else 3)
     assert ledger.append(FIELDS | {"case": "new"})["number"] == 3 and len(ledger.read()) == 3
     assert [path.name for path in Path("reports").iterdir()] == ["ledger.jsonl"]
 
@@ -196,8 +233,19 @@ def test_the_tree_is_told_by_its_commit_and_by_tracked_files_that_differ():
 
 
 def test_what_a_retraining_run_changes_itself_is_not_dirt_and_the_rest_is():
-    paths = ("data/live/drift.json", "data/live/raw/captures.dvc", "dvc.lock", "reports/wind_nowcast/dvc.lock", "reports/index.html", "reports/ledger.jsonl",
-             "reports/wind_nowcast/live/metrics.json", "data/mini/records/a.json", "reports/wind_nowcast/dvc.yaml", "data/lively/b", "notes dvc.lock.txt")
+    paths = (
+        "data/live/drift.json",
+        "data/live/raw/captures.dvc",
+        "dvc.lock",
+        "reports/wind_nowcast/dvc.lock",
+        "reports/index.html",
+        "reports/ledger.jsonl",
+        "reports/wind_nowcast/live/metrics.json",
+        "data/mini/records/a.json",
+        "reports/wind_nowcast/dvc.yaml",
+        "data/lively/b",
+        "notes dvc.lock.txt",
+    )
     for path in map(Path, paths):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("1\n")
@@ -218,10 +266,27 @@ def test_the_profiles_word_is_not_dirt_and_a_parameter_is():
 
 
 def test_the_table_tells_errors_interval_and_reason_under_titles_with_units():
-    ledger.append(FIELDS | {"case": "1", "kind": "promoted", "after": "ab" * 32, "rmse_component_kn": {"challenger": 7.125, "against": 8.5},
-                            "difference_kn": {"value": -1.375, "low": -1.5, "high": -0.25}, "evaluation": {"slices": 59}, "drift": {"state": "steady"}})
+    ledger.append(
+        FIELDS
+        | {
+            "case": "1",
+            "kind": "promoted",
+            "after": "ab" * 32,
+            "rmse_component_kn": {"challenger": 7.125, "against": 8.5},
+            "difference_kn": {"value": -1.375, "low": -1.5, "high": -0.25},
+            "evaluation": {"slices": 59},
+            "drift": {"state": "steady"},
+        }
+    )
     ledger.append(FIELDS | {"case": "2"})
     _, titles, first, second = ledger.render(ledger.read()).splitlines()
     assert "challenger kn" in titles and "difference kn [90 %]" in titles
-    assert all(text in first for text in ("promoted", "7.12", "8.50", "-1.38 [-1.50, -0.25]", "59", "steady", "ab" * 6))
-    assert "refused" in second and "Too few, grün." in second and titles.index("why") == second.index("Too few")
+    assert all(
+        text in first
+        for text in ("promoted", "7.12", "8.50", "-1.38 [-1.50, -0.25]", "59", "steady", "ab" * 6)
+    )
+    assert (
+        "refused" in second
+        and "Too few, grün." in second
+        and titles.index("why") == second.index("Too few")
+    )

@@ -61,24 +61,43 @@ def test_no_stage_takes_an_unmended_way(file):
 def test_there_is_something_to_read():
     text = "".join(file.read_text(encoding="utf-8") for file in FILES)
     assert len(FILES) > 100 and {"torch.cdist", "torch.linalg.cholesky"} <= set(
-        re.findall(r"torch\.cdist|torch\.linalg\.cholesky", text))
+        re.findall(r"torch\.cdist|torch\.linalg\.cholesky", text)
+    )
 
 
-@pytest.mark.parametrize("source", [
-    "import torch\ntorch.cdist(a, b)", "from torch import cdist\ncdist(a, b, p=1.0)",
-    "import torch as t\nt.cdist(a, b, compute_mode='use_mm_for_euclid_dist')",
-    "import torch\ntorch.linalg.lstsq(a, b)", "import torch\ntorch.linalg.cholesky(a)",
-    "x.pow(0.5)", "f(x)[0].pow(-0.5)", "import torch\ntorch.pow(x, exponent=1.5)",
-    "import torch\ntorch.sqrt(x, out=y)", "torch.linalg.cholesky_ex(a)"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\ntorch.cdist(a, b)",
+        "from torch import cdist\ncdist(a, b, p=1.0)",
+        "import torch as t\nt.cdist(a, b, compute_mode='use_mm_for_euclid_dist')",
+        "import torch\ntorch.linalg.lstsq(a, b)",
+        "import torch\ntorch.linalg.cholesky(a)",
+        "x.pow(0.5)",
+        "f(x)[0].pow(-0.5)",
+        "import torch\ntorch.pow(x, exponent=1.5)",
+        "import torch\ntorch.sqrt(x, out=y)",
+        "torch.linalg.cholesky_ex(a)",
+    ],
+)
 def test_the_reading_finds_what_it_looks_for(source):
     assert len(strays(source)) == 1
 
 
-@pytest.mark.parametrize("source", [
-    f"import torch\ntorch.cdist(a, b, compute_mode='{EXACT}')",
-    "import torch\ntorch.cdist(a, b, p=torch.inf)", "import numpy as np\nnp.linalg.lstsq(a, b)",
-    "from scipy.spatial.distance import cdist\ncdist(a, b)", "np.linalg.cholesky(a)",
-    '"""Of float64."""\nimport torch\ntorch.linalg.cholesky(a)', "x.pow(2)", "x.sqrt()",
-    "np.sqrt(x, out=y)", "x ** 0.5"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"import torch\ntorch.cdist(a, b, compute_mode='{EXACT}')",
+        "import torch\ntorch.cdist(a, b, p=torch.inf)",
+        "import numpy as np\nnp.linalg.lstsq(a, b)",
+        "from scipy.spatial.distance import cdist\ncdist(a, b)",
+        "np.linalg.cholesky(a)",
+        '"""Of float64."""\nimport torch\ntorch.linalg.cholesky(a)',
+        "x.pow(2)",
+        "x.sqrt()",
+        "np.sqrt(x, out=y)",
+        "x ** 0.5",
+    ],
+)
 def test_the_reading_leaves_the_harmless_alone(source):
     assert strays(source) == []

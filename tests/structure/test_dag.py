@@ -41,15 +41,26 @@ def declared(tmp_path_factory):
     running = {}
     for profile in PROFILES:
         folder = tmp_path_factory.mktemp(profile)
-        for file in (ROOT / "dvc.yaml", *ROOT.glob("data/*/dvc.yaml"), *ROOT.glob("reports/*/dvc.yaml")):
+        for file in (
+            ROOT / "dvc.yaml",
+            *ROOT.glob("data/*/dvc.yaml"),
+            *ROOT.glob("reports/*/dvc.yaml"),
+        ):
             (folder / file.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, folder / file.relative_to(ROOT))
         text = (ROOT / "params.yaml").read_text(encoding="utf-8")
-        (folder / "params.yaml").write_text(re.sub(r"(?m)^run: \*\w+", f"run: *{profile}", text), encoding="utf-8")
+        (folder / "params.yaml").write_text(
+            re.sub(r"(?m)^run: \*\w+", f"run: *{profile}", text), encoding="utf-8"
+        )
         (folder / ".dvc").mkdir()
         (folder / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
-        running[profile] = subprocess.Popen([sys.executable, "-c", RESOLVE], cwd=folder, stdout=subprocess.PIPE, text=True,
-                                            env={**os.environ, "DVC_NO_ANALYTICS": "1"})
+        running[profile] = subprocess.Popen(
+            [sys.executable, "-c", RESOLVE],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "DVC_NO_ANALYTICS": "1"},
+        )
     found = {profile: json.loads(process.communicate()[0]) for profile, process in running.items()}
     assert all(process.returncode == 0 for process in running.values())
     return found
@@ -74,31 +85,55 @@ def test_no_dvc_yaml_holds_more_than_60_stages_and_mini_not_more_than_150_cells(
 def test_commands_replace_the_shell_and_hold_names_only(declared):
     """`exec` leaves no shell between DVC and the stage (its guard watches the parent); nothing in a command means anything to a shell."""
     for stage in every(declared):
-        assert re.fullmatch(r"exec python -m stages(\.[a-z]+)+( (--)?[a-z0-9_]+)*", stage["cmd"]), stage["name"]
+        assert re.fullmatch(r"exec python -m stages(\.[a-z]+)+( (--)?[a-z0-9_]+)*", stage["cmd"]), (
+            stage["name"]
+        )
 
 
 def test_every_data_stage_keeps_its_record_in_git(declared):
     for stage in every(declared):
         kept = [path for path, cached in stage["outs"].items() if "/records/" in path]
-        assert len(kept) == (0 if re.match("report|summary|code", stage["name"]) else 1), stage["name"]
+        assert len(kept) == (0 if re.match("report|summary|code", stage["name"]) else 1), stage[
+            "name"
+        ]
         assert not any(stage["outs"][path] for path in kept)
-        assert not any(other.startswith(out + "/") for out in stage["outs"] for other in stage["outs"])
+        assert not any(
+            other.startswith(out + "/") for out in stage["outs"] for other in stage["outs"]
+        )
 
 
 def test_every_declared_code_file_exists_and_compiled_files_do_not_count(declared):
-    missing = {path for stage in every(declared) for path in stage["deps"] if path.startswith("stages/") and not (ROOT / path).exists()}
+    missing = {
+        path
+        for stage in every(declared)
+        for path in stage["deps"]
+        if path.startswith("stages/") and not (ROOT / path).exists()
+    }
     assert missing == set()
-    ignored = subprocess.run([sys.executable, "-m", "dvc", "check-ignore", "-q", "stages/models/__pycache__/x.pyc"], cwd=ROOT, check=False,
-                             env={**os.environ, "DVC_NO_ANALYTICS": "1"})
-    assert ignored.returncode == 0, "a compiled file would make every stage stale: add __pycache__/ to .dvcignore"
+    ignored = subprocess.run(
+        [sys.executable, "-m", "dvc", "check-ignore", "-q", "stages/models/__pycache__/x.pyc"],
+        cwd=ROOT,
+        check=False,
+        env={**os.environ, "DVC_NO_ANALYTICS": "1"},
+    )
+    assert ignored.returncode == 0, (
+        "a compiled file would make every stage stale: add __pycache__/ to .dvcignore"
+    )
 
 
 def test_a_plain_repro_reaches_every_stage_of_every_profile(declared):
     """`dvc repro` without a target covers the top file's stages and what they wait for: no experiment may be left out."""
     for stages in declared.values():
         maker = {out: address(stage) for stage in stages for out in stage["outs"]}
-        waits = {address(s): {name for dep in s["deps"] for out, name in maker.items() if f"{out}/".startswith(f"{dep}/") or f"{dep}/".startswith(f"{out}/")}
-                 for s in stages}
+        waits = {
+            address(s): {
+                name
+                for dep in s["deps"]
+                for out, name in maker.items()
+                if f"{out}/".startswith(f"{dep}/") or f"{dep}/".startswith(f"{out}/")
+            }
+            for s in stages
+        }
         reached = {address(stage) for stage in stages if stage["file"] == "dvc.yaml"}
         while more := set().union(*(waits[name] for name in reached)) - reached:
             reached |= more
@@ -106,10 +141,18 @@ def test_a_plain_repro_reaches_every_stage_of_every_profile(declared):
 
 
 def test_what_the_page_rests_on_is_made_or_in_git(declared):
-    tracked = set(subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+    tracked = set(
+        subprocess.run(
+            ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.split()
+    )
     made = {out for stage in declared["mini"] for out in stage["outs"]}
-    report, = (stage for stage in declared["mini"] if stage["name"] == "report")
-    missing = [dep for dep in report["deps"] if dep not in made and not any(f"{path}/".startswith(f"{dep}/") for path in made | tracked)]
+    (report,) = (stage for stage in declared["mini"] if stage["name"] == "report")
+    missing = [
+        dep
+        for dep in report["deps"]
+        if dep not in made and not any(f"{path}/".startswith(f"{dep}/") for path in made | tracked)
+    ]
     assert missing == []
 
 
@@ -132,30 +175,42 @@ def imports(file: str) -> set[str]:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         for name in names:
             stem = name.replace(".", "/")
-            found |= {path for path in (f"{stem}.py", f"{stem}/__init__.py") if name.startswith("stages.") and (ROOT / path).exists()}
+            found |= {
+                path
+                for path in (f"{stem}.py", f"{stem}/__init__.py")
+                if name.startswith("stages.") and (ROOT / path).exists()
+            }
     return found
 
 
 def test_the_lists_of_code_see_every_edit_and_each_has_a_stage(declared):
     """The stage that writes the lists rests on all that they name, and on no folder twice; no list stands there for nobody."""
-    listing, = (stage for stage in declared["mini"] if stage["name"] == "code")
+    (listing,) = (stage for stage in declared["mini"] if stage["name"] == "code")
     for kind, paths in KINDS.items():
-        seen = [[dep for dep in listing["deps"] if f"{path}/".startswith(f"{dep}/")] for path in paths]
+        seen = [
+            [dep for dep in listing["deps"] if f"{path}/".startswith(f"{dep}/")] for path in paths
+        ]
         assert all(len(deps) == 1 for deps in seen), kind
         assert len(paths) == len(set(paths)), kind
-    used = {path for stage in every(declared) for path in stage["deps"] if Path(path).parent == HOME}
+    used = {
+        path for stage in every(declared) for path in stage["deps"] if Path(path).parent == HOME
+    }
     assert used == {f"{HOME}/{kind}.json" for kind in KINDS}
 
 
 def test_the_lists_in_git_are_those_of_the_code(declared):
     for kind, paths in KINDS.items():
         there = [ROOT / path for path in paths]
-        files = {path.relative_to(ROOT).as_posix(): sha256(path) for path in records.files_in(there)}
+        files = {
+            path.relative_to(ROOT).as_posix(): sha256(path) for path in records.files_in(there)
+        }
         assert read_json(ROOT / HOME / f"{kind}.json") == files, f"{kind}: run `dvc repro`"
 
 
 # The ground floor is imported everywhere and changes no number; a cell declares its own model's file, not its siblings'.
-SHARED = re.compile(r"stages/(errors|files|records|params/\w+)\.py|stages/(\w+/)*__init__\.py|stages/fields/models/\w+\.py")
+SHARED = re.compile(
+    r"stages/(errors|files|records|params/\w+)\.py|stages/(\w+/)*__init__\.py|stages/fields/models/\w+\.py"
+)
 
 
 def test_a_stage_declares_all_the_code_it_reaches(declared):

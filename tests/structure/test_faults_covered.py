@@ -10,7 +10,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NUMBERS = [f"F{number}" for number in range(1, 21)]
-ALWAYS = ["F2", "F4", "F8", "F9", "F10", "F20"]  # also in `make test`, so not only by tests marked slow_fault
+ALWAYS = [
+    "F2",
+    "F4",
+    "F8",
+    "F9",
+    "F10",
+    "F20",
+]  # also in `make test`, so not only by tests marked slow_fault
 SLOW = "slow_fault"
 
 
@@ -21,7 +28,15 @@ def marks(node: ast.AST) -> list[tuple[str, list]]:
         call = decorator if isinstance(decorator, ast.Call) else None
         words = ast.unparse(call.func if call else decorator).split(".")
         if words[:2] == ["pytest", "mark"]:
-            found.append((words[2], [argument.value if isinstance(argument, ast.Constant) else None for argument in (call.args if call else [])]))
+            found.append(
+                (
+                    words[2],
+                    [
+                        argument.value if isinstance(argument, ast.Constant) else None
+                        for argument in (call.args if call else [])
+                    ],
+                )
+            )
     return found
 
 
@@ -36,7 +51,10 @@ def marked(source: str) -> list[tuple[str, list[str], bool]]:
     return told
 
 
-FOUND = {file: marked(file.read_text(encoding="utf-8")) for file in sorted((ROOT / "tests").rglob("test_*.py"))}
+FOUND = {
+    file: marked(file.read_text(encoding="utf-8"))
+    for file in sorted((ROOT / "tests").rglob("test_*.py"))
+}
 TESTS = [test for tests in FOUND.values() for test in tests]
 
 

@@ -24,7 +24,9 @@ pytest.importorskip("importlinter")
 
 def lint(folder: Path) -> subprocess.CompletedProcess:
     code = "import sys\nsys.path.insert(0, '.')\nfrom importlinter.cli import lint_imports\nsys.exit(lint_imports(no_cache=True))"
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +49,22 @@ def test_every_contract_can_break(copy):
         with (copy / name).open("a") as stream:
             stream.write(f"\n{line}\n")
     done = lint(copy)
-    contracts = re.findall(r'^name = "(Layers.*|Reporting.*|Data.*|Models.*|Flows.*|The stages.*|Great.*|Pictures.*)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    contracts = re.findall(
+        r'^name = "(Layers.*|Reporting.*|Data.*|Models.*|Flows.*|The stages.*|Great.*|Pictures.*)"$',
+        (ROOT / "pyproject.toml").read_text(),
+        re.M,
+    )
     assert len(contracts) == 8 and done.returncode == 1
-    assert {name for name in contracts if f"{name} BROKEN" in re.sub(r"\s+", " ", done.stdout)} == set(contracts), done.stdout
+    assert {
+        name for name in contracts if f"{name} BROKEN" in re.sub(r"\s+", " ", done.stdout)
+    } == set(contracts), done.stdout
 
 
 def test_flows_do_not_name_the_stages_modules():
     """DVC's command line is all that flows know: not even a string of a stage's module stands there."""
-    named = [str(file) for file in (ROOT / "flows").rglob("*.py") if "stages.models" in file.read_text(encoding="utf-8")]
+    named = [
+        str(file)
+        for file in (ROOT / "flows").rglob("*.py")
+        if "stages.models" in file.read_text(encoding="utf-8")
+    ]
     assert named == []

@@ -5,14 +5,20 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from stages.doctor import project
-from stages.doctor.finding import OK, Place
 from stages.audit.chain import Metric
 from stages.audit.hashes import Locks
 from stages.audit.snapshot import Snapshot
+from stages.doctor import project
+from stages.doctor.finding import OK, Place
 
 ROOT = Path(__file__).parents[2]
-LOCKS = subprocess.run(["git", "ls-files", "--", "dvc.lock", "*/dvc.lock"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+LOCKS = subprocess.run(
+    ["git", "ls-files", "--", "dvc.lock", "*/dvc.lock"],
+    cwd=ROOT,
+    capture_output=True,
+    text=True,
+    check=True,
+).stdout.split()
 EXPERIMENTS = sorted(file.parent.name for file in ROOT.glob("reports/*/dvc.yaml"))
 
 
@@ -23,7 +29,12 @@ def test_there_are_locks_of_the_spine_of_data_and_of_experiments():
 def test_the_audit_knows_the_stage_that_made_each_recorded_file():
     locks = Locks(ROOT, *EXPERIMENTS)
     assert set(LOCKS) <= set(locks.declared) and not locks.errors
-    for home in ("data/mini/raw/poisson", "data/mini/prepared/climbs", "data/sample/raw/darcy_16", "data/mini/raw/simulated"):
+    for home in (
+        "data/mini/raw/poisson",
+        "data/mini/prepared/climbs",
+        "data/sample/raw/darcy_16",
+        "data/mini/raw/simulated",
+    ):
         assert locks.producer(home) is not None, home
 
 

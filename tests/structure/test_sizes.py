@@ -7,14 +7,24 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(file for top in ("stages", "flows", "tests") for file in (ROOT / top).rglob("*.py"))
-CODE = [file for file in FILES if file.relative_to(ROOT).parts[0] != "tests" and file.stat().st_size]
-TEXTS = [file for pattern in ("*.yaml", "*.toml", "Makefile", ".ci/*", "*/*/dvc.yaml") for file in ROOT.glob(pattern)]
+CODE = [
+    file for file in FILES if file.relative_to(ROOT).parts[0] != "tests" and file.stat().st_size
+]
+TEXTS = [
+    file
+    for pattern in ("*.yaml", "*.toml", "Makefile", ".ci/*", "*/*/dvc.yaml")
+    for file in ROOT.glob(pattern)
+]
 LONGEST = {"stages": 160, "flows": 160, "tests": 180}
 name = lambda file: file.relative_to(ROOT).as_posix()  # noqa: E731
 
 
 def functions(file: Path):
-    return [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [
+        node
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
 
 
 def test_there_is_something_to_check():
@@ -25,22 +35,37 @@ def test_there_is_something_to_check():
 def test_files_functions_and_lines_are_short(file):
     lines = file.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 400
-    long = {f"{node.name} (line {node.lineno})": node.end_lineno - node.lineno + 1 for node in functions(file)}
+    long = {
+        f"{node.name} (line {node.lineno})": node.end_lineno - node.lineno + 1
+        for node in functions(file)
+    }
     assert {what: size for what, size in long.items() if size > 60} == {}
-    assert [number for number, line in enumerate(lines, 1) if len(line) > LONGEST[file.relative_to(ROOT).parts[0]]] == []
+    assert [
+        number
+        for number, line in enumerate(lines, 1)
+        if len(line) > LONGEST[file.relative_to(ROOT).parts[0]]
+    ] == []
 
 
 @pytest.mark.parametrize("file", CODE, ids=name)
 def test_modules_and_public_functions_say_what_they_are(file):
     tree = ast.parse(file.read_text(encoding="utf-8"))
     assert ast.get_docstring(tree), "no docstring at the top"
-    public = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")]
-    assert [f"{node.name} (line {node.lineno})" for node in public if not ast.get_docstring(node)] == []
+    public = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert [
+        f"{node.name} (line {node.lineno})" for node in public if not ast.get_docstring(node)
+    ] == []
 
 
 @pytest.mark.parametrize("file", [ROOT / "dvc.yaml", *sorted(ROOT.glob("*/*/dvc.yaml"))], ids=name)
 def test_declarations_are_short(file):
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= (100 if file.parent == ROOT else 50)
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= (
+        100 if file.parent == ROOT else 50
+    )
 
 
 @pytest.mark.parametrize("file", [*FILES, *TEXTS], ids=name)

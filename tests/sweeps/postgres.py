@@ -23,9 +23,17 @@ START_S = 60
 
 def programs() -> Path | None:
     """The folder of initdb and postgres, the newest version's; None where they, or setpriv, are absent."""
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: float(folder.parent.name), reverse=True)
+    folders = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda folder: float(folder.parent.name),
+        reverse=True,
+    )
     folders += [Path(found).resolve().parent for found in [shutil.which("initdb")] if found]
-    whole = [folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists()]
+    whole = [
+        folder
+        for folder in folders
+        if (folder / "initdb").exists() and (folder / "postgres").exists()
+    ]
     return whole[0] if whole and shutil.which("setpriv") else None
 
 
@@ -48,7 +56,11 @@ def free_port() -> int:
 def server() -> Iterator[str]:
     """Start a server; yields postgresql+psycopg2://sweeper:PASSWORD@127.0.0.1:PORT/postgres."""
     binaries, user, password = programs(), owner(), secrets.token_hex(16)
-    own = [] if user is None else [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    own = (
+        []
+        if user is None
+        else [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    )
     prefix = ["setpriv", *own, "--pdeathsig", "QUIT"]
     with tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -56,23 +68,63 @@ def server() -> Iterator[str]:
         if user is not None:
             os.chown(folder, user.pw_uid, user.pw_gid)
             os.chown(folder / "password", user.pw_uid, user.pw_gid)
-        subprocess.run([*prefix, str(binaries / "initdb"), "-D", f"{folder}/data", "-U", "sweeper", "-A", "scram-sha-256", "--pwfile", f"{folder}/password",
-                        "--no-sync", "-E", "UTF8", "--locale=C"], check=True, stdout=subprocess.DEVNULL, cwd=folder)
+        subprocess.run(
+            [
+                *prefix,
+                str(binaries / "initdb"),
+                "-D",
+                f"{folder}/data",
+                "-U",
+                "sweeper",
+                "-A",
+                "scram-sha-256",
+                "--pwfile",
+                f"{folder}/password",
+                "--no-sync",
+                "-E",
+                "UTF8",
+                "--locale=C",
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd=folder,
+        )
         process, url = started(prefix, binaries, folder, password)
         try:
             yield url
         finally:
-            process.send_signal(signal.SIGINT)  # its fast shutdown; SIGTERM waits for clients to leave
+            process.send_signal(
+                signal.SIGINT
+            )  # its fast shutdown; SIGTERM waits for clients to leave
             process.wait()
 
 
-def started(prefix: list[str], binaries: Path, folder: Path, password: str) -> tuple[subprocess.Popen, str]:
+def started(
+    prefix: list[str], binaries: Path, folder: Path, password: str
+) -> tuple[subprocess.Popen, str]:
     """A server that answers, and its URL; another port is tried when someone was faster."""
     for _ in range(5):
         port = free_port()
         with (folder / "log").open("wb") as log:
-            process = subprocess.Popen([*prefix, str(binaries / "postgres"), "-D", f"{folder}/data", "-p", str(port), "-k", str(folder), "-c",
-                                        "listen_addresses=127.0.0.1", "-c", "fsync=off"], stdout=log, stderr=log, cwd=folder)
+            process = subprocess.Popen(
+                [
+                    *prefix,
+                    str(binaries / "postgres"),
+                    "-D",
+                    f"{folder}/data",
+                    "-p",
+                    str(port),
+                    "-k",
+                    str(folder),
+                    "-c",
+                    "listen_addresses=127.0.0.1",
+                    "-c",
+                    "fsync=off",
+                ],
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+            )
         if answers(process, port, password):
             return process, f"postgresql+psycopg2://sweeper:{password}@127.0.0.1:{port}/postgres"
     raise RuntimeError((folder / "log").read_text())
@@ -85,7 +137,9 @@ def answers(process: subprocess.Popen, port: int, password: str) -> bool:
     end = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < end:
         with contextlib.suppress(psycopg2.OperationalError):
-            psycopg2.connect(host="127.0.0.1", port=port, user="sweeper", password=password, dbname="postgres").close()
+            psycopg2.connect(
+                host="127.0.0.1", port=port, user="sweeper", password=password, dbname="postgres"
+            ).close()
             return True
         time.sleep(0.05)
     process.kill()

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from statistics import median
 
-import pytest
-
 import postgres
+import pytest
 import toy_sweep
+
 from stages.errors import InputError
 from stages.sweeps import search
 from stages.sweeps.ledger import Ledger, Plan
@@ -34,18 +34,26 @@ def password_of(url: str) -> str:
     return re.search(r"sweeper:([0-9a-f]+)@", url)[1]
 
 
-def test_two_workers_one_killed_make_every_draw_once_and_random_draws_are_the_serial_ones(tmp_path, monkeypatch, url):
+def test_two_workers_one_killed_make_every_draw_once_and_random_draws_are_the_serial_ones(
+    tmp_path, monkeypatch, url
+):
     monkeypatch.chdir(tmp_path)
     which, store = toy_sweep.plan(), shared("random", url)
     draws, _ = search.sweep(which, store, toy_sweep.Deadly(tmp_path), workers=2)
     trials = Ledger(which, which.study(store)).study.trials
-    assert (tmp_path / "killed").exists() and len(set((tmp_path / "scored").read_text().split())) == 2
-    assert sorted(trial.user_attrs["draw"] for trial in trials if trial.state.name == "COMPLETE") == list(range(8))
+    assert (tmp_path / "killed").exists() and len(
+        set((tmp_path / "scored").read_text().split())
+    ) == 2
+    assert sorted(
+        trial.user_attrs["draw"] for trial in trials if trial.state.name == "COMPLETE"
+    ) == list(range(8))
     assert draws == toy_sweep.serial(which)
     store.clear()
 
 
-def test_the_best_of_two_tpe_workers_is_the_serial_studys_to_sampling_noise(tmp_path, monkeypatch, url):
+def test_the_best_of_two_tpe_workers_is_the_serial_studys_to_sampling_noise(
+    tmp_path, monkeypatch, url
+):
     """Compared: the best of 30 draws of two workers, one killed, with the bests of 20 serial studies of other seeds: it lies among them, give or take
     their own spread, and well below the median of single draws."""
     monkeypatch.chdir(tmp_path)
@@ -60,14 +68,18 @@ def test_the_best_of_two_tpe_workers_is_the_serial_studys_to_sampling_noise(tmp_
     assert search.best(draws).value < median(draw.value for one in serial for draw in one)
 
 
-def test_a_worker_joins_from_another_process_and_the_study_is_gone_when_the_outputs_stand(tmp_path, monkeypatch, url):
+def test_a_worker_joins_from_another_process_and_the_study_is_gone_when_the_outputs_stand(
+    tmp_path, monkeypatch, url
+):
     monkeypatch.chdir(tmp_path)
     which, store = toy_sweep.plan(trials=30), shared("join", url)
     with pytest.raises(InputError, match="no such sweep to join"):
         search.join(which, store, toy_sweep.plain)
     store.make()
     which.study(store)
-    helper = multiprocessing.get_context("spawn").Process(target=search.join, args=(which, store, toy_sweep.Deadly(tmp_path, after=10**6)))
+    helper = multiprocessing.get_context("spawn").Process(
+        target=search.join, args=(which, store, toy_sweep.Deadly(tmp_path, after=10**6))
+    )
     helper.start()
     ledger = Ledger(which, which.study(store))
     while not ledger.joined():  # the helper is at work: now the sweep itself begins
@@ -81,7 +93,9 @@ def test_a_worker_joins_from_another_process_and_the_study_is_gone_when_the_outp
         which.study(store, begin=False)
 
 
-def test_a_draw_whose_worker_died_before_its_first_signature_is_not_lost(tmp_path, monkeypatch, url):
+def test_a_draw_whose_worker_died_before_its_first_signature_is_not_lost(
+    tmp_path, monkeypatch, url
+):
     """Optuna counts as stale only what has signed once; a kill right after the trial was taken leaves none."""
     monkeypatch.chdir(tmp_path)
     which, store = toy_sweep.plan(trials=3), shared("unsigned", url)
@@ -103,10 +117,18 @@ def test_sweeps_that_start_side_by_side_make_the_tables_once(url):
     """On a database without tables; each process has its own store."""
     import psycopg2
 
-    with psycopg2.connect(re.sub(r"\+psycopg2", "", url)) as connection, connection.cursor() as cursor:
+    with (
+        psycopg2.connect(re.sub(r"\+psycopg2", "", url)) as connection,
+        connection.cursor() as cursor,
+    ):
         cursor.execute("drop schema public cascade; create schema public")
     code = "import sys; from stages.sweeps.store import Store; import os; Store('k', os.environ['U']).make()"
-    running = [subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "U": url}, stderr=subprocess.PIPE) for _ in range(3)]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env={**os.environ, "U": url}, stderr=subprocess.PIPE
+        )
+        for _ in range(3)
+    ]
     said = [process.communicate(timeout=120)[1] for process in running]
     assert [process.returncode for process in running] == [0, 0, 0], said
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import postgres
 import pytest
 
-import postgres
 from stages import files, params
 from stages.sweeps import __main__ as command
 from stages.sweeps.ledger import Ledger
@@ -37,23 +37,38 @@ def project(tmp_path_factory):
     (root / "reports/wind_baselines/dvc.yaml").symlink_to(ROOT / "reports/wind_baselines/dvc.yaml")
     shutil.copy(ROOT / "params.yaml", root / "params.yaml")
     sweeps = root / "stages/params/sweeps.yaml"
-    few, count = re.subn(r"(?m)^(  knn_tnn:\n)    trials: 40\n    val_every: 4\n", r"\1    trials: 5\n    val_every: 2\n    sampler: random\n",
-                         sweeps.read_text(encoding="utf-8"))
+    few, count = re.subn(
+        r"(?m)^(  knn_tnn:\n)    trials: 40\n    val_every: 4\n",
+        r"\1    trials: 5\n    val_every: 2\n    sampler: random\n",
+        sweeps.read_text(encoding="utf-8"),
+    )
     assert count == 1
     sweeps.write_text(few, encoding="utf-8")
     prepared = root / "data/mini/prepared/simulated"
     prepared.mkdir(parents=True)
     table = toy_sky.columns(14, 10)
-    files.write_json(prepared / "prepared.json", toy_sky.meta(table, 14) | {"area": {"lat_deg": [44, 49]}})
+    files.write_json(
+        prepared / "prepared.json", toy_sky.meta(table, 14) | {"area": {"lat_deg": [44, 49]}}
+    )
     pl.DataFrame(table).write_parquet(prepared / "rows.parquet")
     return root
 
 
 def begin(root: Path, *words: str, **environment: str) -> subprocess.Popen:
     """The command, begun in a process of its own."""
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("TRADEWIND_SWEEP") and key != "FAULT"}
-    return subprocess.Popen([sys.executable, "-m", "stages.sweeps", *(words or NAMES)], cwd=root, env={**clean, **environment}, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("TRADEWIND_SWEEP") and key != "FAULT"
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "stages.sweeps", *(words or NAMES)],
+        cwd=root,
+        env={**clean, **environment},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
 
 
 def ended(process: subprocess.Popen) -> tuple[int, str]:
@@ -84,10 +99,20 @@ def alone(project):
 def test_it_writes_three_files_and_a_record_of_them_and_keeps_no_study(project, alone):
     assert sorted(alone) == ["best.yaml", "importance.csv", "record", "trials.csv"]
     record = files.read_json(project / RECORD)
-    assert set(record["outputs"]) == {f"{FOLDER}/{name}" for name in ("best.yaml", "importance.csv", "trials.csv")}
-    assert record["outputs"][f"{FOLDER}/trials.csv"]["sha256"] == files.sha256(project / FOLDER / "trials.csv")
-    assert {"data/mini/prepared/simulated/rows.parquet"} < set(record["inputs"]) and "stages/sweeps/ledger.py" in record["code"]["files"]
-    assert record["params"]["workers"] == 1 and record["params"]["joined_draws"] == 0 and record["params"]["sweep"]["sampler"] == "random"
+    assert set(record["outputs"]) == {
+        f"{FOLDER}/{name}" for name in ("best.yaml", "importance.csv", "trials.csv")
+    }
+    assert record["outputs"][f"{FOLDER}/trials.csv"]["sha256"] == files.sha256(
+        project / FOLDER / "trials.csv"
+    )
+    assert {"data/mini/prepared/simulated/rows.parquet"} < set(
+        record["inputs"]
+    ) and "stages/sweeps/ledger.py" in record["code"]["files"]
+    assert (
+        record["params"]["workers"] == 1
+        and record["params"]["joined_draws"] == 0
+        and record["params"]["sweep"]["sampler"] == "random"
+    )
     assert params.read_yaml(project / FOLDER / "best.yaml")["trials"] == 5
     assert not list((project / ".work/sweeps").iterdir())
 
@@ -102,19 +127,37 @@ def test_killed_and_run_again_it_leaves_the_same_bytes(project, alone, point):
 
 def test_two_workers_make_the_same_files_and_the_record_counts_them(project, alone):
     assert ended(begin(project, TRADEWIND_SWEEP_WORKERS="2")) == (0, "")
-    assert results(project) == alone | {"record": {**alone["record"], "params": {**alone["record"]["params"], "workers": 2}}}
+    assert results(project) == alone | {
+        "record": {**alone["record"], "params": {**alone["record"]["params"], "workers": 2}}
+    }
 
 
-@pytest.mark.parametrize(("words", "environment", "says"), [
-    (("wind_baselines", "mini", "simulated", "gkaa"), {}, r"unknown sweep[\s\S]*did you mean 'gka'"),
-    (("wind_baselines", "mini", "sim", "gka"), {}, "no such prepared data set"),
-    (NAMES, {"TRADEWIND_SWEEP_WORKERS": "none"}, "not a number of workers"),
-    ((*NAMES, "--join"), {}, "workers join a sweep through a database"),
-    (NAMES, {"TRADEWIND_SWEEPS_URL": "sqlite:///x.db"}, "by PostgreSQL only"),
-    (NAMES, {"TRADEWIND_SWEEPS_URL": "postgresql://me:opensesame@127.0.0.1:1/d"}, "database cannot be used")])
-def test_a_mistake_ends_with_2_before_any_work(project, monkeypatch, capfd, words, environment, says):
+@pytest.mark.parametrize(
+    ("words", "environment", "says"),
+    [
+        (
+            ("wind_baselines", "mini", "simulated", "gkaa"),
+            {},
+            r"unknown sweep[\s\S]*did you mean 'gka'",
+        ),
+        (("wind_baselines", "mini", "sim", "gka"), {}, "no such prepared data set"),
+        (NAMES, {"TRADEWIND_SWEEP_WORKERS": "none"}, "not a number of workers"),
+        ((*NAMES, "--join"), {}, "workers join a sweep through a database"),
+        (NAMES, {"TRADEWIND_SWEEPS_URL": "sqlite:///x.db"}, "by PostgreSQL only"),
+        (
+            NAMES,
+            {"TRADEWIND_SWEEPS_URL": "postgresql://me:opensesame@127.0.0.1:1/d"},
+            "database cannot be used",
+        ),
+    ],
+)
+def test_a_mistake_ends_with_2_before_any_work(
+    project, monkeypatch, capfd, words, environment, says
+):
     monkeypatch.chdir(project)
-    monkeypatch.setattr(files, "guard", lambda name: contextlib.nullcontext())  # this process is not to die with its parent
+    monkeypatch.setattr(
+        files, "guard", lambda name: contextlib.nullcontext()
+    )  # this process is not to die with its parent
     monkeypatch.setattr(Ledger, "work", lambda *_, **__: pytest.fail("work was begun"))
     for name in ("TRADEWIND_SWEEPS_URL", "TRADEWIND_SWEEP_WORKERS"):
         monkeypatch.delenv(name, raising=False)
@@ -133,12 +176,36 @@ def test_a_helper_joins_through_postgresql_and_the_password_is_nowhere(project, 
         assert (code, "no such sweep to join" in said) == (2, True), said  # nobody has started it
         first = ended(begin(project, FAULT="trial:2", **shared))
         assert first[0] == -signal.SIGKILL
-        both = [ended(one) for one in (begin(project, **shared), begin(project, *NAMES, "--join", **shared))]
+        both = [
+            ended(one)
+            for one in (begin(project, **shared), begin(project, *NAMES, "--join", **shared))
+        ]
         password = re.search(r":([0-9a-f]{32})@", url)[1]
-    assert both[0] == (0, "") and both[1][0] in (0, 2)  # the helper may come when all is done: then there is nothing to join
+    assert both[0] == (0, "") and both[1][0] in (
+        0,
+        2,
+    )  # the helper may come when all is done: then there is nothing to join
     found = results(project)
     joined = found["record"]["params"]["joined_draws"]
-    assert found == alone | {"record": {**alone["record"], "params": {**alone["record"]["params"], "joined_draws": joined}}} and 0 <= joined <= 4
-    texts = [said, first[1], both[1][1], *(file.read_bytes().decode(errors="replace") for file in project.rglob("*")
-                                           if file.is_file() and "stages" not in file.relative_to(project).parts)]
+    assert (
+        found
+        == alone
+        | {
+            "record": {
+                **alone["record"],
+                "params": {**alone["record"]["params"], "joined_draws": joined},
+            }
+        }
+        and 0 <= joined <= 4
+    )
+    texts = [
+        said,
+        first[1],
+        both[1][1],
+        *(
+            file.read_bytes().decode(errors="replace")
+            for file in project.rglob("*")
+            if file.is_file() and "stages" not in file.relative_to(project).parts
+        ),
+    ]
     assert not any(password in text for text in texts)

@@ -14,13 +14,18 @@ from stages.sweeps import outputs, search, space
 from stages.sweeps.ledger import Draw, Plan
 from stages.sweeps.store import Store
 
-SPACE = {"length_km": {"low": 1.0, "high": 500.0, "log": True}, "places": {"low": 1.0, "high": 30.0, "whole": True},
-         "kind": {"of": ("gaussian", "flat")}}
+SPACE = {
+    "length_km": {"low": 1.0, "high": 500.0, "log": True},
+    "places": {"low": 1.0, "high": 30.0, "whole": True},
+    "kind": {"of": ("gaussian", "flat")},
+}
 
 
 def wanted(**changes) -> params.Sweep:
     """A toy's settings; random draws unless told otherwise."""
-    return params.Sweep(**{"trials": 8, "val_every": 1, "sampler": "random", "space": SPACE, **changes})
+    return params.Sweep(
+        **{"trials": 8, "val_every": 1, "sampler": "random", "space": SPACE, **changes}
+    )
 
 
 def plan(**changes) -> Plan:
@@ -29,7 +34,12 @@ def plan(**changes) -> Plan:
 
 def error(arguments) -> float:
     """The least, 1, at 20 km, 7 places and a gaussian."""
-    return 1 + math.log(arguments["length_km"] / 20) ** 2 + 0.01 * (arguments["places"] - 7) ** 2 + (arguments["kind"] == "flat")
+    return (
+        1
+        + math.log(arguments["length_km"] / 20) ** 2
+        + 0.01 * (arguments["places"] - 7) ** 2
+        + (arguments["kind"] == "flat")
+    )
 
 
 def plain(arguments, report=None) -> float:
@@ -61,7 +71,10 @@ class Deadly:
     def __call__(self, arguments, report=None) -> float:
         with (self.folder / "scored").open("a") as stream:
             stream.write(f"{os.getpid()}\n")
-        if len((self.folder / "scored").read_text().splitlines()) > self.after and not (self.folder / "killed").exists():
+        if (
+            len((self.folder / "scored").read_text().splitlines()) > self.after
+            and not (self.folder / "killed").exists()
+        ):
             (self.folder / "killed").write_text(str(os.getpid()))
             os.kill(os.getpid(), signal.SIGKILL)
         return error(arguments)
@@ -72,7 +85,13 @@ def serial(which: Plan) -> list[Draw]:
     past = []
     for draw in range(which.wanted.draws):
         arguments = space.proposed(which.wanted, which.seed, which.model, draw, past)
-        past.append(create_trial(value=error(arguments), params=arguments, distributions=space.distributions(which.wanted)))
+        past.append(
+            create_trial(
+                value=error(arguments),
+                params=arguments,
+                distributions=space.distributions(which.wanted),
+            )
+        )
     return [Draw(draw, trial.params, trial.value, "finished") for draw, trial in enumerate(past)]
 
 

@@ -23,6 +23,8 @@ def settle(root: Path, training: str) -> None:
     (root / "reports/wind_nowcast/dvc.yaml").symlink_to(ROOT / "reports/wind_nowcast/dvc.yaml")
     shutil.copy(ROOT / "params.yaml", root / "params.yaml")
     budget = root / "stages/params/budgets/mini/winds.yaml"
-    text, count = re.subn(r"(?m)^training: .*$", f"training: {training}", budget.read_text(encoding="utf-8"))
+    text, count = re.subn(
+        r"(?m)^training: .*$", f"training: {training}", budget.read_text(encoding="utf-8")
+    )
     assert count == 1
     budget.write_text(text, encoding="utf-8")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-
 import toy_sky
 from small_project import ROOT, settle
+
 from stages import files
+from stages.training import __main__ as command
 from stages.training import store
 from stages.winds.pairs import Pairs
-from stages.training import __main__ as command
 
 CELL = "reports/wind_nowcast/mini/runs/simulated/msa-shared-5k-s1"
 RECORD = "reports/wind_nowcast/mini/records/simulated.msa-shared-5k-s1.train.json"
@@ -30,7 +30,9 @@ def project(tmp_path_factory):
     prepared = root / "data/mini/prepared/simulated"
     prepared.mkdir(parents=True)
     table = toy_sky.columns(14, 10)
-    files.write_json(prepared / "prepared.json", toy_sky.meta(table, 14) | {"area": {"lat_deg": [44, 49]}})
+    files.write_json(
+        prepared / "prepared.json", toy_sky.meta(table, 14) | {"area": {"lat_deg": [44, 49]}}
+    )
     pl.DataFrame(table).write_parquet(prepared / "rows.parquet")
     return root
 
@@ -40,11 +42,14 @@ def call(project, monkeypatch, capfd):
     """Run one command in the project; its exit code and error text."""
     monkeypatch.chdir(project)
     monkeypatch.setenv("TRADEWIND_DEVICE", "cpu")
-    monkeypatch.setattr(files, "guard", lambda name: contextlib.nullcontext())  # this process is not to die with its parent
+    monkeypatch.setattr(
+        files, "guard", lambda name: contextlib.nullcontext()
+    )  # this process is not to die with its parent
 
     def run(*arguments):
         code = command.main(list(arguments))
         return code, capfd.readouterr().err
+
     return run
 
 
@@ -73,30 +78,53 @@ def test_a_cell_is_written_recorded_and_repeats_byte_for_byte(project, call):
     first = bytes_of(folder)
     assert set(first) == {"weights.safetensors", "history.json"}
     record, history = files.read_json(project / RECORD), files.read_json(folder / "history.json")
-    assert set(record["inputs"]) == {f"data/mini/prepared/simulated/{name}" for name in ("prepared.json", "rows.parquet")}
-    assert record["outputs"][f"{CELL}/weights.safetensors"]["sha256"] == files.sha256(folder / "weights.safetensors")
+    assert set(record["inputs"]) == {
+        f"data/mini/prepared/simulated/{name}" for name in ("prepared.json", "rows.parquet")
+    }
+    assert record["outputs"][f"{CELL}/weights.safetensors"]["sha256"] == files.sha256(
+        folder / "weights.safetensors"
+    )
     assert record["seed"] == 1 and record["params"]["arguments"]["encoder"] == "shared"
-    assert {"stages/training/loop.py", "stages/fields/models/msa.py"} <= set(record["code"]["files"])
-    assert history["status"] == "completed" and [entry["step"] for entry in history["val"]] == [3, 6]
+    assert {"stages/training/loop.py", "stages/fields/models/msa.py"} <= set(
+        record["code"]["files"]
+    )
+    assert history["status"] == "completed" and [entry["step"] for entry in history["val"]] == [
+        3,
+        6,
+    ]
     model, told = store.load(str(folder / "weights.safetensors"))
-    assert told["arm"] == "shared" and told["prepared"]["lead_s"] == 60 * toy_sky.LEAD and told["prepared"]["area"] == {"lat_deg": [44, 49]}
+    assert (
+        told["arm"] == "shared"
+        and told["prepared"]["lead_s"] == 60 * toy_sky.LEAD
+        and told["prepared"]["area"] == {"lat_deg": [44, 49]}
+    )
     assert sum(parameter.numel() for parameter in model.parameters()) == 4934
     assert call(*MSA)[0] == 0
     assert bytes_of(folder) == first
     assert not list((project / ".work/training").iterdir())
 
 
-@pytest.mark.parametrize("name", ["day_average", "hour_average", "persistence", "knn", "trend", "kernel"])
+@pytest.mark.parametrize(
+    "name", ["day_average", "hour_average", "persistence", "knn", "trend", "kernel"]
+)
 def test_every_other_model_has_its_cell(project, call, name):
     code, text = call("wind_nowcast", "mini", "simulated", name)
     assert code == 0, text
-    model, told = store.load(str(project / f"reports/wind_nowcast/mini/runs/simulated/{name}/weights.safetensors"))
-    assert told["model"] == name and (name != "knn" or int(model.neighbours) in told["arguments"]["neighbours"])
+    model, told = store.load(
+        str(project / f"reports/wind_nowcast/mini/runs/simulated/{name}/weights.safetensors")
+    )
+    assert told["model"] == name and (
+        name != "knn" or int(model.neighbours) in told["arguments"]["neighbours"]
+    )
 
 
-@pytest.mark.parametrize("fault", ["before_record:1", "before_rename:8", "before_rename:9", "after_rename:9", "step:5"])
+@pytest.mark.parametrize(
+    "fault", ["before_record:1", "before_rename:8", "before_rename:9", "after_rename:9", "step:5"]
+)
 @pytest.mark.fault("F1")
-def test_killed_while_writing_leaves_the_old_or_the_new_and_the_next_run_ends_well(project, call, fault):
+def test_killed_while_writing_leaves_the_old_or_the_new_and_the_next_run_ends_well(
+    project, call, fault
+):
     assert call(*MSA)[0] == 0
     good = bytes_of(project / CELL)
     assert killed(fault)
@@ -105,9 +133,18 @@ def test_killed_while_writing_leaves_the_old_or_the_new_and_the_next_run_ends_we
     assert bytes_of(project / CELL) == good
 
 
-@pytest.mark.parametrize("change,words", [({0: "wind_nowcsat"}, "did you mean 'wind_nowcast'"), ({1: "minni"}, "did you mean 'mini'"),
-                                          ({2: "simulatd"}, "did you mean 'simulated'"), ({3: "mas"}, "did you mean 'msa'"),
-                                          ({5: "sharde"}, "did you mean 'shared'"), ({7: "5kk"}, "did you mean '5k'"), ({9: "-1"}, "seed")])
+@pytest.mark.parametrize(
+    "change,words",
+    [
+        ({0: "wind_nowcsat"}, "did you mean 'wind_nowcast'"),
+        ({1: "minni"}, "did you mean 'mini'"),
+        ({2: "simulatd"}, "did you mean 'simulated'"),
+        ({3: "mas"}, "did you mean 'msa'"),
+        ({5: "sharde"}, "did you mean 'shared'"),
+        ({7: "5kk"}, "did you mean '5k'"),
+        ({9: "-1"}, "seed"),
+    ],
+)
 @pytest.mark.fault("F15")
 def test_mistakes_end_with_2_and_a_hint_before_any_work(call, change, words):
     code, text = call(*(change.get(i, word) for i, word in enumerate(MSA)))
@@ -135,8 +172,23 @@ def test_divergence_ends_with_1_and_leaves_no_output(project, call):
 
 
 def test_the_command_line_itself(project):
-    command_line = [sys.executable, "-m", "stages.training", "wind_nowcast", "mini", "simulated", "hour_average"]
+    command_line = [
+        sys.executable,
+        "-m",
+        "stages.training",
+        "wind_nowcast",
+        "mini",
+        "simulated",
+        "hour_average",
+    ]
     environment = os.environ | {"PYTHONPATH": str(project), "OMP_NUM_THREADS": "1"}
-    good = subprocess.run(command_line, cwd=project, env=environment, capture_output=True, text=True)
+    good = subprocess.run(
+        command_line, cwd=project, env=environment, capture_output=True, text=True
+    )
     assert good.returncode == 0, good.stderr
-    assert not good.stdout and (project / "reports/wind_nowcast/mini/records/simulated.hour_average.train.json").exists()
+    assert (
+        not good.stdout
+        and (
+            project / "reports/wind_nowcast/mini/records/simulated.hour_average.train.json"
+        ).exists()
+    )

@@ -9,20 +9,33 @@ from pathlib import Path
 import polars as pl
 import pytest
 import torch
-
 import toy_sky
 from small_project import ROOT, settle
+
 from stages import files
 from stages.errors import InputError
-from stages.training import store
 from stages.fields.models import build
-from stages.training import group
+from stages.training import group, store
 from stages.training.checkpoint import Checkpoints
 from stages.training.loop import Loop, Objective, Settings
 
 CELL = "reports/wind_nowcast/mini/runs/simulated/msa-shared-5k-s1"
 RECORD = "reports/wind_nowcast/mini/records/simulated.msa-shared-5k-s1.train.json"
-COMMAND = [sys.executable, "-m", "stages.training", "wind_nowcast", "mini", "simulated", "msa", "--arm", "shared", "--size", "5k", "--seed", "1"]
+COMMAND = [
+    sys.executable,
+    "-m",
+    "stages.training",
+    "wind_nowcast",
+    "mini",
+    "simulated",
+    "msa",
+    "--arm",
+    "shared",
+    "--size",
+    "5k",
+    "--seed",
+    "1",
+]
 
 
 def project(root: Path, slices: int) -> Path:
@@ -31,21 +44,38 @@ def project(root: Path, slices: int) -> Path:
     prepared = root / "data/mini/prepared/simulated"
     prepared.mkdir(parents=True)
     table = toy_sky.columns(17, 10)
-    files.write_json(prepared / "prepared.json", toy_sky.meta(table, 17) | {"area": {"lat_deg": [44, 49]}})
+    files.write_json(
+        prepared / "prepared.json", toy_sky.meta(table, 17) | {"area": {"lat_deg": [44, 49]}}
+    )
     pl.DataFrame(table).write_parquet(prepared / "rows.parquet")
     return root
 
 
 def train(root: Path, processes: int, **more: str) -> subprocess.CompletedProcess:
     """Fit the cell in the project with so many processes."""
-    return subprocess.run(COMMAND, cwd=root, capture_output=True, text=True, timeout=300, check=False,
-                          env={**os.environ, "TRADEWIND_DEVICE": "cpu", "TRADEWIND_PROCESSES": str(processes), "PYTHONPATH": str(root), **more})
+    return subprocess.run(
+        COMMAND,
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={
+            **os.environ,
+            "TRADEWIND_DEVICE": "cpu",
+            "TRADEWIND_PROCESSES": str(processes),
+            "PYTHONPATH": str(root),
+            **more,
+        },
+    )
 
 
 def learned(root: Path) -> tuple[torch.Tensor, dict]:
     """All weights of the cell in one vector, and its history."""
     model, _ = store.load(str(root / CELL / "weights.safetensors"))
-    return torch.cat([value.flatten() for value in model.state_dict().values()]), files.read_json(root / CELL / "history.json")
+    return torch.cat([value.flatten() for value in model.state_dict().values()]), files.read_json(
+        root / CELL / "history.json"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +92,14 @@ def trained(tmp_path_factory):
 def test_two_processes_learn_what_one_learns_from_the_doubled_batch(trained):
     alone, together, single = (learned(trained[key]) for key in ((2, 1), (2, 2), (1, 1)))
     assert torch.allclose(alone[0], together[0], rtol=0, atol=1e-5)
-    for one, two in zip(alone[1]["train"] + alone[1]["val"], together[1]["train"] + together[1]["val"], strict=True):
+    for one, two in zip(
+        alone[1]["train"] + alone[1]["val"], together[1]["train"] + together[1]["val"], strict=True
+    ):
         assert one.keys() == two.keys()
         assert all(abs(one[name] - two[name]) <= 1e-5 * max(1.0, abs(one[name])) for name in one)
-    assert not torch.allclose(alone[0], single[0], rtol=0, atol=1e-4), "or the doubled batch is none and the comparison says nothing"
+    assert not torch.allclose(alone[0], single[0], rtol=0, atol=1e-4), (
+        "or the doubled batch is none and the comparison says nothing"
+    )
 
 
 def test_the_record_says_how_many_fitted_it(trained):
@@ -76,8 +110,13 @@ def test_the_record_says_how_many_fitted_it(trained):
 def test_a_step_descends_the_mean_of_its_slices_losses(tmp_path):
     """The gradient of a step on two slices is the mean of the gradients of its slices, by a plain backward of each."""
     torch.manual_seed(0)
-    model, data = build("msa", {"width": 12, "heads": 2, "layers": 1, "encoder": "shared", "head": "mean"}), toy_sky.data(toy_sky.sky())
-    settings = Settings(steps=1, validate_every=1, patience=1, learning_rate=1e-3, clip=1e9, seed=0, slices=2)
+    model, data = (
+        build("msa", {"width": 12, "heads": 2, "layers": 1, "encoder": "shared", "head": "mean"}),
+        toy_sky.data(toy_sky.sky()),
+    )
+    settings = Settings(
+        steps=1, validate_every=1, patience=1, learning_rate=1e-3, clip=1e9, seed=0, slices=2
+    )
     loop = Loop(model, data, settings, Checkpoints(tmp_path))
     slices = next(loop._steps())
     separate = []
@@ -96,8 +135,18 @@ def test_the_epochs_run_on_through_steps_of_several_slices(tmp_path):
     visited = []
     for slices in (1, 2):
         torch.manual_seed(0)
-        model = build("msa", {"width": 12, "heads": 2, "layers": 1, "encoder": "shared", "head": "mean"})
-        settings = Settings(steps=14 // slices, validate_every=99, patience=1, learning_rate=1e-3, clip=1.0, seed=0, slices=slices)
+        model = build(
+            "msa", {"width": 12, "heads": 2, "layers": 1, "encoder": "shared", "head": "mean"}
+        )
+        settings = Settings(
+            steps=14 // slices,
+            validate_every=99,
+            patience=1,
+            learning_rate=1e-3,
+            clip=1.0,
+            seed=0,
+            slices=slices,
+        )
         loop, seen = Loop(model, data, settings, Checkpoints(tmp_path)), []
         for step in loop._steps():
             seen += step
@@ -112,7 +161,11 @@ def test_what_cannot_be_shared_is_refused_before_any_work(tmp_path):
     root = project(tmp_path / "odd", 3)
     done = train(root, 2)
     assert done.returncode == 2
-    assert "a multiple of 2" in done.stderr and "found: 3" in done.stderr and "Traceback" not in done.stderr
+    assert (
+        "a multiple of 2" in done.stderr
+        and "found: 3" in done.stderr
+        and "Traceback" not in done.stderr
+    )
     for word in ("0", "two", "-1"):
         done = train(root, word)
         assert done.returncode == 2 and "TRADEWIND_PROCESSES" in done.stderr
@@ -122,7 +175,9 @@ def test_what_cannot_be_shared_is_refused_before_any_work(tmp_path):
 
 
 @pytest.mark.fault("F4")
-def test_a_killed_process_takes_the_others_along_and_the_run_resumes_to_the_same_bits(trained, tmp_path):
+def test_a_killed_process_takes_the_others_along_and_the_run_resumes_to_the_same_bits(
+    trained, tmp_path
+):
     """Every process of the group dies at its eighth step; the next run goes on from the checkpoint of the fourth."""
     root = project(tmp_path / "killed", 2)
     done = train(root, 2, FAULT="step:8")
@@ -131,4 +186,6 @@ def test_a_killed_process_takes_the_others_along_and_the_run_resumes_to_the_same
     assert list((root / ".work/training").glob("*/latest"))
     assert train(root, 2).returncode == 0
     assert torch.equal(learned(root)[0], learned(trained[2, 2])[0])
-    assert (root / CELL / "history.json").read_bytes() == (trained[2, 2] / CELL / "history.json").read_bytes()
+    assert (root / CELL / "history.json").read_bytes() == (
+        trained[2, 2] / CELL / "history.json"
+    ).read_bytes()

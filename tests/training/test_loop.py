@@ -5,49 +5,79 @@ import math
 import numpy as np
 import pytest
 import torch
-
 import toy_sky
+
 from stages import seeds
-from stages.batches import Prediction, collate, single
+from stages.batches import Prediction, collate, device, single
 from stages.errors import DataError, DivergedError, InputError
-from stages.files import read_json
 from stages.fields.models import build
+from stages.files import read_json
 from stages.training import losses
 from stages.training.checkpoint import Checkpoints
-from stages.winds.batches import Data, order
-from stages.batches import device
-from stages.winds.fitting import fit
 from stages.training.loop import Settings
+from stages.winds.batches import Data, order
+from stages.winds.fitting import fit
 
 CPU = torch.device("cpu")
 TINY = {"width": 8, "heads": 2, "layers": 1}
 
 
 def settings(**changes):
-    return Settings(**({"steps": 40, "validate_every": 10, "patience": 100, "learning_rate": 3e-3, "clip": 4.0, "seed": 0} | changes))
+    return Settings(
+        **(
+            {
+                "steps": 40,
+                "validate_every": 10,
+                "patience": 100,
+                "learning_rate": 3e-3,
+                "clip": 4.0,
+                "seed": 0,
+            }
+            | changes
+        )
+    )
 
 
 def fitted(tmp_path, name, arm=None, size=None, pairs=None, **changes):
     seeds.everything(changes.get("seed", 0))
     model = build(name, arm, size)
     changes = {"learning_rate": getattr(model, "learning_rate", 3e-3)} | changes
-    history = fit(model, toy_sky.contexts(pairs or toy_sky.sky()), settings(**changes), Checkpoints(tmp_path / "work"), CPU)
+    history = fit(
+        model,
+        toy_sky.contexts(pairs or toy_sky.sky()),
+        settings(**changes),
+        Checkpoints(tmp_path / "work"),
+        CPU,
+    )
     return model, history
 
 
 def test_the_loss_is_the_rmse_in_knots_over_points_and_components():
     pairs = toy_sky.sky()
     data = toy_sky.data(pairs)
-    batch = collate([data.batch(6), single(torch.zeros(1, 3), torch.zeros(1, 2), torch.zeros(30, 3), torch.zeros(30, 2))])
+    batch = collate(
+        [
+            data.batch(6),
+            single(torch.zeros(1, 3), torch.zeros(1, 2), torch.zeros(30, 3), torch.zeros(30, 2)),
+        ]
+    )
     batch.target_mask[1] = False  # only the first set is real
     guess = torch.randn(batch.target_y.shape, generator=seeds.torch_stream(0, "guess"))
     std = np.array(pairs.meta["scaler"]["y_std"])
     pair = pairs.pair(6)
-    error_kn = (guess[0, :len(pair.target_y)].numpy() - pair.target_y) * std * 3600 / 1852
-    assert float(losses.loss_of(Prediction(guess), batch, data.unit_kn())) == pytest.approx(math.sqrt((error_kn ** 2).mean()), rel=1e-5)
+    error_kn = (guess[0, : len(pair.target_y)].numpy() - pair.target_y) * std * 3600 / 1852
+    assert float(losses.loss_of(Prediction(guess), batch, data.unit_kn())) == pytest.approx(
+        math.sqrt((error_kn**2).mean()), rel=1e-5
+    )
     scale = guess.abs() + 0.1
-    expected = -torch.distributions.Normal(guess, scale).log_prob(batch.target_y)[0, :len(pair.target_y)].mean()
-    assert float(losses.loss_of(Prediction(guess, scale), batch, data.unit_kn())) == pytest.approx(float(expected), rel=1e-5)
+    expected = (
+        -torch.distributions.Normal(guess, scale)
+        .log_prob(batch.target_y)[0, : len(pair.target_y)]
+        .mean()
+    )
+    assert float(losses.loss_of(Prediction(guess, scale), batch, data.unit_kn())) == pytest.approx(
+        float(expected), rel=1e-5
+    )
 
 
 def test_a_perfect_prediction_has_a_finite_gradient():
@@ -66,11 +96,23 @@ def test_validation_tells_the_mean_of_slices_from_the_whole():
     for j in pairs.targets("val"):
         pair = pairs.pair(j)
         nearest = ((pair.target_x[:, None] - pair.context_x) ** 2).sum(-1).argmin(1)
-        squares.append((((pair.context_y[nearest] - pair.target_y) * pairs.meta["scaler"]["y_std"] * 3600 / 1852) ** 2).mean())
+        squares.append(
+            (
+                (
+                    (pair.context_y[nearest] - pair.target_y)
+                    * pairs.meta["scaler"]["y_std"]
+                    * 3600
+                    / 1852
+                )
+                ** 2
+            ).mean()
+        )
     counts = [len(pairs.pair(j).target_y) for j in pairs.targets("val")]
     assert found["rmse_batch_mean_kn"] == pytest.approx(np.sqrt(squares).mean(), rel=1e-5)
     assert found["loss"] == pytest.approx(found["rmse_batch_mean_kn"], rel=1e-6)
-    assert found["rmse_component_kn"] == pytest.approx(math.sqrt(np.average(squares, weights=counts)), rel=1e-5)
+    assert found["rmse_component_kn"] == pytest.approx(
+        math.sqrt(np.average(squares, weights=counts)), rel=1e-5
+    )
 
 
 def test_every_epoch_sees_every_slice_once_in_an_order_of_its_own():
@@ -84,7 +126,9 @@ def test_every_epoch_sees_every_slice_once_in_an_order_of_its_own():
 def hour(tmp_path_factory):
     """RMSE of the hour average on the still field: what a model that learns nothing of place gets."""
     pairs = toy_sky.sky(60, 60)
-    return pairs, fitted(tmp_path_factory.mktemp("hour"), "hour_average", pairs=pairs)[1]["val"][0]["rmse_component_kn"]
+    return pairs, fitted(tmp_path_factory.mktemp("hour"), "hour_average", pairs=pairs)[1]["val"][0][
+        "rmse_component_kn"
+    ]
 
 
 def test_the_kernel_learns_how_far_wind_carries(hour, tmp_path):
@@ -92,7 +136,10 @@ def test_the_kernel_learns_how_far_wind_carries(hour, tmp_path):
     data = toy_sky.data(pairs)
     untrained = losses.validate(build("kernel"), data, data.unit_kn())["loss"]
     model, history = fitted(tmp_path, "kernel", pairs=pairs, steps=150, validate_every=50)
-    assert history["val"][-1]["rmse_component_kn"] < 0.45 * average and history["best_loss"] < 0.65 * untrained
+    assert (
+        history["val"][-1]["rmse_component_kn"] < 0.45 * average
+        and history["best_loss"] < 0.65 * untrained
+    )
     across, height = model.log_scale.tolist()
     assert across > 1 > height  # this wind turns within a degree and changes slowly with height
 
@@ -101,44 +148,84 @@ def test_k_is_chosen_on_the_validation_slices(hour, tmp_path):
     pairs, average = hour
     model, history = fitted(tmp_path, "knn", {"neighbours": (1, 2, 4, 8, 32)}, pairs=pairs)
     losses = {entry["neighbours"]: entry["loss"] for entry in history["val"]}
-    assert int(model.neighbours) == history["neighbours"] == min(losses, key=losses.get) and 1 < history["neighbours"] < 32
+    assert (
+        int(model.neighbours) == history["neighbours"] == min(losses, key=losses.get)
+        and 1 < history["neighbours"] < 32
+    )
     assert history["best_loss"] < 0.6 * average
 
 
 def test_msa_learns_the_field(hour, tmp_path):
     pairs, average = hour
-    _, history = fitted(tmp_path, "msa", {"encoder": "shared"}, TINY, pairs=pairs, steps=300, validate_every=100, learning_rate=1e-2)
+    _, history = fitted(
+        tmp_path,
+        "msa",
+        {"encoder": "shared"},
+        TINY,
+        pairs=pairs,
+        steps=300,
+        validate_every=100,
+        learning_rate=1e-2,
+    )
     assert history["val"][-1]["rmse_component_kn"] < 0.6 * average
-    assert [entry["step"] for entry in history["train"]] == [100, 200, 300] and history["status"] == "completed"
+    assert [entry["step"] for entry in history["train"]] == [100, 200, 300] and history[
+        "status"
+    ] == "completed"
 
 
 def test_a_gaussian_head_learns_its_own_error(hour, tmp_path):
     pairs, _ = hour
-    model, history = fitted(tmp_path, "msa", {"head": "gaussian"}, TINY, pairs=pairs, steps=200, validate_every=50, learning_rate=1e-2)
+    model, history = fitted(
+        tmp_path,
+        "msa",
+        {"head": "gaussian"},
+        TINY,
+        pairs=pairs,
+        steps=200,
+        validate_every=50,
+        learning_rate=1e-2,
+    )
     data = toy_sky.data(pairs)
-    z = torch.cat([((b.target_y - model(b).mean) / model(b).scale).flatten() for b in map(data.batch, pairs.targets("val"))]).detach()
-    assert history["best_loss"] < 0.5 * (1 + math.log(2 * math.pi))  # better than the prior's N(0, 1)
+    z = torch.cat(
+        [
+            ((b.target_y - model(b).mean) / model(b).scale).flatten()
+            for b in map(data.batch, pairs.targets("val"))
+        ]
+    ).detach()
+    assert history["best_loss"] < 0.5 * (
+        1 + math.log(2 * math.pi)
+    )  # better than the prior's N(0, 1)
     assert 0.8 < float(z.std()) < 1.25
 
 
 def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path):
-    model, history = fitted(tmp_path, "msa", None, TINY, steps=4000, validate_every=5, patience=3, learning_rate=0.5)
+    model, history = fitted(
+        tmp_path, "msa", None, TINY, steps=4000, validate_every=5, patience=3, learning_rate=0.5
+    )
     values = [entry["loss"] for entry in history["val"]]
-    assert history["status"] == "stopped early" and history["steps"] == history["best_step"] + 15 < 4000
+    assert (
+        history["status"] == "stopped early"
+        and history["steps"] == history["best_step"] + 15 < 4000
+    )
     assert history["best_loss"] == min(values) == values[-4]
     data = toy_sky.data(toy_sky.sky())
     assert losses.validate(model, data, data.unit_kn())["loss"] == history["best_loss"]
 
 
 def test_two_runs_of_a_seed_agree_in_every_bit_and_two_seeds_do_not(tmp_path):
-    runs = [fitted(tmp_path / str(i), "msa", None, TINY, steps=12, seed=seed)[0].state_dict() for i, seed in enumerate((1, 1, 2))]
+    runs = [
+        fitted(tmp_path / str(i), "msa", None, TINY, steps=12, seed=seed)[0].state_dict()
+        for i, seed in enumerate((1, 1, 2))
+    ]
     assert all(torch.equal(runs[0][name], runs[1][name]) for name in runs[0])
     assert any(not torch.equal(runs[0][name], runs[2][name]) for name in runs[0])
 
 
 @pytest.mark.parametrize("poison", [math.nan, math.inf, 1e30])
 @pytest.mark.fault("F18")
-def test_training_stops_at_the_step_that_diverges_and_keeps_the_last_good_checkpoint(tmp_path, poison, monkeypatch):
+def test_training_stops_at_the_step_that_diverges_and_keeps_the_last_good_checkpoint(
+    tmp_path, poison, monkeypatch
+):
     pairs = toy_sky.sky()
     step, bad = 0, 17
     plain = Data.batch
@@ -151,6 +238,7 @@ def test_training_stops_at_the_step_that_diverges_and_keeps_the_last_good_checkp
             if step == bad:
                 batch.target_y[0, 0, 0] = poison
         return batch
+
     monkeypatch.setattr(Data, "batch", poisoned)
     with pytest.raises(DivergedError, match=f"step {bad}, slice") as error:
         fitted(tmp_path, "msa", None, TINY, pairs=pairs)
@@ -158,7 +246,9 @@ def test_training_stops_at_the_step_that_diverges_and_keeps_the_last_good_checkp
     told = read_json(tmp_path / "work" / "status.json")
     assert told["status"] == "diverged" and told["steps"] == bad - 1
     assert (tmp_path / "work" / "latest").read_text() == "step-000000010"
-    monkeypatch.setattr(Data, "batch", plain)  # the cause is gone: the run goes on from the good checkpoint
+    monkeypatch.setattr(
+        Data, "batch", plain
+    )  # the cause is gone: the run goes on from the good checkpoint
     _, history = fitted(tmp_path, "msa", None, TINY, pairs=pairs)
     assert history["status"] == "completed" and history["steps"] == 40
 

@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 import torch
+import toy_sky
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional
 
-import toy_sky
 from stages import files, seeds
 from stages.batches import Batch, Prediction
 from stages.errors import IntegrityError
 from stages.files import read_json, write_json
 from stages.training.checkpoint import Checkpoints, key
-from stages.winds.fitting import fit
 from stages.training.loop import Loop, Settings
+from stages.winds.fitting import fit
 
 CPU = torch.device("cpu")
 
@@ -45,7 +45,14 @@ class Noisy(nn.Module):
 
 
 def settings(steps):
-    return Settings(steps=steps, validate_every=max(7, steps // 4 - 2), patience=100, learning_rate=0.02, clip=4.0, seed=0)
+    return Settings(
+        steps=steps,
+        validate_every=max(7, steps // 4 - 2),
+        patience=100,
+        learning_rate=0.02,
+        clip=4.0,
+        seed=0,
+    )
 
 
 def model():
@@ -57,9 +64,13 @@ def run(folder: Path, steps: int) -> None:
     """One training run that leaves `done`: its weights and its history, hashed."""
     torch.set_num_threads(1)
     trained = model()
-    history = fit(trained, toy_sky.contexts(toy_sky.sky(12, 6)), settings(steps), Checkpoints(folder), CPU)
+    history = fit(
+        trained, toy_sky.contexts(toy_sky.sky(12, 6)), settings(steps), Checkpoints(folder), CPU
+    )
     bits = b"".join(value.numpy().tobytes() for value in trained.state_dict().values())
-    (folder / "done").write_text(hashlib.sha256(bits + json.dumps(history, sort_keys=True).encode()).hexdigest())
+    (folder / "done").write_text(
+        hashlib.sha256(bits + json.dumps(history, sort_keys=True).encode()).hexdigest()
+    )
 
 
 def child(folder: Path, steps: int, fault: str = "") -> bool:
@@ -88,8 +99,16 @@ def undisturbed(tmp_path, steps):
     return (tmp_path / "undisturbed" / "done").read_text()
 
 
-@pytest.mark.parametrize("point,steps,passages", [("step", 60, 60), ("before_rename", 16, 9), ("after_rename", 16, 9),
-                                                  ("before_latest", 16, 3), ("after_latest", 16, 3)])
+@pytest.mark.parametrize(
+    "point,steps,passages",
+    [
+        ("step", 60, 60),
+        ("before_rename", 16, 9),
+        ("after_rename", 16, 9),
+        ("before_latest", 16, 3),
+        ("after_latest", 16, 3),
+    ],
+)
 @pytest.mark.fault("F4")
 def test_killed_anywhere_the_final_bits_are_the_same(tmp_path, point, steps, passages):
     expected = undisturbed(tmp_path, steps)
@@ -114,11 +133,14 @@ def test_killed_again_and_again_the_final_bits_are_the_same(tmp_path):
 def test_a_run_stopped_by_patience_and_resumed_after_its_end_does_not_go_on(tmp_path):
     first = Loop(model(), data(), Settings(200, 5, 2, 0.5, 4.0, 0), Checkpoints(tmp_path)).run()
     assert first["status"] == "stopped early"
-    assert Loop(model(), data(), Settings(200, 5, 2, 0.5, 4.0, 0), Checkpoints(tmp_path)).run() == first
+    assert (
+        Loop(model(), data(), Settings(200, 5, 2, 0.5, 4.0, 0), Checkpoints(tmp_path)).run()
+        == first
+    )
 
 
 def data():
-        return toy_sky.data(toy_sky.sky(12, 6))
+    return toy_sky.data(toy_sky.sky(12, 6))
 
 
 def begun(folder) -> Loop:
@@ -131,7 +153,10 @@ def resealed(folder, change):
     place = folder / "step-000000007"
     tensors = load_file(place / "state.safetensors")
     save_file(change(tensors), place / "state.safetensors")
-    write_json(place / "state.json", read_json(place / "state.json") | {"sha256": files.sha256(place / "state.safetensors")})
+    write_json(
+        place / "state.json",
+        read_json(place / "state.json") | {"sha256": files.sha256(place / "state.safetensors")},
+    )
 
 
 @pytest.mark.fault("F13")
@@ -139,7 +164,10 @@ def test_a_pickle_in_place_of_the_state_is_never_run(tmp_path):
     loop, canary = begun(tmp_path), tmp_path / "canary"
     state = tmp_path / "step-000000007" / "state.safetensors"
     state.write_bytes(pickle.dumps(Touch(str(canary))))
-    write_json(state.with_name("state.json"), read_json(state.with_name("state.json")) | {"sha256": files.sha256(state)})
+    write_json(
+        state.with_name("state.json"),
+        read_json(state.with_name("state.json")) | {"sha256": files.sha256(state)},
+    )
     with pytest.raises(IntegrityError, match="not what was saved"):
         loop.run()
     assert not canary.exists()
@@ -155,11 +183,18 @@ class Touch:
         return (Path.touch, (Path(self.path),))
 
 
-@pytest.mark.parametrize("change,word", [
-    (lambda t: t | {"model.place.bias": torch.zeros(3)}, "shapes"),
-    (lambda t: {k: v for k, v in t.items() if k != "random.cpu"}, "names"),
-    (lambda t: t | {"adam.0.exp_avg": torch.full_like(t["adam.0.exp_avg"], torch.nan)}, "not finite"),
-], ids=["shape", "missing", "nan"])
+@pytest.mark.parametrize(
+    "change,word",
+    [
+        (lambda t: t | {"model.place.bias": torch.zeros(3)}, "shapes"),
+        (lambda t: {k: v for k, v in t.items() if k != "random.cpu"}, "names"),
+        (
+            lambda t: t | {"adam.0.exp_avg": torch.full_like(t["adam.0.exp_avg"], torch.nan)},
+            "not finite",
+        ),
+    ],
+    ids=["shape", "missing", "nan"],
+)
 @pytest.mark.fault("F13")
 def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path, change, word):
     loop = begun(tmp_path)

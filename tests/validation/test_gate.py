@@ -29,7 +29,12 @@ def only(rows: list[dict], rule: Rule = BOUND) -> dict:
 def test_values_are_judged_row_by_row():
     assert only([{"row": "a", "n": 10}, {"row": "b", "n": 3}])["success"]
     result = only([{"row": "a", "n": 11}, {"row": "b", "n": 3}, {"row": "c", "n": 12}])
-    assert (result["success"], result["observed"], result["limit"], result["where"]) == (False, 12.0, "at most 10", ["a", "c"])
+    assert (result["success"], result["observed"], result["limit"], result["where"]) == (
+        False,
+        12.0,
+        "at most 10",
+        ["a", "c"],
+    )
 
 
 def test_a_missing_value_fails_though_gx_passes_it():
@@ -55,14 +60,21 @@ def test_an_error_inside_gx_is_told_apart():
 
 
 def test_results_keep_the_rules_order_and_skip_absent_tables():
-    rules = [Rule(f"toy.{i}", "toy", "n", "warning", "", low=i) for i in (3, 1, 2)] + [Rule("other", "absent", "n", "warning", "", low=0)]
+    rules = [Rule(f"toy.{i}", "toy", "n", "warning", "", low=i) for i in (3, 1, 2)] + [
+        Rule("other", "absent", "n", "warning", "", low=0)
+    ]
     results, _ = gate.judge({"toy": Table([{"row": "a", "n": 2}], "row")}, rules)
-    assert [(r["name"], r["success"]) for r in results] == [("toy.3", False), ("toy.1", True), ("toy.2", True)]
+    assert [(r["name"], r["success"]) for r in results] == [
+        ("toy.3", False),
+        ("toy.1", True),
+        ("toy.2", True),
+    ]
 
 
 def test_rules_have_one_key_each():
     from stages.winds.validation import frames, states
     from stages.winds.validation import winds as wind_rules
+
     keys = [rule.key for rule in (*frames.rules(True), *states.RULES, *wind_rules.RULES)]
     assert len(keys) == len(set(keys))
     assert all(rule.remedy for rule in (*frames.rules(True), *states.RULES, *wind_rules.RULES))
@@ -77,22 +89,38 @@ def project(folder: Path, monkeypatch, table: pl.DataFrame | None) -> params.Pro
     raw.mkdir(parents=True)
     decoded.mkdir(parents=True)
     (raw / "wind.csv").write_text("raw\n")
-    files.write_json(raw / "manifest.json", {"entry": "winds", "files": {"wind.csv": {"sha256": files.sha256(raw / "wind.csv")}}})
+    files.write_json(
+        raw / "manifest.json",
+        {"entry": "winds", "files": {"wind.csv": {"sha256": files.sha256(raw / "wind.csv")}}},
+    )
     rows = 0 if table is None else table.height
-    files.write_json(decoded / "counts.json", {"stage": "decode", "levels": {"winds": {"read": rows, "kept": rows, "dropped": {}}}})
+    files.write_json(
+        decoded / "counts.json",
+        {"stage": "decode", "levels": {"winds": {"read": rows, "kept": rows, "dropped": {}}}},
+    )
     if table is not None:
         table.write_parquet(decoded / "winds.parquet")
     return settings if table is not None else settings.model_copy(update={"wind": ()})
 
 
-OUT, COPY = Path("data/sample/validated/hour_winds.json"), Path(".work/validation/sample-hour_winds.json")
+OUT, COPY = (
+    Path("data/sample/validated/hour_winds.json"),
+    Path(".work/validation/sample-hour_winds.json"),
+)
 
 
 def test_good_winds_open_the_gate(tmp_path, monkeypatch):
     validate.run(project(tmp_path, monkeypatch, set_rows(winds(), [7], u_m_s=300.0)), "hour_winds")
-    verdict, record = files.read_json(OUT), files.read_json(records.location("validate", "sample", "hour_winds"))
+    verdict, record = (
+        files.read_json(OUT),
+        files.read_json(records.location("validate", "sample", "hour_winds")),
+    )
     assert verdict["success"] is True
-    assert (verdict["critical_failed"], verdict["warnings"], verdict["internal_errors"]) == ([], ["winds.speed"], [])
+    assert (verdict["critical_failed"], verdict["warnings"], verdict["internal_errors"]) == (
+        [],
+        ["winds.speed"],
+        [],
+    )
     path = "data/sample/decoded/hour_winds/winds.parquet"
     assert verdict["judged"][path] == record["inputs"][path]["sha256"] == files.sha256(path)
     assert record["outputs"][OUT.as_posix()]["sha256"] == files.sha256(OUT)
@@ -130,7 +158,9 @@ def test_changed_raw_bytes_shut_it(tmp_path, monkeypatch):
 
 def test_an_error_of_gx_is_not_the_datas_fault(tmp_path, monkeypatch):
     profile = project(tmp_path, monkeypatch, winds())
-    monkeypatch.setattr(validate.winds, "RULES", [Rule("toy", "winds", "no_such_column", "critical", "", high=1)])
+    monkeypatch.setattr(
+        validate.winds, "RULES", [Rule("toy", "winds", "no_such_column", "critical", "", high=1)]
+    )
     with pytest.raises(JudgeError) as caught:
         validate.run(profile, "hour_winds")
     assert caught.value.exit_code == 70
@@ -141,7 +171,10 @@ def test_an_error_of_gx_is_not_the_datas_fault(tmp_path, monkeypatch):
 def test_winds_are_asked_of_sets_that_the_profile_prepares(tmp_path, monkeypatch):
     without = project(tmp_path, monkeypatch, None)
     validate.run(without, "hour_winds")
-    assert {e["name"].split(".")[0] for e in files.read_json(OUT)["expectations"]} == {"raw", "counts"}
+    assert {e["name"].split(".")[0] for e in files.read_json(OUT)["expectations"]} == {
+        "raw",
+        "counts",
+    }
     with pytest.raises(DataError, match="decode made no winds"):
         validate.run(project_profile(), "hour_winds")
 
@@ -153,9 +186,10 @@ def test_damaged_table_is_a_data_error(tmp_path, monkeypatch):
         validate.run(profile, "hour_winds")
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["smple", "commb"], "did you mean 'sample'"),
-    (["mini", "commb"], "unknown data set")])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["smple", "commb"], "did you mean 'sample'"), (["mini", "commb"], "unknown data set")],
+)
 def test_mistakes_end_with_2_before_any_work(arguments, message, capsys):
     assert program.main(arguments) == 2
     assert message in capsys.readouterr().err
@@ -177,10 +211,19 @@ def test_data_that_are_not_there_end_with_a_message(tmp_path, monkeypatch, capsy
     shutil.copytree("stages/params", tmp_path / "stages/params")
     monkeypatch.chdir(tmp_path)
     assert program.main(["sample", "hour_winds"]) == 1
-    assert re.match("error: a file could not be read or written\\n.*data/sample/", capsys.readouterr().err, re.DOTALL)
+    assert re.match(
+        "error: a file could not be read or written\\n.*data/sample/",
+        capsys.readouterr().err,
+        re.DOTALL,
+    )
 
 
 def test_judging_asks_no_host_and_telemetry_is_off():
-    found = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True,
-                           env={k: v for k, v in os.environ.items() if k != "GX_ANALYTICS_ENABLED"})
+    found = subprocess.run(
+        [sys.executable, "-c", PROBE],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={k: v for k, v in os.environ.items() if k != "GX_ANALYTICS_ENABLED"},
+    )
     assert found.stdout.strip() == "false []"

@@ -8,15 +8,18 @@ from safetensors.numpy import save
 
 from stages import files, records
 from stages.errors import DataError
-from stages.validation import gate
 from stages.fields import validation as sets
+from stages.validation import gate
 
 SPLIT = np.repeat([0, 1, 2], [10, 4, 4]).astype(np.int8)
 
 
 def arrays(**changes) -> dict:
     draw = np.random.default_rng(0)
-    made = {name: draw.normal(size=(18, 5, width)).astype(np.float32) for name, width in zip(sets.TABLES, (2, 3, 2, 1), strict=True)}
+    made = {
+        name: draw.normal(size=(18, 5, width)).astype(np.float32)
+        for name, width in zip(sets.TABLES, (2, 3, 2, 1), strict=True)
+    }
     return made | {"split": SPLIT} | changes
 
 
@@ -41,7 +44,9 @@ def judged(tmp_path, monkeypatch):
     for folder in (raw, prepared):
         folder.mkdir()
     (raw / "a.npy").write_bytes(b"raw")
-    files.write_json(raw / "manifest.json", {"files": {"a.npy": {"sha256": hashlib.sha256(b"raw").hexdigest()}}})
+    files.write_json(
+        raw / "manifest.json", {"files": {"a.npy": {"sha256": hashlib.sha256(b"raw").hexdigest()}}}
+    )
 
     def judge(content: dict) -> dict:
         (prepared / "sets.safetensors").write_bytes(save(content))
@@ -49,6 +54,7 @@ def judged(tmp_path, monkeypatch):
         results, internal = gate.judge(sets.tables(raw, prepared, hashes), sets.RULES)
         assert internal == []
         return {(one["name"], one["severity"]): one for one in results}
+
     judge.raw, judge.prepared = raw, prepared
     return judge
 
@@ -58,13 +64,27 @@ def test_good_sets_pass_every_rule(judged):
     assert len(results) == len(sets.RULES) and all(one["success"] for one in results.values())
 
 
-@pytest.mark.parametrize(("content", "rule"), [
-    (lambda: changed("context_y", (3, 2, 1), np.nan), ("sets.finite", "critical")), (lambda: changed("target_x", (17, 0, 0), np.inf), ("sets.finite", "critical")),
-    (lambda: twin(2, 15), ("sets.leak", "critical")), (lambda: twin(2, 3), ("sets.repeated", "warning")),
-    (lambda: arrays(split=np.where(SPLIT == 1, 0, SPLIT).astype(np.int8)), ("sets.splits", "critical")),
-    (lambda: changed("target_y", (slice(10, 14),), 60.0), ("sets.far", "critical")), (lambda: changed("target_y", (4, 0, 0), 60.0), ("sets.far", "warning")),
-    (lambda: arrays(target_y=np.where((SPLIT == 2)[:, None, None], 0.01, 1) * arrays()["target_y"]), ("sets.spread", "warning")),
-])
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        (lambda: changed("context_y", (3, 2, 1), np.nan), ("sets.finite", "critical")),
+        (lambda: changed("target_x", (17, 0, 0), np.inf), ("sets.finite", "critical")),
+        (lambda: twin(2, 15), ("sets.leak", "critical")),
+        (lambda: twin(2, 3), ("sets.repeated", "warning")),
+        (
+            lambda: arrays(split=np.where(SPLIT == 1, 0, SPLIT).astype(np.int8)),
+            ("sets.splits", "critical"),
+        ),
+        (lambda: changed("target_y", (slice(10, 14),), 60.0), ("sets.far", "critical")),
+        (lambda: changed("target_y", (4, 0, 0), 60.0), ("sets.far", "warning")),
+        (
+            lambda: arrays(
+                target_y=np.where((SPLIT == 2)[:, None, None], 0.01, 1) * arrays()["target_y"]
+            ),
+            ("sets.spread", "warning"),
+        ),
+    ],
+)
 def test_each_fault_fails_its_rule(judged, content, rule):
     assert not judged(content())[rule]["success"]
 

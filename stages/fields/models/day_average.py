@@ -1,4 +1,5 @@
-"""Day average: one wind for the whole target's day (thesis section 1.4.1). It sees the future and is a yardstick, not a forecast."""
+"""Day average: one wind for the whole target's day (thesis section 1.4.1). It sees the future
+and is a yardstick, not a forecast."""
 
 from torch import nn
 

@@ -1,14 +1,18 @@
-"""GEN, graph element network (Alet et al. 2019; thesis section 3.3.4, equations 3.10-3.13, and appendices C.8 and C.12).
+"""GEN, graph element network (Alet et al. 2019; thesis section 3.3.4, equations 3.10-3.13, and
+appendices C.8 and C.12).
 
-A latent graph shared by all sets: each context point's encoding is dealt out to the nodes with weights softmax over NODES of
--exp(s) |x - e|^2 and summed (not averaged), `steps` steps of message passing run over the graph, and a target reads the
-nodes with the same weights. Shapes: B sets, C context, T targets, X position axes, I and O values, P nodes, H width.
+A latent graph shared by all sets: each context point's encoding is dealt out to the nodes with
+weights softmax over NODES of -exp(s) |x - e|^2 and summed (not averaged), `steps` steps of message
+passing run over the graph, and a target reads the nodes with the same weights. Shapes: B sets, C
+context, T targets, X position axes, I and O values, P nodes, H width.
 
-Nodes: "grid", fixed on a square lattice; "learnable", the lattice to start with, moved by gradient, edges as they were; "kmeans", centres
-of context positions with 3 nearest neighbours each; "delaunay", such centres, triangulated. The last two are learned, too, and stand
-at random until the trainer has called `place_nodes`. With X > 2 lattices and triangulations lie in the first two axes.
-`conditioning` "attention": targets read the nodes by cross-attention. Further `decoder_layers` read the nodes again, one MLP (or
-attention) each: table C.6 counts layers without saying what one is, so this is our reading.
+Nodes: "grid", fixed on a square lattice; "learnable", the lattice to start with, moved by gradient,
+edges as they were; "kmeans", centres of context positions with 3 nearest neighbours each;
+"delaunay", such centres, triangulated. The last two are learned, too, and stand at random until the
+trainer has called `place_nodes`. With X > 2 lattices and triangulations lie in the first two axes.
+`conditioning` "attention": targets read the nodes by cross-attention. Further `decoder_layers` read
+the nodes again, one MLP (or attention) each: table C.6 counts layers without saying what one is, so
+this is our reading.
 """
 
 import torch
@@ -28,27 +32,52 @@ class GEN(nn.Module):
 
     context, learns = "slice", "gradient"
 
-    def __init__(self, x_dim: int, i_dim: int, o_dim: int, encoder: str = "shared", width: int = 32, steps: int = 13, nodes: str = "grid",
-                 places: int = 49, message: str = "linear", tied: int = 1, conditioning: str = "distance", decoder_layers: int = 1,
-                 heads: int = 2, extent: str = "unit"):
+    def __init__(
+        self,
+        x_dim: int,
+        i_dim: int,
+        o_dim: int,
+        encoder: str = "shared",
+        width: int = 32,
+        steps: int = 13,
+        nodes: str = "grid",
+        places: int = 49,
+        message: str = "linear",
+        tied: int = 1,
+        conditioning: str = "distance",
+        decoder_layers: int = 1,
+        heads: int = 2,
+        extent: str = "unit",
+    ):
         super().__init__()
         self.kind, self.conditioning, shared = nodes, conditioning, encoder == "shared"
-        self.rates = {} if nodes == "grid" else {"nodes": 3e-6}  # learning rate of the parameters whose name begins so
+        self.rates = (
+            {} if nodes == "grid" else {"nodes": 3e-6}
+        )  # learning rate of the parameters whose name begins so
         self._graph(nodes, places, x_dim, extent)
         self.strength = nn.Parameter(torch.zeros(1))  # s
-        self.value = mlp(i_dim if shared else x_dim + i_dim, width, width, width)  # nu, or varphi of position and value
+        self.value = mlp(
+            i_dim if shared else x_dim + i_dim, width, width, width
+        )  # nu, or varphi of position and value
         reads = shared or conditioning == "attention"
-        self.position = mlp(x_dim, width, width, width) if reads else None  # phi of context and targets, or psi of targets
+        self.position = (
+            mlp(x_dim, width, width, width) if reads else None
+        )  # phi of context and targets, or psi of targets
         self.shared = shared
         self.passing = Passing(x_dim, width, steps, message, bool(tied))
         hidden = (width,) if shared else (width, width)
         outputs = [*[width] * (decoder_layers - 1), o_dim]
         if conditioning == "attention":
-            self.cross = nn.ModuleList(nn.MultiheadAttention(width, heads, batch_first=True) for _ in outputs)
+            self.cross = nn.ModuleList(
+                nn.MultiheadAttention(width, heads, batch_first=True) for _ in outputs
+            )
             self.readout = mlp(width, *hidden, o_dim)
         else:
             queries = [width if shared else x_dim, *[width] * (decoder_layers - 1)]
-            self.readout = nn.ModuleList(mlp(width + query, *hidden, out) for query, out in zip(queries, outputs, strict=True))
+            self.readout = nn.ModuleList(
+                mlp(width + query, *hidden, out)
+                for query, out in zip(queries, outputs, strict=True)
+            )
 
     def _graph(self, nodes: str, places: int, x_dim: int, extent: str) -> None:
         if nodes in ("grid", "learnable"):
@@ -64,9 +93,11 @@ class GEN(nn.Module):
 
     @torch.no_grad()
     def place_nodes(self, positions: Tensor, generator: torch.Generator) -> None:
-        """Put "kmeans" and "delaunay" nodes at the centres of positions (n, X) and join them; called once, before training.
+        """Put "kmeans" and "delaunay" nodes at the centres of positions (n, X) and join them;
+        called once, before training.
 
-        Lattices stay. `generator` lives on the CPU. DataError for fewer distinct positions than nodes, or nodes on a line.
+        Lattices stay. `generator` lives on the CPU. DataError for fewer distinct positions than
+        nodes, or nodes on a line.
         """
         if self.kind in ("grid", "learnable"):
             return

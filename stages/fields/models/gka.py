@@ -1,7 +1,9 @@
-"""GKA, Gaussian kernel averaging with one scale (thesis equation 1.1 with its sign mended: layers/averaging.py).
+"""GKA, Gaussian kernel averaging with one scale (thesis equation 1.1 with its sign mended:
+layers/averaging.py).
 
-The scale, one length for each kind of axis, is chosen by a sweep and comes as arguments: weight exp(-d^2 / length^2). Neighbours are chosen
-under the same scale, so those that are kept are those that weigh most. Winds are standardised.
+The scale, one length for each kind of axis, is chosen by a sweep and comes as arguments: weight
+exp(-d^2 / length^2). Neighbours are chosen under the same scale, so those that are kept are those
+that weigh most. Winds are standardised.
 """
 
 from torch import Tensor, nn
@@ -16,8 +18,16 @@ class GKA(nn.Module):
 
     context, learns = "neighbours", "nothing"
 
-    def __init__(self, x_dim: int, i_dim: int, o_dim: int, places: int = 64, horizontal_km: float = 50.0, vertical_km: float = 0.5,
-                 time_min: float = 60.0):
+    def __init__(
+        self,
+        x_dim: int,
+        i_dim: int,
+        o_dim: int,
+        places: int = 64,
+        horizontal_km: float = 50.0,
+        vertical_km: float = 0.5,
+        time_min: float = 60.0,
+    ):
         super().__init__()
         self.places = places
         self.register_buffer("scale", weights(horizontal_km, vertical_km, time_min))

@@ -1,4 +1,5 @@
-"""Hour average: the mean wind of the hour that ended one lead before the target, [t - 1 h 30, t - 30 min] (thesis section 1.4.1)."""
+"""Hour average: the mean wind of the hour that ended one lead before the target, [t - 1 h 30,
+t - 30 min] (thesis section 1.4.1)."""
 
 from torch import nn
 

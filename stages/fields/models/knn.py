@@ -1,7 +1,8 @@
-"""k nearest neighbours: the mean wind of the k context points nearest in standardised space (thesis section 1.4.1).
+"""k nearest neighbours: the mean wind of the k context points nearest in standardised space (thesis
+section 1.4.1).
 
-k is a buffer, chosen on validation slices among the candidates by stages/winds/fitting.py; k = 1 is the model `persistence`. Ties and
-sets of fewer than k points: stages/layers/nearest.py.
+k is a buffer, chosen on validation slices among the candidates by stages/winds/fitting.py; k = 1 is
+the model `persistence`. Ties and sets of fewer than k points: stages/layers/nearest.py.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,14 @@
-"""PER, a transformer with a Perceiver's bottleneck (Jaegle et al. 2021; thesis section 3.5.1): the context has to pass through P latents.
+"""PER, a transformer with a Perceiver's bottleneck (Jaegle et al. 2021; thesis section 3.5.1): the
+context has to pass through P latents.
 
-A token is features and a position side by side. P latents, learned, read the context's tokens by attention; `layers` - 1 further passes
-of the same block (layers/tied.py) let them read each other; targets read the latents weighed by their distance (layers/cross.py), and an
-MLP answers from what was read and from the target: its bare position (traditional), or phi of it (shared).
-The authors' public PER places its latents where the first P points of the context lie, so that its answer depends on their order, and
-gathers the context by distance. Here a latent's position is learned: its numbers after the first `width`. The count is theirs.
-Parameters for X=2, I=O=1: 12,128 for width 32, 2 heads, 49 latents, traditional encoder. Shapes: B batch, C context, T target, K token.
+A token is features and a position side by side. P latents, learned, read the context's tokens by
+attention; `layers` - 1 further passes of the same block (layers/tied.py) let them read each other;
+targets read the latents weighed by their distance (layers/cross.py), and an MLP answers from what
+was read and from the target: its bare position (traditional), or phi of it (shared). The authors'
+public PER places its latents where the first P points of the context lie, so that its answer
+depends on their order, and gathers the context by distance. Here a latent's position is learned:
+its numbers after the first `width`. The count is theirs. Parameters for X=2, I=O=1: 12,128 for
+width 32, 2 heads, 49 latents, traditional encoder. Shapes: B batch, C context, T target, K token.
 """
 
 import torch
@@ -19,12 +22,22 @@ from stages.layers.tied import TiedBlock
 
 
 class Perceiver(nn.Module):
-    """encoder: "shared" or "traditional"; `latents` = P. A token is filled up with zeros to a multiple of the heads."""
+    """encoder: "shared" or "traditional"; `latents` = P. A token is filled up with zeros to a
+    multiple of the heads."""
 
     context, learns = "slice", "gradient"
 
-    def __init__(self, x_dim: int, i_dim: int, o_dim: int, encoder: str = "traditional", latents: int = 49,
-                 width: int = 32, heads: int = 2, layers: int = 4):
+    def __init__(
+        self,
+        x_dim: int,
+        i_dim: int,
+        o_dim: int,
+        encoder: str = "traditional",
+        latents: int = 49,
+        width: int = 32,
+        heads: int = 2,
+        layers: int = 4,
+    ):
         super().__init__()
         self.x_dim, self.width, self.passes = x_dim, width, layers
         self.token = -(-(width + x_dim) // heads) * heads
@@ -37,19 +50,34 @@ class Perceiver(nn.Module):
         self.distance = Distance()
 
     def forward(self, batch: Batch) -> Prediction:
-        """Mean at every target, B T O; latents that read nothing of an empty context answer as they are."""
+        """Mean at every target, B T O; latents that read nothing of an empty context answer as
+        they are."""
         if self.position is None:
-            features, asked = self.value(torch.cat((batch.context_x, batch.context_y), 2)), batch.target_x
+            features, asked = (
+                self.value(torch.cat((batch.context_x, batch.context_y), 2)),
+                batch.target_x,
+            )
         else:
-            features, asked = self.position(batch.context_x) + self.value(batch.context_y), self.position(batch.target_x)
+            features, asked = (
+                self.position(batch.context_x) + self.value(batch.context_y),
+                self.position(batch.target_x),
+            )
         latents = self.latents.expand(len(batch.context_x), -1, -1)
-        places = latents[:, :, self.width:self.width + self.x_dim]
-        values = self.block.read(latents, self._tokens(features, batch.context_x), batch.context_mask)
+        places = latents[:, :, self.width : self.width + self.x_dim]
+        values = self.block.read(
+            latents, self._tokens(features, batch.context_x), batch.context_mask
+        )
         for _ in range(self.passes - 1):
             values = self.block(self._tokens(values, places))
         real = torch.ones_like(latents[:, :, 0], dtype=torch.bool)
-        return Prediction(self.readout(torch.cat((self.distance(batch.target_x, places, values, real), asked), 2)).float())
+        return Prediction(
+            self.readout(
+                torch.cat((self.distance(batch.target_x, places, values, real), asked), 2)
+            ).float()
+        )
 
     def _tokens(self, features: Tensor, places: Tensor) -> Tensor:
         """B N K."""
-        return functional.pad(torch.cat((features, places), 2), (0, self.token - self.width - self.x_dim))
+        return functional.pad(
+            torch.cat((features, places), 2), (0, self.token - self.width - self.x_dim)
+        )

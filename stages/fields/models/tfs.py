@@ -1,12 +1,15 @@
-"""TFS, encoder and decoder (thesis section 3.3.4, equations 3.7-3.9): targets read a context that was encoded without them.
+"""TFS, encoder and decoder (thesis section 3.3.4, equations 3.7-3.9): targets read a context that
+was encoded without them.
 
-`encoder_layers` post-norm layers let context tokens attend to each other; in each of `decoder_layers` targets attend to all targets
-and to the context. No causal mask, no positions in a sequence. Encoders and gamma are MSA's.
-conditioning "distance" (section 3.5.1, equation C.4) puts the mean of the context's latents, weighed by distance, beside the target's
-encoding, and an MLP with 1 + decoder_layers hidden layers takes the decoder's place.
+`encoder_layers` post-norm layers let context tokens attend to each other; in each of
+`decoder_layers` targets attend to all targets and to the context. No causal mask, no positions in a
+sequence. Encoders and gamma are MSA's. conditioning "distance" (section 3.5.1, equation C.4) puts
+the mean of the context's latents, weighed by distance, beside the target's encoding, and an MLP
+with 1 + decoder_layers hidden layers takes the decoder's place.
 
-Parameters on wind (X=3, I=O=2), h = width: encoder layers 8h^2 + 11h, decoder layers 12h^2 + 17h, encoders and readout as MSA's. 5,582 /
-20,954 / 96,482 for (h, heads, encoder, decoder) = (12, 2, 2, 1), (24, 2, 2, 1), (32, 8, 6, 3), with either encoder.
+Parameters on wind (X=3, I=O=2), h = width: encoder layers 8h^2 + 11h, decoder layers 12h^2 + 17h,
+encoders and readout as MSA's. 5,582 / 20,954 / 96,482 for (h, heads, encoder, decoder) = (12, 2, 2,
+1), (24, 2, 2, 1), (32, 8, 6, 3), with either encoder.
 """
 
 import torch
@@ -24,8 +27,18 @@ class TFS(nn.Module):
 
     context, learns = "slice", "gradient"
 
-    def __init__(self, x_dim: int, i_dim: int, o_dim: int, encoder: str = "shared", conditioning: str = "attention",
-                 width: int = 12, heads: int = 2, encoder_layers: int = 2, decoder_layers: int = 1):
+    def __init__(
+        self,
+        x_dim: int,
+        i_dim: int,
+        o_dim: int,
+        encoder: str = "shared",
+        conditioning: str = "attention",
+        width: int = 12,
+        heads: int = 2,
+        encoder_layers: int = 2,
+        decoder_layers: int = 1,
+    ):
         super().__init__()
         self.encoder = ENCODERS[encoder](x_dim, i_dim, width)
         self.layers = nn.ModuleList(EncoderLayer(width, heads) for _ in range(encoder_layers))
@@ -37,7 +50,8 @@ class TFS(nn.Module):
             self.readout = mlp(2 * width, *[width] * (1 + decoder_layers), o_dim)
 
     def forward(self, batch: Batch) -> Prediction:
-        """Mean at every target, B T O; an empty context gives what the targets' positions alone suggest."""
+        """Mean at every target, B T O; an empty context gives what the targets' positions alone
+        suggest."""
         tokens = self.encoder(batch.context_x, batch.context_y, batch.target_x)
         memory, tokens = tokens.split([batch.context_x.shape[1], batch.target_x.shape[1]], 1)
         if memory.shape[1]:

@@ -1,7 +1,8 @@
 """`compiled` for machine code into which functions of stages/layers/kernels/attention_code.py go.
 
-What numba keeps on disk it checks against a function's own file alone: after an edit of the other file it would run what was compiled before. So
-that file's hash is made part of the function's name, by which numba finds what it keeps.
+What numba keeps on disk it checks against a function's own file alone: after an edit of the other
+file it would run what was compiled before. So that file's hash is made part of the function's name,
+by which numba finds what it keeps.
 """
 
 import hashlib

@@ -1,10 +1,14 @@
-"""The machine code under `Compiled`: a k-d tree built in place, and its causal search (thesis section 1.4.3, made exact).
+"""The machine code under `Compiled`: a k-d tree built in place, and its causal search (thesis
+section 1.4.3, made exact).
 
-The tree is complete: node 1 is the root, node n halves into 2n and 2n + 1, and node j of the 2^d at level d holds the points from
-j N >> d to (j + 1) N >> d of the tree's order, so nothing is stored of its shape. A search takes three levels at a step, from node n to
-8n ... 8n + 7, whose boxes lie side by side; group 0 holds the nodes it begins with, at the level that leaves whole steps down to the leaves.
-No fast mathematics: LLVM may neither fuse nor reorder an operation, so a distance is the contract's, bit for bit, in float32 and float64.
-Kernels free the interpreter's lock, and all stay in this file, whose time stamp is what numba's cache on disk is checked against.
+The tree is complete: node 1 is the root, node n halves into 2n and 2n + 1, and node j of the 2^d at
+level d holds the points from j N >> d to (j + 1) N >> d of the tree's order, so nothing is stored
+of its shape. A search takes three levels at a step, from node n to 8n ... 8n + 7, whose boxes lie
+side by side; group 0 holds the nodes it begins with, at the level that leaves whole steps down to
+the leaves.
+No fast mathematics: LLVM may neither fuse nor reorder an operation, so a distance is the
+contract's, bit for bit, in float32 and float64. Kernels free the interpreter's lock, and all stay
+in this file, whose time stamp is what numba's cache on disk is checked against.
 Shapes: N points, M queries, k neighbours, G = (2 leaves) / 8 + 1 groups. Units: the caller's.
 """
 
@@ -21,12 +25,13 @@ SPARE = 16  # candidates beyond k and a quarter of it before the best k are chos
 FEW = 16  # entries that are sorted by insertion
 MANY = 64  # entries of which more than three are looked at to part them
 NONE = np.int64(0)  # numba compiles a function once more for a literal 0
-PLACE = np.uintp  # numba tests a signed place for counting from the end: in the loops that cost, places are unsigned
+# numba tests a signed place for counting from the end: in the loops that cost, places are unsigned
+PLACE = np.uintp
 
 
 def compiled(function=None, **options):
-    """The function as machine code (numba's `options`), kept on disk; where no folder can be written (NUMBA_CACHE_DIR names another), for this
-    process only."""
+    """The function as machine code (numba's `options`), kept on disk; where no folder can be
+    written (NUMBA_CACHE_DIR names another), for this process only."""
     if function is None:
         return partial(compiled, **options)
     try:
@@ -36,12 +41,14 @@ def compiled(function=None, **options):
 
 
 @compiled
-@no_type_check  # here and below: numba compiles the function itself, not a type checker's wrapper around it
+# here and below: numba compiles the function itself, not a type checker's wrapper around it
+@no_type_check
 def grow(points, index, inverse, boxes, lowest, top, depth, leaves):
     """Build the subtree of node `top` down to level `depth`; the leaves are at level `leaves`.
 
-    Reorders points (N + LEAF, 4) and index (N + LEAF,); fills the boxes (G, 2, 4, 8; low and high) and the lowest indices (2 leaves,)
-    of the nodes that a search meets. Splits are medians along the axis of the widest extent times `inverse` (4,).
+    Reorders points (N + LEAF, 4) and index (N + LEAF,); fills the boxes (G, 2, 4, 8; low and high)
+    and the lowest indices (2 leaves,) of the nodes that a search meets. Splits are medians along
+    the axis of the widest extent times `inverse` (4,).
     """
     size, nodes, height = len(index) - LEAF, np.empty(DEEPEST, np.int64), 1
     low, high = np.empty(4, points.dtype), np.empty(4, points.dtype)
@@ -55,11 +62,16 @@ def grow(points, index, inverse, boxes, lowest, top, depth, leaves):
         if (leaves - level) % 3 == 0:
             lowest[node] = least
             for axis in range(4):
-                boxes[node >> 3, 0, axis, node & 7], boxes[node >> 3, 1, axis, node & 7] = low[axis], high[axis]
+                boxes[node >> 3, 0, axis, node & 7], boxes[node >> 3, 1, axis, node & 7] = (
+                    low[axis],
+                    high[axis],
+                )
         if level < depth:
             widest = NONE
             for axis in range(1, 4):
-                if (high[axis] - low[axis]) * inverse[axis] > (high[widest] - low[widest]) * inverse[widest]:
+                if (high[axis] - low[axis]) * inverse[axis] > (
+                    high[widest] - low[widest]
+                ) * inverse[widest]:
                     widest = axis
             _halve(points, index, widest, start, stop, (2 * place + 1) * size >> (level + 1))
             nodes[height], nodes[height + 1] = 2 * node + 1, 2 * node
@@ -86,7 +98,10 @@ def _describe(points, index, start, stop, low, high):
     for at in range(start, stop):
         least = min(least, index[at])
         for axis in range(4):
-            low[axis], high[axis] = min(low[axis], points[at, axis]), max(high[axis], points[at, axis])
+            low[axis], high[axis] = (
+                min(low[axis], points[at, axis]),
+                max(high[axis], points[at, axis]),
+            )
     return least
 
 
@@ -106,7 +121,10 @@ def _halve(points, index, axis, start, stop, middle):
                 right -= 1
             if left <= right:
                 for each in range(4):
-                    points[left, each], points[right, each] = points[right, each], points[left, each]
+                    points[left, each], points[right, each] = (
+                        points[right, each],
+                        points[left, each],
+                    )
                 index[left], index[right] = index[right], index[left]
                 left += 1
                 right -= 1
@@ -131,27 +149,52 @@ def _pivot(points, axis, low, high, chance):
 
 @compiled
 @no_type_check
-def search(points, index, boxes, lowest, rows, queries, scale, latest, last, keys, nearest, comparisons):
-    """Fill the rows of keys (M, k; infinite before), nearest (M, k; their indices) and comparisons (M,; 0 before).
+def search(
+    points, index, boxes, lowest, rows, queries, scale, latest, last, keys, nearest, comparisons
+):
+    """Fill the rows of keys (M, k; infinite before), nearest (M, k; their indices) and comparisons
+    (M,; 0 before).
 
-    Tree as `grow` left it, points and boxes flat. queries (M, 4) with scale (M, 4) see the points before time latest (M,), and of
-    those at that time the indices up to last (M,); none if it is -infinity. A key is a distance's bits: of floats that are not negative
-    they order alike.
+    Tree as `grow` left it, points and boxes flat. queries (M, 4) with scale (M, 4) see the points
+    before time latest (M,), and of those at that time the indices up to last (M,); none if it is
+    -infinity. A key is a distance's bits: of floats that are not negative they order alike.
     """
     size, k, leaves = len(index) - LEAF, keys.shape[1], len(lowest) // 2
     depth, room = _level(leaves), k + k // 4 + SPARE
-    nodes, bounds = np.empty(DEEPEST * CHILDREN, np.int64), np.empty(DEEPEST * CHILDREN, points.dtype)
-    distance, zero, infinity = np.empty(LEAF, points.dtype), points.dtype.type(0), points.dtype.type(np.inf)
-    key, best, chosen = distance.view(keys.dtype), np.empty(room + LEAF, keys.dtype), np.empty(room + LEAF, np.int32)
+    nodes, bounds = (
+        np.empty(DEEPEST * CHILDREN, np.int64),
+        np.empty(DEEPEST * CHILDREN, points.dtype),
+    )
+    distance, zero, infinity = (
+        np.empty(LEAF, points.dtype),
+        points.dtype.type(0),
+        points.dtype.type(np.inf),
+    )
+    key, best, chosen = (
+        distance.view(keys.dtype),
+        np.empty(room + LEAF, keys.dtype),
+        np.empty(room + LEAF, np.int32),
+    )
     spare, spared = np.empty_like(best), np.empty_like(chosen)
     for row in rows:
         if latest[row] == -infinity:
             continue
         at = (queries[row, 0], queries[row, 1], queries[row, 2], queries[row, 3])
-        weight = (abs(scale[row, 0]), abs(scale[row, 1]), abs(scale[row, 2]), abs(scale[row, 3]))  # -0 has other bits than 0
+        weight = (
+            abs(scale[row, 0]),
+            abs(scale[row, 1]),
+            abs(scale[row, 2]),
+            abs(scale[row, 3]),
+        )  # -0 has other bits than 0
         least = (zero, zero, zero, max(at[3] - latest[row], zero))
         distance[0] = infinity
-        worst, worst_key, worst_index, held, limit = infinity, key[0] - 1, np.int32(-1), NONE, k  # of the best k, as far as they are known
+        worst, worst_key, worst_index, held, limit = (
+            infinity,
+            key[0] - 1,
+            np.int32(-1),
+            NONE,
+            k,
+        )  # of the best k, as far as they are known
         nodes[0], bounds[0], height = 0, zero, 1
         while height:
             height -= 1
@@ -166,7 +209,9 @@ def search(points, index, boxes, lowest, rows, queries, scale, latest, last, key
             count = ((node - leaves + 1) * size >> depth) - start
             _distances(points, index, PLACE(start), at, weight, latest[row], last[row], distance)
             comparisons[row] += count
-            for here in range(count):  # no branch: whether a point is a candidate cannot be foreseen
+            for here in range(
+                count
+            ):  # no branch: whether a point is a candidate cannot be foreseen
                 best[PLACE(held)], chosen[PLACE(held)] = key[here], index[PLACE(start + here)]
                 held += key[here] <= worst_key
             if held >= limit:
@@ -185,28 +230,34 @@ def search(points, index, boxes, lowest, rows, queries, scale, latest, last, key
 @compiled
 @no_type_check
 def _bounds(boxes, group, at, weight, least, latest, bound):
-    """The contract's distances to 8 boxes, on gaps of `least` or more; infinite where no point is seen."""
+    """The contract's distances to 8 boxes, on gaps of `least` or more; infinite where no point
+    is seen."""
     for lane in range(CHILDREN):
         low, high = group + PLACE(lane), group + PLACE(32 + lane)
         x = max(max(boxes[low] - at[0], at[0] - boxes[high]), least[0])
         y = max(max(boxes[low + PLACE(8)] - at[1], at[1] - boxes[high + PLACE(8)]), least[1])
         z = max(max(boxes[low + PLACE(16)] - at[2], at[2] - boxes[high + PLACE(16)]), least[2])
         t = max(max(boxes[low + PLACE(24)] - at[3], at[3] - boxes[high + PLACE(24)]), least[3])
-        total = weight[0] * (x * x) + weight[1] * (y * y) + weight[2] * (z * z) + weight[3] * (t * t)
+        total = (
+            weight[0] * (x * x) + weight[1] * (y * y) + weight[2] * (z * z) + weight[3] * (t * t)
+        )
         bound[lane] = total if boxes[low + PLACE(24)] <= latest else boxes.dtype.type(np.inf)
 
 
 @compiled
 @no_type_check
 def _push(nodes, bounds, height, first, bound, worst):
-    """Put on the stack those of the children from `first` that may hold a neighbour, the nearest on top; returns the new height."""
+    """Put on the stack those of the children from `first` that may hold a neighbour, the nearest
+    on top; returns the new height."""
     infinity, children = bound.dtype.type(np.inf), 0
     for lane in range(CHILDREN):
         children += (bound[lane] <= worst) & (bound[lane] < infinity)
     for lane in range(CHILDREN):
         nearer = 0
         for other in range(CHILDREN):
-            nearer += (bound[other] < bound[lane]) | ((bound[other] == bound[lane]) & (other < lane))
+            nearer += (bound[other] < bound[lane]) | (
+                (bound[other] == bound[lane]) & (other < lane)
+            )
         place = height + ((children - 1 - nearer) & 7)  # those that are left out land above the top
         nodes[place], bounds[place] = first + lane, bound[lane]
     return height + children
@@ -215,14 +266,21 @@ def _push(nodes, bounds, height, first, bound, worst):
 @compiled
 @no_type_check
 def _distances(points, index, start, at, weight, latest, last, distance):
-    """The contract's distances of LEAF points from `start`, a leaf's and those after; infinite for points that are not seen."""
+    """The contract's distances of LEAF points from `start`, a leaf's and those after; infinite
+    for points that are not seen."""
     for here in range(LEAF):
         point = PLACE(4) * (start + PLACE(here))
-        x, y, z = at[0] - points[point], at[1] - points[point + PLACE(1)], at[2] - points[point + PLACE(2)]
+        x, y, z = (
+            at[0] - points[point],
+            at[1] - points[point + PLACE(1)],
+            at[2] - points[point + PLACE(2)],
+        )
         time = points[point + PLACE(3)]
         t = at[3] - time
         seen = (time < latest) | ((time == latest) & (index[start + PLACE(here)] <= last))
-        total = weight[0] * (x * x) + weight[1] * (y * y) + weight[2] * (z * z) + weight[3] * (t * t)
+        total = (
+            weight[0] * (x * x) + weight[1] * (y * y) + weight[2] * (z * z) + weight[3] * (t * t)
+        )
         distance[here] = total if seen else points.dtype.type(np.inf)
 
 
@@ -257,7 +315,9 @@ def _sort(best, chosen, spare, spared, held):
     while True:
         while high - low > FEW:
             place = _part(best, chosen, spare, spared, low, high, (low + high) >> 1)
-            if place - low > high - place:  # the smaller part first: so few wait that DEEPEST is enough
+            if (
+                place - low > high - place
+            ):  # the smaller part first: so few wait that DEEPEST is enough
                 waiting[height, 0], waiting[height, 1], low = low, place, place + 1
             else:
                 waiting[height, 0], waiting[height, 1], high = place + 1, high, place
@@ -272,7 +332,8 @@ def _sort(best, chosen, spare, spared, held):
 @compiled
 @no_type_check
 def _part(best, chosen, spare, spared, low, high, aim):
-    """Part entries low to high - 1 by one that stands in a sample where `aim` stands in all; returns the place between the parts."""
+    """Part entries low to high - 1 by one that stands in a sample where `aim` stands in all;
+    returns the place between the parts."""
     sample, last = 15 if high - low > MANY else 3, high - 1
     for at in range(sample):
         _swap(best, chosen, low + at, low + at * ((high - low) // sample))
@@ -306,6 +367,9 @@ def _insert(best, chosen, low, high):
     for at in range(low + 1, high):
         key, index, place = best[PLACE(at)], chosen[PLACE(at)], at
         while place > low and _before(key, index, best[PLACE(place - 1)], chosen[PLACE(place - 1)]):
-            best[PLACE(place)], chosen[PLACE(place)] = best[PLACE(place - 1)], chosen[PLACE(place - 1)]
+            best[PLACE(place)], chosen[PLACE(place)] = (
+                best[PLACE(place - 1)],
+                chosen[PLACE(place - 1)],
+            )
             place -= 1
         best[PLACE(place)], chosen[PLACE(place)] = key, index

@@ -1,8 +1,11 @@
-"""The machine code under `Strip` and `windowed`: attention to a memory that lies along the order, and which drafts a pass has settled.
+"""The machine code under `Strip` and `windowed`: attention to a memory that lies along the order,
+and which drafts a pass has settled.
 
-Steps are told by their rows and places, in any number of each row. Columns of heads are filled up with zeros to whole fours.
-No sum is ordered by how many steps a pass holds or by who else is in it: a row's answer does not depend on its batch.
-Shapes: N steps of a pass, R rows, H heads, L lanes, D = L filled up, T length, M = T filled up to fours.
+Steps are told by their rows and places, in any number of each row. Columns of heads are filled up
+with zeros to whole fours. No sum is ordered by how many steps a pass holds or by who else is in it:
+a row's answer does not depend on its batch.
+Shapes: N steps of a pass, R rows, H heads, L lanes, D = L filled up, T length, M = T filled up to
+fours.
 """
 
 from typing import no_type_check
@@ -15,18 +18,27 @@ from stages.sequences.sampling.strip import LANES
 
 
 @compiled(fastmath={"contract"})
-@no_type_check  # here and below: numba compiles the function itself, not a type checker's wrapper around it
+# here and below: numba compiles the function itself, not a type checker's wrapper around it
+@no_type_check
 def read(parts, steps, memory, scale, mixed):
-    """Put down every step's key and value at its place of the memory (R, H, 2, D, M); then mixed (N, H, L) is what each query reads at places
-    up to its own. `parts` (N, 3, H, L): queries, keys and values. float32; what lies in the memory must be finite."""
+    """Put down every step's key and value at its place of the memory (R, H, 2, D, M); then mixed
+    (N, H, L) is what each query reads at places up to its own. `parts` (N, 3, H, L): queries,
+    keys and values. float32; what lies in the memory must be finite."""
     count, _, heads, lanes = parts.shape
     rows, places = steps[0], steps[1]
     for n in range(count):
         for head in range(heads):
             kept = memory[rows[n], head]
             for lane in range(lanes):
-                kept[0, lane, places[n]], kept[1, lane, places[n]] = parts[n, 1, head, lane], parts[n, 2, head, lane]
-    weights, query, found = np.empty(memory.shape[4], np.float32), np.zeros(memory.shape[3], np.float32), np.empty(memory.shape[3], np.float32)
+                kept[0, lane, places[n]], kept[1, lane, places[n]] = (
+                    parts[n, 1, head, lane],
+                    parts[n, 2, head, lane],
+                )
+    weights, query, found = (
+        np.empty(memory.shape[4], np.float32),
+        np.zeros(memory.shape[3], np.float32),
+        np.empty(memory.shape[3], np.float32),
+    )
     for n in range(count):
         for head in range(heads):
             for lane in range(lanes):
@@ -102,7 +114,8 @@ def gather(weights, values, found, span):
 @compiled
 @no_type_check
 def spans(begin, end, length):
-    """All steps from begin (R,) to end (R,), row by row: rows, places and row * length + place, (3, N)."""
+    """All steps from begin (R,) to end (R,), row by row: rows, places and row * length + place,
+    (3, N)."""
     count = 0
     for row in range(len(begin)):
         count += max(end[row] - begin[row], 0)
@@ -117,9 +130,10 @@ def spans(begin, end, length):
 @compiled
 @no_type_check
 def settle(truth, steps, along, known, when, passes, positions, window):
-    """Take `truth` (N,), what a pass answered at `steps`, each row's one after the other from `known` on, for the tokens after them, along
-    (R, T + 1). Up to and with a row's first that is not its draft they are right for good: `known` (R,) grows by as many, and `when` (R, T)
-    notes the pass. The steps (3, N) of the next pass, at most `window` a row."""
+    """Take `truth` (N,), what a pass answered at `steps`, each row's one after the other from
+    `known` on, for the tokens after them, along (R, T + 1). Up to and with a row's first that is
+    not its draft they are right for good: `known` (R,) grows by as many, and `when` (R, T) notes
+    the pass. The steps (3, N) of the next pass, at most `window` a row."""
     n, length = 0, when.shape[1]
     while n < len(truth):
         row, right = steps[0, n], True

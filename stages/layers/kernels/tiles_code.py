@@ -1,13 +1,17 @@
-"""The machine code under `tiles`: attention by whole rows of scores, forward and backward, float32, on one thread.
+"""The machine code under `tiles`: attention by whole rows of scores, forward and backward, float32,
+on one thread.
 
-All products of matrices are made of one, `fold`, whose ROWS rows of LANES sums stay in the processor's registers while terms are added. It,
-and the little that turns, joins or pairs whole registers, is written in LLVM's own words: of loops its optimiser would keep the sums in memory,
-and it would not know that two rows lie apart. Queries are rows and keys lanes of the scores; elsewhere a head's columns are lanes, read and
-written where they lie, so that keys alone, and backward values, must be turned over. Rows behind a table's last are the last once more.
-A row of scores is whole, so its softmax needs no running maximum; backward makes the weights of TALL queries anew from each row's greatest
-score and sum, as Dao et al. (2022) do, so that no matrix of queries by keys is ever kept. Where attention is causal, scores end with the last
-of ROWS queries, and what a row of them holds behind its own query weighs exactly nothing.
-`packed` is (B, T, H (2 P + E)): queries of all heads | their keys | their values; what is read is (B, T, H E). P and E are whole LANES.
+All products of matrices are made of one, `fold`, whose ROWS rows of LANES sums stay in the
+processor's registers while terms are added. It, and the little that turns, joins or pairs whole
+registers, is written in LLVM's own words: of loops its optimiser would keep the sums in memory, and
+it would not know that two rows lie apart. Queries are rows and keys lanes of the scores; elsewhere
+a head's columns are lanes, read and written where they lie, so that keys alone, and backward
+values, must be turned over. Rows behind a table's last are the last once more. A row of scores is
+whole, so its softmax needs no running maximum; backward makes the weights of TALL queries anew from
+each row's greatest score and sum, as Dao et al. (2022) do, so that no matrix of queries by keys is
+ever kept. Where attention is causal, scores end with the last of ROWS queries, and what a row of
+them holds behind its own query weighs exactly nothing. `packed` is (B, T, H (2 P + E)): queries of
+all heads | their keys | their values; what is read is (B, T, H E). P and E are whole LANES.
 Shapes: B sequences, T tokens, H heads, P width of a head's queries and keys, E of its values.
 """
 
@@ -22,9 +26,15 @@ from numba.extending import intrinsic
 from stages.layers.kernels.attention_code import LEAST, ONE, ZERO, cut, exponential
 from stages.layers.kernels.machine_code import compiled
 
-ROWS, LANES = 8, 16  # of sums: eight of the thirty-two registers that AVX-512 has, enough that no sum waits for the one before
+# of sums: eight of the thirty-two registers that AVX-512 has, enough that no sum waits for the one
+# before
+ROWS, LANES = (8, 16)
 TALL = 32  # queries of a tile of the backward pass
-NUMBER, WIDE, PLACES = ir.FloatType(), ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
+NUMBER, WIDE, PLACES = (
+    ir.FloatType(),
+    ir.VectorType(ir.FloatType(), LANES),
+    ir.VectorType(ir.IntType(32), LANES),
+)
 FUSED = ("contract",)  # a product and a sum may be rounded once
 LANE = np.uintp  # numba tests a signed place for counting from the end
 
@@ -34,8 +44,14 @@ class _Table:
 
     def __init__(self, context, builder, kind, value):
         array = context.make_array(kind)(context, builder, value)
-        self.builder, self.data, self.steps = builder, array.data, cgutils.unpack_tuple(builder, array.strides, 2)
-        self.last = builder.sub(cgutils.unpack_tuple(builder, array.shape, 2)[0], self.steps[0].type(1))
+        self.builder, self.data, self.steps = (
+            builder,
+            array.data,
+            cgutils.unpack_tuple(builder, array.strides, 2),
+        )
+        self.last = builder.sub(
+            cgutils.unpack_tuple(builder, array.shape, 2)[0], self.steps[0].type(1)
+        )
 
     def at(self, i, j, more=0, of=WIDE):
         """Where row i + `more`, or the last one, has column j and what follows."""
@@ -58,7 +74,9 @@ def _tables(context, builder, signature, arguments, *places):
 
 def _spread(builder, number):
     """A number in all LANES."""
-    alone = builder.insert_element(ir.Constant(ir.VectorType(number.type, LANES), None), number, ir.IntType(32)(0))
+    alone = builder.insert_element(
+        ir.Constant(ir.VectorType(number.type, LANES), None), number, ir.IntType(32)(0)
+    )
     return builder.shuffle_vector(alone, alone, ir.Constant(PLACES, None))
 
 
@@ -70,7 +88,10 @@ def _picked(builder, one, other, places):
 def _reduced(builder, wide, part, join):
     """All lanes of part(0), part(LANES), ... up to `wide` joined to one number."""
     kept = cgutils.alloca_once_value(builder, part(wide.type(0)))
-    with cgutils.for_range_slice(builder, wide.type(LANES), wide, wide.type(LANES), wide.type) as (lane, _):
+    with cgutils.for_range_slice(builder, wide.type(LANES), wide, wide.type(LANES), wide.type) as (
+        lane,
+        _,
+    ):
         builder.store(join(builder.load(kept), part(lane)), kept)
     found = builder.load(kept)
     for step in (8, 4, 2, 1):
@@ -81,22 +102,29 @@ def _reduced(builder, wide, part, join):
 @intrinsic
 @no_type_check
 def fold(_, sums, at, lane, weights, row, rows, first, last, fresh):
-    """sums[at + r, lane + l] = (that, or 0 where `fresh`) + sum over first <= c < last of weights[row + r, c] rows[c, lane + l], for ROWS r
-    and LANES l."""
+    """sums[at + r, lane + l] = (that, or 0 where `fresh`) + sum over first <= c < last of
+    weights[row + r, c] rows[c, lane + l], for ROWS r and LANES l."""
+
     def code(context, builder, signature, arguments):
         at, lane, row, first, last, fresh = (arguments[place] for place in (1, 2, 4, 6, 7, 8))
         to, by, of = _tables(context, builder, signature, arguments, 0, 3, 5)
         homes = [to.at(at, lane, r) for r in range(ROWS)]
-        before = [builder.select(fresh, ir.Constant(WIDE, None), builder.load(home, align=4)) for home in homes]
+        before = [
+            builder.select(fresh, ir.Constant(WIDE, None), builder.load(home, align=4))
+            for home in homes
+        ]
         kept = [cgutils.alloca_once_value(builder, one) for one in before]
         with cgutils.for_range_slice(builder, first, last, first.type(1), first.type) as (c, _):
             line = of.load(c, lane)
             for r, one in enumerate(kept):
                 term = builder.fmul(line, _spread(builder, by.load(row, c, r, NUMBER)), flags=FUSED)
                 builder.store(builder.fadd(builder.load(one), term, flags=FUSED), one)
-        for home, one in reversed(list(zip(homes, kept, strict=True))):  # of rows in one place the first is right
+        for home, one in reversed(
+            list(zip(homes, kept, strict=True))
+        ):  # of rows in one place the first is right
             builder.store(builder.load(one), home, align=4)
         return context.get_dummy_value()
+
     return types.void(sums, at, lane, weights, row, rows, first, last, fresh), code
 
 
@@ -104,6 +132,7 @@ def fold(_, sums, at, lane, weights, row, rows, first, last, fresh):
 @no_type_check
 def turn_over(_, columns, d, i, rows):
     """columns[d + l, i + r] = rows[i + r, d + l] for LANES r and l."""
+
     def code(context, builder, signature, arguments):
         to, of = _tables(context, builder, signature, arguments, 0, 3)
         _, d, i, _ = arguments
@@ -111,26 +140,48 @@ def turn_over(_, columns, d, i, rows):
         for step in (8, 4, 2, 1):  # swap the squares beside the diagonal, ever smaller ones
             for r in (r for r in range(LANES) if not r & step):
                 one, other = lines[r], lines[r + step]
-                lines[r] = _picked(builder, one, other, [lane + LANES - step if lane & step else lane for lane in range(LANES)])
-                lines[r + step] = _picked(builder, one, other, [lane + LANES if lane & step else lane + step for lane in range(LANES)])
+                lines[r] = _picked(
+                    builder,
+                    one,
+                    other,
+                    [lane + LANES - step if lane & step else lane for lane in range(LANES)],
+                )
+                lines[r + step] = _picked(
+                    builder,
+                    one,
+                    other,
+                    [lane + LANES if lane & step else lane + step for lane in range(LANES)],
+                )
         for lane, line in enumerate(lines):
             builder.store(line, to.at(d, i, lane), align=4)
         return context.get_dummy_value()
+
     return types.void(columns, d, i, rows), code
 
 
 @intrinsic
 @no_type_check
 def greatest(_, rows, r, count, wide):
-    """The greatest of the first `count` entries of a row, `wide` with what fills up LANES; one that is no number may be passed over."""
+    """The greatest of the first `count` entries of a row, `wide` with what fills up LANES; one
+    that is no number may be passed over."""
+
     def code(context, builder, signature, arguments):
         (of,), (_, r, count, wide) = _tables(context, builder, signature, arguments, 0), arguments
         least, numbers = _spread(builder, NUMBER(LEAST)), ir.Constant(PLACES, list(range(LANES)))
 
         def part(lane):
             left = builder.trunc(builder.sub(count, lane), PLACES.element)
-            return builder.select(builder.icmp_signed("<", numbers, _spread(builder, left)), of.load(r, lane), least)
-        return _reduced(builder, wide, part, lambda one, other: builder.select(builder.fcmp_ordered(">", one, other), one, other))
+            return builder.select(
+                builder.icmp_signed("<", numbers, _spread(builder, left)), of.load(r, lane), least
+            )
+
+        return _reduced(
+            builder,
+            wide,
+            part,
+            lambda one, other: builder.select(builder.fcmp_ordered(">", one, other), one, other),
+        )
+
     return types.float32(rows, r, count, wide), code
 
 
@@ -138,10 +189,17 @@ def greatest(_, rows, r, count, wide):
 @no_type_check
 def dot(_, rows, r, others, s, wide):
     """Sum of products of the first `wide` entries of two rows."""
+
     def code(context, builder, signature, arguments):
         one, other = _tables(context, builder, signature, arguments, 0, 2)
         _, r, _, s, wide = arguments
-        return _reduced(builder, wide, lambda lane: builder.fmul(one.load(r, lane), other.load(s, lane)), builder.fadd)
+        return _reduced(
+            builder,
+            wide,
+            lambda lane: builder.fmul(one.load(r, lane), other.load(s, lane)),
+            builder.fadd,
+        )
+
     return types.float32(rows, r, others, s, wide), code
 
 
@@ -149,14 +207,21 @@ def dot(_, rows, r, others, s, wide):
 @no_type_check
 def bend(_, slopes, weights, r, mean, scale, wide):
     """slopes = scale weights (slopes - mean) in the first `wide` entries of a row."""
+
     def code(context, builder, signature, arguments):
         to, by = _tables(context, builder, signature, arguments, 0, 1)
         _, _, r, mean, scale, wide = arguments
         mean, scale = _spread(builder, mean), _spread(builder, scale)
-        with cgutils.for_range_slice(builder, wide.type(0), wide, wide.type(LANES), wide.type) as (lane, _):
+        with cgutils.for_range_slice(builder, wide.type(0), wide, wide.type(LANES), wide.type) as (
+            lane,
+            _,
+        ):
             weight = builder.fmul(by.load(r, lane), scale)
-            builder.store(builder.fmul(weight, builder.fsub(to.load(r, lane), mean)), to.at(r, lane), align=4)
+            builder.store(
+                builder.fmul(weight, builder.fsub(to.load(r, lane), mean)), to.at(r, lane), align=4
+            )
         return context.get_dummy_value()
+
     return types.void(slopes, weights, r, mean, scale, wide), code
 
 
@@ -182,7 +247,7 @@ def columns_of(rows, columns):
 def weigh(row, peak, by, scale, count, wide):
     """The first `count` scores become weights, `by` exp(scale (score - peak)), the others 0."""
     for block in range(0, wide, LANES):
-        part, left = row[block:block + LANES], np.int32(count - block)
+        part, left = row[block : block + LANES], np.int32(count - block)
         for lane in range(LANES):
             weight = by * exponential((part[lane] - peak) * scale)
             part[lane] = weight if np.int32(lane) < left else ZERO
@@ -202,15 +267,19 @@ def parts_of(packed, heads, task, width, deep):
     """A head's queries, keys (T, P) and values (T, E)."""
     b, head = task // heads, task % heads
     query, key, value = head * width, (heads + head) * width, 2 * heads * width + head * deep
-    return packed[b, :, query:query + width], packed[b, :, key:key + width], packed[b, :, value:value + deep]
+    return (
+        packed[b, :, query : query + width],
+        packed[b, :, key : key + width],
+        packed[b, :, value : value + deep],
+    )
 
 
 @compiled
 @no_type_check
 def forward(packed, heads, width, causal, read, sums, scratch, begin, end):
-    """Heads `begin` to `end` of B H: what they read, and of each row of scores (B H, T, 2) the greatest and one over the sum of weights by it.
-    Needs a scratch of `room`."""
-    tokens, deep, scale = packed.shape[1], read.shape[2] // heads, np.float32(width ** -0.5)
+    """Heads `begin` to `end` of B H: what they read, and of each row of scores (B H, T, 2) the
+    greatest and one over the sum of weights by it. Needs a scratch of `room`."""
+    tokens, deep, scale = packed.shape[1], read.shape[2] // heads, np.float32(width**-0.5)
     across = -(-tokens // LANES) * LANES
     columns, place = cut(scratch, 0, width, across)
     scores, place = cut(scratch, place, ROWS, across)
@@ -218,7 +287,7 @@ def forward(packed, heads, width, causal, read, sums, scratch, begin, end):
     ones[:] = 1
     for task in range(begin, end):
         query, key, value = parts_of(packed, heads, task, width, deep)
-        found = read[task // heads, :, task % heads * deep:(task % heads + 1) * deep]
+        found = read[task // heads, :, task % heads * deep : (task % heads + 1) * deep]
         columns_of(key, columns)
         for i in range(0, tokens, ROWS):
             seen = min(i + ROWS, tokens) if causal else tokens
@@ -237,9 +306,9 @@ def forward(packed, heads, width, causal, read, sums, scratch, begin, end):
 @compiled
 @no_type_check
 def backward(packed, heads, width, causal, read, sums, slope, by_packed, scratch, begin, end):
-    """Heads `begin` to `end` of B H: gradients by what is packed, from the gradient `slope` (B, T, H E) by what was read. Needs a scratch of
-    `room`."""
-    tokens, deep, scale = packed.shape[1], read.shape[2] // heads, np.float32(width ** -0.5)
+    """Heads `begin` to `end` of B H: gradients by what is packed, from the gradient `slope` (B, T,
+    H E) by what was read. Needs a scratch of `room`."""
+    tokens, deep, scale = packed.shape[1], read.shape[2] // heads, np.float32(width**-0.5)
     across = -(-tokens // LANES) * LANES
     columns, place = cut(scratch, 0, width, across)
     valued, place = cut(scratch, place, deep, across)
@@ -249,7 +318,7 @@ def backward(packed, heads, width, causal, read, sums, slope, by_packed, scratch
         b, mine = task // heads, task % heads * deep
         query, key, value = parts_of(packed, heads, task, width, deep)
         by_query, by_key, by_value = parts_of(by_packed, heads, task, width, deep)
-        found, slopes = read[b, :, mine:mine + deep], slope[b, :, mine:mine + deep]
+        found, slopes = read[b, :, mine : mine + deep], slope[b, :, mine : mine + deep]
         columns_of(key, columns)
         columns_of(value, valued)
         for top in range(0, tokens, TALL):
@@ -260,7 +329,14 @@ def backward(packed, heads, width, causal, read, sums, slope, by_packed, scratch
                 multiply(weights, i - top, query, i, columns, 0, width, wide, True)
                 multiply(bent, i - top, slopes, i, valued, 0, deep, wide, True)
                 for k in range(i, min(i + ROWS, tokens)):
-                    weigh(weights[k - top], sums[task, k, 0], sums[task, k, 1], scale, k + 1 if causal else tokens, wide)
+                    weigh(
+                        weights[k - top],
+                        sums[task, k, 0],
+                        sums[task, k, 1],
+                        scale,
+                        k + 1 if causal else tokens,
+                        wide,
+                    )
                     bend(bent, weights, k - top, dot(slopes, k, found, k, deep), scale, wide)
                 multiply(by_query, i, bent, i - top, key, 0, seen, width, True)
             for j in range(0, top + high if causal else tokens, ROWS):

@@ -1,18 +1,21 @@
-"""Why the bound printed in the thesis (Algorithm 1) is none, shown on the counterexample and counted on a point set.
+"""Why the bound printed in the thesis (Algorithm 1) is none, shown on the counterexample and
+counted on a point set.
 
-A bound must not exceed the distance of any point of its run: a search that believes it leaves the run unread. Counted here: the pairs of
-a query and a run in which a bound exceeds the squared distance of the run's nearest point, and the queries to which a search that reads
-runs in the order of the printed bound, and stops where that bound says so, answers otherwise than brute force.
-Shapes: N points, S runs, M queries, k neighbours. Distances squared, in the scaled unit of the axes.
+A bound must not exceed the distance of any point of its run: a search that believes it leaves the
+run unread. Counted here: the pairs of a query and a run in which a bound exceeds the squared
+distance of the run's nearest point, and the queries to which a search that reads runs in the order
+of the printed bound, and stops where that bound says so, answers otherwise than brute force.
+Shapes: N points, S runs, M queries, k neighbours. Distances squared, in the scaled unit of the
+axes.
 """
 
 import numpy as np
 import torch
 
-from stages.neighbours.experiment.measure import SCALES
-from stages.neighbours.experiment.sets import PointSet
 from stages.neighbours import bounds
 from stages.neighbours.contract import square_distance
+from stages.neighbours.experiment.measure import SCALES
+from stages.neighbours.experiment.sets import PointSet
 from stages.neighbours.segments import SPACE, Segments, cut
 
 RUN = 100  # points a run: TNN's own default
@@ -32,30 +35,57 @@ def runs_of(points: torch.Tensor, trajectory: torch.Tensor) -> tuple[Segments, t
 
 
 def counterexample() -> dict:
-    """The constant of stages/neighbours/bounds.py in numbers: where the query falls on the line, what is true, what each bound says."""
+    """The constant of stages/neighbours/bounds.py in numbers: where the query falls on the line,
+    what is true, what each bound says."""
     example = bounds.COUNTEREXAMPLE
-    points, query, scale, rival = (torch.tensor(part, dtype=torch.float64) for part in (
-        example.run, [example.query], [example.scale], [example.rival]))
+    points, query, scale, rival = (
+        torch.tensor(part, dtype=torch.float64)
+        for part in (example.run, [example.query], [example.scale], [example.rival])
+    )
     segments, _ = runs_of(points, torch.zeros(len(points), dtype=torch.int64))
-    distance, asked = square_distance(query, points, scale), (query, scale, query[:, SPACE], segments)
+    distance, asked = (
+        square_distance(query, points, scale),
+        (query, scale, query[:, SPACE], segments),
+    )
     line = points[-1, :SPACE] - points[0, :SPACE]
-    foot = points[0, :SPACE] + ((query[0, :SPACE] - points[0, :SPACE]) @ line / line.square().sum()).clamp(0, 1) * line
-    return {"run": points.tolist(), "query": query[0].tolist(), "rival": rival[0].tolist(), "scale": scale[0].tolist(),
-            "projection": foot.tolist(), "distance_to_line": float((query[0, :SPACE] - foot).norm()),
-            "deviation": float(segments.furthest[0]), "nearest": int(distance.argmin()), "true": float(distance.min()),
-            "rival_true": float(square_distance(query, rival, scale)),
-            "printed": float(bounds.printed_bound(query, scale, segments)), "segment": float(bounds.segment_bound(*asked)),
-            "box": float(bounds.box_bound(*asked))}
+    foot = (
+        points[0, :SPACE]
+        + ((query[0, :SPACE] - points[0, :SPACE]) @ line / line.square().sum()).clamp(0, 1) * line
+    )
+    return {
+        "run": points.tolist(),
+        "query": query[0].tolist(),
+        "rival": rival[0].tolist(),
+        "scale": scale[0].tolist(),
+        "projection": foot.tolist(),
+        "distance_to_line": float((query[0, :SPACE] - foot).norm()),
+        "deviation": float(segments.furthest[0]),
+        "nearest": int(distance.argmin()),
+        "true": float(distance.min()),
+        "rival_true": float(square_distance(query, rival, scale)),
+        "printed": float(bounds.printed_bound(query, scale, segments)),
+        "segment": float(bounds.segment_bound(*asked)),
+        "box": float(bounds.box_bound(*asked)),
+    }
 
 
 def lost(bound: np.ndarray, distance: np.ndarray, run: np.ndarray, k: int) -> bool:
-    """Whether a search that trusts `bound` (S,) of the runs errs on one query: squared `distance` (n,) to its points, `run` (n,) theirs.
+    """Whether a search that trusts `bound` (S,) of the runs errs on one query: squared `distance`
+    (n,) to its points, `run` (n,) theirs.
 
-    Runs are read in the order of their bounds until k neighbours are at hand and none of them is further than the next run's bound.
+    Runs are read in the order of their bounds until k neighbours are at hand and none of them is
+    further than the next run's bound.
     """
-    k, order, rank = min(k, len(distance)), np.argsort(bound, kind="stable"), np.empty(len(bound), np.int64)
+    k, order, rank = (
+        min(k, len(distance)),
+        np.argsort(bound, kind="stable"),
+        np.empty(len(bound), np.int64),
+    )
     rank[order] = np.arange(len(bound))
-    read, ends = distance[np.argsort(rank[run], kind="stable")], np.cumsum(np.bincount(rank[run], minlength=len(bound)))
+    read, ends = (
+        distance[np.argsort(rank[run], kind="stable")],
+        np.cumsum(np.bincount(rank[run], minlength=len(bound))),
+    )
     found, start = np.empty(0), 0
     for place, end in enumerate(ends, 1):
         found, start = np.concatenate([found, read[start:end]]), end
@@ -66,9 +96,11 @@ def lost(bound: np.ndarray, distance: np.ndarray, run: np.ndarray, k: int) -> bo
 
 
 def counted(points: PointSet, k: int) -> dict:
-    """Of each scale: pairs of a query and a run that it sees, those in which each bound is none, queries, those answered wrongly.
+    """Of each scale: pairs of a query and a run that it sees, those in which each bound is none,
+    queries, those answered wrongly.
 
-    Distances and bounds in float64; a query sees the points that are a window older, as in every search here.
+    Distances and bounds in float64; a query sees the points that are a window older, as in every
+    search here.
     """
     place = points.points.double()
     segments, run = runs_of(place, points.trajectory)
@@ -77,15 +109,21 @@ def counted(points: PointSet, k: int) -> dict:
     result = {}
     for arm, weights in SCALES.items():
         scale = torch.tensor(weights, dtype=torch.float64).expand(len(queries), -1)
-        said = {"printed": bounds.printed_bound(queries, scale, segments),
-                "segment": bounds.segment_bound(queries, scale, latest, segments),
-                "box": bounds.box_bound(queries, scale, latest, segments)}
+        said = {
+            "printed": bounds.printed_bound(queries, scale, segments),
+            "segment": bounds.segment_bound(queries, scale, latest, segments),
+            "box": bounds.box_bound(queries, scale, latest, segments),
+        }
         pairs, asked, wrong, above = 0, 0, 0, dict.fromkeys(said, 0)
         for row, query in enumerate(queries):
             seen = place[:, SPACE] <= latest[row]
             distance = square_distance(query, place[seen], scale[row])
-            nearest = torch.full((len(segments),), torch.inf, dtype=torch.float64).scatter_reduce_(0, run[seen], distance, "amin")
-            known = nearest < torch.inf  # a run of which the query sees nothing is none of its pairs
+            nearest = torch.full((len(segments),), torch.inf, dtype=torch.float64).scatter_reduce_(
+                0, run[seen], distance, "amin"
+            )
+            known = (
+                nearest < torch.inf
+            )  # a run of which the query sees nothing is none of its pairs
             if not known.any():
                 continue
             pairs, asked = pairs + int(known.sum()), asked + 1
@@ -98,5 +136,6 @@ def counted(points: PointSet, k: int) -> dict:
 
 
 def explained(points: PointSet, k: int) -> dict:
-    """The content of bound.json: the counterexample, and the counts for `k` neighbours on the set."""
+    """The content of bound.json: the counterexample, and the counts for `k` neighbours on the
+    set."""
     return {"counterexample": counterexample(), "counted": counted(points, k)}

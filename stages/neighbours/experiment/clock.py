@@ -1,7 +1,9 @@
-"""Times that can be compared: contenders take turns in one process, and what else the machine does meanwhile is written down.
+"""Times that can be compared: contenders take turns in one process, and what else the machine does
+meanwhile is written down.
 
-With two threads and one other busy process small parallel kernels become many times slower, so a round that was disturbed is run again, as
-far as there is patience, and ratios are taken round by round. Times are ms per query, medians of at least ROUNDS rounds after a warm-up.
+With two threads and one other busy process small parallel kernels become many times slower, so a
+round that was disturbed is run again, as far as there is patience, and ratios are taken round by
+round. Times are ms per query, medians of at least ROUNDS rounds after a warm-up.
 """
 
 import os
@@ -41,14 +43,19 @@ class Times:
 
     def ratio(self, name: str, yardstick: str) -> float:
         """Median over rounds of a contender's time over the yardstick's in the same round."""
-        return statistics.median(a / b for a, b in zip(self.rounds_ms[name], self.rounds_ms[yardstick], strict=True))
+        return statistics.median(
+            a / b for a, b in zip(self.rounds_ms[name], self.rounds_ms[yardstick], strict=True)
+        )
 
 
 def busy() -> tuple[float, float, float]:
-    """Now, CPU seconds of the whole machine (0 where /proc/stat is not) and of this process with its children, all since some moment."""
+    """Now, CPU seconds of the whole machine (0 where /proc/stat is not) and of this process with
+    its children, all since some moment."""
     mine = os.times()
     try:
-        fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        fields = [
+            int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+        ]
     except OSError:
         fields = [0] * 8
     own = mine.user + mine.system + mine.children_user + mine.children_system
@@ -73,24 +80,47 @@ def once(call: Callable[[], object]) -> float:
 
 
 def race(contenders: dict[str, Contender], rounds: int = ROUNDS) -> Times:
-    """Let the contenders take turns; rounds in which others used more than OTHERS cores are repeated, at most as many as `rounds`."""
+    """Let the contenders take turns; rounds in which others used more than OTHERS cores are
+    repeated, at most as many as `rounds`."""
     for contender in contenders.values():
         contender.call()
     taken: list[tuple[float, dict[str, float]]] = []
-    while len(taken) < rounds or (len(taken) < 2 * rounds and sum(load <= OTHERS for load, _ in taken) < rounds):
+    while len(taken) < rounds or (
+        len(taken) < 2 * rounds and sum(load <= OTHERS for load, _ in taken) < rounds
+    ):
         before = busy()
-        times = {name: 1e3 * once(contender.call) / contender.queries for name, contender in contenders.items()}
+        times = {
+            name: 1e3 * once(contender.call) / contender.queries
+            for name, contender in contenders.items()
+        }
         taken.append((others(before), times))
     quiet = [entry for entry in taken if entry[0] <= OTHERS]
     kept = quiet if len(quiet) >= rounds else taken
-    return Times({name: [times[name] for _, times in kept] for name in contenders}, [load for load, _ in kept])
+    return Times(
+        {name: [times[name] for _, times in kept] for name in contenders},
+        [load for load, _ in kept],
+    )
 
 
 def machine() -> dict:
-    """What the times belong to: processor, cores, memory, GPU, versions, threads; no name of the host."""
+    """What the times belong to: processor, cores, memory, GPU, versions, threads; no name of the
+    host."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
-    versions = {"python": platform.python_version(), **{name: metadata.version(name) for name in ("torch", "numpy", "scipy", "numba")}}
-    return {"cpu": model, "cores": os.cpu_count(), "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-            "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None, "system": platform.system(),
-            "architecture": platform.machine(), "threads": torch.get_num_threads(), "versions": versions}
+    model = next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
+    versions = {
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in ("torch", "numpy", "scipy", "numba")},
+    }
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "threads": torch.get_num_threads(),
+        "versions": versions,
+    }

@@ -1,7 +1,9 @@
-"""The neighbour search, gathered: metrics.json (every cell and arm, and the printed bound's failures), table.md, claims.json, figures.
+"""The neighbour search, gathered: metrics.json (every cell and arm, and the printed bound's
+failures), table.md, claims.json, figures.
 
-The form of metrics.json is that of tabulate.py, so that `tradewind audit` walks these numbers too; `sets` adds what each set is, `bound`
-the counterexample to the printed bound and how often the bound fails on each set. Times are read from benchmarks.json, never made here.
+The form of metrics.json is that of tabulate.py, so that `tradewind audit` walks these numbers too;
+`sets` adds what each set is, `bound` the counterexample to the printed bound and how often the
+bound fails on each set. Times are read from benchmarks.json, never made here.
 """
 
 from pathlib import Path
@@ -10,74 +12,158 @@ from typing import Any
 from stages import records
 from stages.files import atomic_file, atomic_folder, read_json, write_json
 from stages.neighbours.experiment import tables as search_tables
-from stages.tables.published import PUBLISHED, searches
 from stages.neighbours.experiment.tables import Found
+from stages.tables.published import PUBLISHED, searches
 from stages.winds.tables import Table
 from stages.winds.tabulate import gather, over_seeds
 
-CODE = ("stages/seeds.py", "stages/spreads.py", *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores", "search/claims")),
-        *(f"stages/page/{name}.py" for name in (
-            "searches", "search_tables", "search_figures", "tabulate", "tables", "figures", "sweep_figures", "published")))
+CODE = (
+    "stages/seeds.py",
+    "stages/spreads.py",
+    *(
+        f"stages/evaluation/{name}.py"
+        for name in ("claims", "bootstrap", "metrics", "scores", "search/claims")
+    ),
+    *(
+        f"stages/page/{name}.py"
+        for name in (
+            "searches",
+            "search_tables",
+            "search_figures",
+            "tabulate",
+            "tables",
+            "figures",
+            "sweep_figures",
+            "published",
+        )
+    ),
+)
 EXPERIMENT = "neighbours"
-LEGEND = ("A comparison is a point whose distance to the query was computed; the share is of the points that the query may see "
-          "(measured a window before it), which is what linear search looks at. [ ] is the 90 % bootstrap interval over queries. An "
-          "answer is wrong when it differs from brute force in any bit. (*) SciPy does not tell what its trees look at: the forest "
-          "counts the candidates that came back. Scale (1, 1, 4, 9) weighs squared differences in x, y, z and time.")
-PRINTED = "Printed values are the document's, for a million points on its own machine: a level to compare with."
+LEGEND = (
+    "A comparison is a point whose distance to the query was computed; the share is of the points "
+    "that the query may see (measured a window before it), which is what linear search looks at. [ "
+    "] is the 90 % bootstrap interval over queries. An answer is wrong when it differs from brute "
+    "force in any bit. (*) SciPy does not tell what its trees look at: the forest counts the "
+    "candidates that came back. Scale (1, 1, 4, 9) weighs squared differences in x, y, z and time."
+)
+PRINTED = (
+    "Printed values are the document's, for a million points on its own machine: a level to "
+    "compare with."
+)
 
 
 def read(home: Path) -> Found:
     """What metrics.json and benchmarks.json of a profile hold, and what is printed."""
     file = home / "benchmarks.json"
-    return Found(read_json(home / "metrics.json")["arms"], read_json(file) if file.exists() else {}, searches(EXPERIMENT))
+    return Found(
+        read_json(home / "metrics.json")["arms"],
+        read_json(file) if file.exists() else {},
+        searches(EXPERIMENT),
+    )
 
 
 def described(home: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """What each set is, from its evaluation, and the failures of the printed bound; None where they were not counted."""
+    """What each set is, from its evaluation, and the failures of the printed bound; None where
+    they were not counted."""
     folders = sorted(file.parent for file in (home / "evaluated").glob("[!.]*/metrics.json"))
-    sets = {folder.name: {key: value for key, value in read_json(folder / "metrics.json").items() if key != "cells"} for folder in folders}
-    counts = {folder.name: read_json(folder / "bound.json") for folder in folders if (folder / "bound.json").exists()}
+    sets = {
+        folder.name: {
+            key: value
+            for key, value in read_json(folder / "metrics.json").items()
+            if key != "cells"
+        }
+        for folder in folders
+    }
+    counts = {
+        folder.name: read_json(folder / "bound.json")
+        for folder in folders
+        if (folder / "bound.json").exists()
+    }
     if not counts:
         return sets, None
     example = next(iter(counts.values()))["counterexample"]
-    return sets, {"counterexample": example, "counted": {name: found["counted"] for name, found in counts.items()}}
+    return sets, {
+        "counterexample": example,
+        "counted": {name: found["counted"] for name, found in counts.items()},
+    }
 
 
 def bound_table(bound: dict[str, Any]) -> Table:
-    """How often the printed bound exceeds what it should stay below, and what that costs; the mended ones beside it."""
+    """How often the printed bound exceeds what it should stay below, and what that costs; the
+    mended ones beside it."""
     rows = []
     for name, found in bound["counted"].items():
         for arm, scale in (("iso", "1, 1, 1, 1"), ("aniso", "1, 1, 4, 9")):
             one = found["scales"][arm]
             share = f"{100 * one['above']['printed'] / one['pairs']:.2f}" if one["pairs"] else "–"
-            rows.append((name, scale, share, f"{one['wrong']} of {one['queries']}",
-                         str(one["above"]["segment"]), str(one["above"]["box"])))
+            rows.append(
+                (
+                    name,
+                    scale,
+                    share,
+                    f"{one['wrong']} of {one['queries']}",
+                    str(one["above"]["segment"]),
+                    str(one["above"]["box"]),
+                )
+            )
     k = next(iter(bound["counted"].values()))["k"]
-    titles = ("set", "scale", "printed bound too large [% of pairs]", f"queries that lose a neighbour by it, k = {k}",
-              "mended too large [pairs]", "box too large [pairs]")
+    titles = (
+        "set",
+        "scale",
+        "printed bound too large [% of pairs]",
+        f"queries that lose a neighbour by it, k = {k}",
+        "mended too large [pairs]",
+        "box too large [pairs]",
+    )
     return Table("bounds", titles, tuple(rows), frozenset({0, 1}))
 
 
 def argument(bound: dict[str, Any]) -> tuple[list[str], list[str], str]:
-    """Why the printed bound fails: paragraphs of plain words, formulas, and what they mean; every number from the counterexample."""
+    """Why the printed bound fails: paragraphs of plain words, formulas, and what they mean;
+    every number from the counterexample."""
     one = bound["counterexample"]
-    line, bend, true, rival, said = one["distance_to_line"], one["deviation"], one["true"], one["rival_true"], one["printed"]
+    line, bend, true, rival, said = (
+        one["distance_to_line"],
+        one["deviation"],
+        one["true"],
+        one["rival_true"],
+        one["printed"],
+    )
     words = [
-        "To avoid looking at every point, the search first asks of each piece of a trajectory (a run): how near can any of its points "
-        "possibly be? Runs that cannot hold a neighbour are left unread. An answer that is too small costs time. It must never be too "
-        "large: then a neighbour is thrown away unseen, and nothing tells.",
-        "The thesis takes the distance to the straight line from the run's first point A to its last point B, and takes off how far "
-        f"the run strays from that line. But it subtracts squares. In the figure the line is {line:g} away and the run strays by "
-        f"{bend:g}, towards the query. The printed bound says {line:g}² − {bend:g}² = {said:g} of a squared distance that is really "
-        f"{true:g}: 'nothing of the run lies within {said**0.5:.2f}', though a point lies {true**0.5:g} away. A search that believes it "
-        f"reads the other run first, finds a point at squared distance {rival:g} < {said:g}, and stops with the wrong neighbour.",
-        "What holds is the triangle inequality, and that is one of lengths, not of their squares: the nearest point can be no nearer than "
-        f"{line:g} − {bend:g} = {line - bend:g}, squared {(line - bend)**2:g}."]
-    formulas = ["printed: max(0, d(P, AB)² − σ_max E²)", "mended:  max(0, d_σ(P, AB) − √(Σ_a σ_a e_a²))² + σ_t gap_t²"]
-    meaning = ("E is the largest distance of a point of the run to AB, e_a the largest deviation on axis a, gap_t the time from the "
-               "query to the run. The mended d_σ projects on AB under the scale σ itself: Euclid's projection, as printed, is longer "
-               "there, a second fault. It is computed in double precision and lowered by more than its own rounding. Beside it stands "
-               "the distance to the box of the run's points, which never exceeds theirs, rounding included.")
+        (
+            "To avoid looking at every point, the search first asks of each piece of a trajectory "
+            "(a run): how near can any of its points possibly be? Runs that cannot hold a "
+            "neighbour are left unread. An answer that is too small costs time. It must never be "
+            "too large: then a neighbour is thrown away unseen, and nothing tells."
+        ),
+        (
+            "The thesis takes the distance to the straight line from the run's first point A to "
+            "its last point B, and takes off how far the run strays from that line. But it "
+            f"subtracts squares. In the figure the line is {line:g} away and the run strays by "
+            f"{bend:g}, towards the query. The printed bound says {line:g}² − {bend:g}² = {said:g} "
+            f"of a squared distance that is really {true:g}: 'nothing of the run lies within "
+            f"{said**0.5:.2f}', though a point lies {true**0.5:g} away. A search that believes it "
+            f"reads the other run first, finds a point at squared distance {rival:g} < {said:g}, "
+            "and stops with the wrong neighbour."
+        ),
+        (
+            "What holds is the triangle inequality, and that is one of lengths, not of their "
+            f"squares: the nearest point can be no nearer than {line:g} − {bend:g} = "
+            f"{line - bend:g}, squared {(line - bend) ** 2:g}."
+        ),
+    ]
+    formulas = [
+        "printed: max(0, d(P, AB)² − σ_max E²)",
+        "mended:  max(0, d_σ(P, AB) − √(Σ_a σ_a e_a²))² + σ_t gap_t²",
+    ]
+    meaning = (
+        "E is the largest distance of a point of the run to AB, e_a the largest deviation on axis "
+        "a, gap_t the time from the query to the run. The mended d_σ projects on AB under the "
+        "scale σ itself: Euclid's projection, as printed, is longer there, a second fault. It is "
+        "computed in double precision and lowered by more than its own rounding. Beside it stands "
+        "the distance to the box of the run's points, which never exceeds theirs, rounding "
+        "included."
+    )
     return words, formulas, meaning
 
 
@@ -91,16 +177,39 @@ def told(bound: dict[str, Any]) -> list[str]:
 
 def table(profile: str, found: Found, sets: dict[str, Any], bound: dict[str, Any] | None) -> str:
     """Markdown: a section a set, then times, then the bound."""
-    lines = [f"# {EXPERIMENT}, profile {profile}", "", f"{LEGEND} {PRINTED}", "", search_tables.measured_on(found.times), ""]
+    lines = [
+        f"# {EXPERIMENT}, profile {profile}",
+        "",
+        f"{LEGEND} {PRINTED}",
+        "",
+        search_tables.measured_on(found.times),
+        "",
+    ]
     for name in found.sets():
         about, k = sets[name], found.most(name)
-        lines += [f"## {name}", "", f"{about['points']:,} points on {about['trajectories']:,} trajectories.", ""]
-        for title, one in ((f"Tables 1.3 and 1.4: {k} neighbours, scale (1, 1, 4, 9)", search_tables.main(found, name)),
-                           ("Comparisons by k and scale, % of what a query sees", search_tables.shares(found, name)),
-                           (f"Tables A.1-A.3: k-d trees, {k} neighbours", search_tables.leaves(found, name))):
+        lines += [
+            f"## {name}",
+            "",
+            f"{about['points']:,} points on {about['trajectories']:,} trajectories.",
+            "",
+        ]
+        for title, one in (
+            (
+                f"Tables 1.3 and 1.4: {k} neighbours, scale (1, 1, 4, 9)",
+                search_tables.main(found, name),
+            ),
+            (
+                "Comparisons by k and scale, % of what a query sees",
+                search_tables.shares(found, name),
+            ),
+            (f"Tables A.1-A.3: k-d trees, {k} neighbours", search_tables.leaves(found, name)),
+        ):
             lines += [f"{title}:", "", *one.markdown()]
-    for title, one in (("Time over the yardstick's", search_tables.speed(found)), ("At the document's size", search_tables.large(found)),
-                       ("Goals", search_tables.goals(found))):
+    for title, one in (
+        ("Time over the yardstick's", search_tables.speed(found)),
+        ("At the document's size", search_tables.large(found)),
+        ("Goals", search_tables.goals(found)),
+    ):
         lines += [f"## {title}", "", *one.markdown()] if one else []
     lines += [search_tables.epoch(found.times), ""] if found.times.get("epoch") else []
     return "\n".join(lines + (told(bound) if bound else []))
@@ -109,6 +218,7 @@ def table(profile: str, found: Found, sets: dict[str, Any], bound: dict[str, Any
 def draw(home: Path, found: Found, bound: dict[str, Any] | None) -> None:
     """All figures of a profile into `home`/figures."""
     from stages.neighbours.experiment import figures as search_figures
+
     with atomic_folder(home / "figures") as folder:
         for name in found.sets():
             search_figures.surface(found, name, folder / f"{name}-surface.png")
@@ -118,13 +228,20 @@ def draw(home: Path, found: Found, bound: dict[str, Any] | None) -> None:
 
 
 def tabulate(profile: str) -> None:
-    """Write metrics.json, table.md, claims.json, figures/ and the record of the search experiment in one profile."""
+    """Write metrics.json, table.md, claims.json, figures/ and the record of the search
+    experiment in one profile."""
     from stages.neighbours.experiment import claims
 
     home = Path("reports") / EXPERIMENT / profile
     cells = gather(home)
     sets, bound = described(home)
-    content = {"experiment": EXPERIMENT, "profile": profile, "cells": cells, "arms": over_seeds(cells), "sets": sets}
+    content = {
+        "experiment": EXPERIMENT,
+        "profile": profile,
+        "cells": cells,
+        "arms": over_seeds(cells),
+        "sets": sets,
+    }
     write_json(home / "metrics.json", content | ({"bound": bound} if bound else {}))
     found = read(home)
     with atomic_file(home / "table.md", "w") as stream:
@@ -134,6 +251,12 @@ def tabulate(profile: str) -> None:
     times = [file for file in [home / "benchmarks.json"] if file.exists()]
     inputs = [home / "evaluated", *times, home.parent / "companions.csv", PUBLISHED]
     outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
-    record = records.make("tabulate", f"{EXPERIMENT}/{profile}", params={}, code=CODE, inputs=inputs,
-                          outputs={path.as_posix(): path for path in records.files_in(outputs)})
+    record = records.make(
+        "tabulate",
+        f"{EXPERIMENT}/{profile}",
+        params={},
+        code=CODE,
+        inputs=inputs,
+        outputs={path.as_posix(): path for path in records.files_in(outputs)},
+    )
     write_json(records.location("tabulate", profile, experiment=EXPERIMENT), record)

@@ -1,8 +1,9 @@
 """What a search costs at the size of the document's five weeks, and a trained model over a day.
 
-33 million points (66,000 smoothed walks of 500) are made and indexed in processes of their own, so that the peak of memory is the index's:
-Linux' VmHWM, reset when the points are in memory. An epoch of GKA-MLP-TNN is timed over some of its steps and told for all of them:
-contexts are gathered from a memory-mapped table of neighbours, as the stage of contexts leaves it.
+33 million points (66,000 smoothed walks of 500) are made and indexed in processes of their own, so
+that the peak of memory is the index's: Linux' VmHWM, reset when the points are in memory. An epoch
+of GKA-MLP-TNN is timed over some of its steps and told for all of them: contexts are gathered from
+a memory-mapped table of neighbours, as the stage of contexts leaves it.
 """
 
 import multiprocessing
@@ -17,10 +18,10 @@ import torch
 from stages import seeds
 from stages.batches import Batch
 from stages.errors import DataError
-from stages.neighbours.experiment import sets
-from stages.neighbours.experiment.clock import once
 from stages.fields.models.gka_mlp_tnn import GKAMLPTNN
 from stages.neighbours import methods, walks
+from stages.neighbours.experiment import sets
+from stages.neighbours.experiment.clock import once
 
 POINTS, WALK = 33_000_000, 500
 NEIGHBOURS, QUERIES, WINDOW, ROUNDS = 100, 256, 0.05, 5
@@ -29,36 +30,64 @@ TARGETS, CONTEXT, STEPS = 700, 64, 1440  # a step is a minute of a day of a mill
 
 def memory_mib(name: str) -> float:
     """VmRSS or VmHWM of this process."""
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+    line = next(
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name)
+    )
     return int(line.split()[1]) / 1024
 
 
 def make_walks(folder: str, points: int, answer: Connection) -> None:
     """Write points.npy and trajectory.npy of smoothed walks (in a child process)."""
-    table, trajectory = walks.smoothed_random_walk(points // WALK, WALK, seeds.stream(0, "search", "scale", points))
+    table, trajectory = walks.smoothed_random_walk(
+        points // WALK, WALK, seeds.stream(0, "search", "scale", points)
+    )
     np.save(Path(folder, "points.npy"), table)
     np.save(Path(folder, "trajectory.npy"), trajectory)
     answer.send({"points": len(table)})
 
 
 def index_and_ask(folder: str, method: str, answer: Connection) -> None:
-    """Build one index over the points of `folder` and ask it (in a child process): seconds, MiB, ms per query.
+    """Build one index over the points of `folder` and ask it (in a child process): seconds, MiB, ms
+    per query.
 
-    bare_mib: the process without points; peak_mib: its peak while building; taken_mib: the difference, points, trajectories and index.
+    bare_mib: the process without points; peak_mib: its peak while building; taken_mib: the
+    difference, points, trajectories and index.
     """
-    methods.build(method, torch.zeros(2, 4)).query(torch.zeros(1, 4), 1)  # compiled code is compiled before the clock starts
+    methods.build(method, torch.zeros(2, 4)).query(
+        torch.zeros(1, 4), 1
+    )  # compiled code is compiled before the clock starts
     bare = memory_mib("VmRSS")
-    points, trajectory = (torch.from_numpy(np.load(Path(folder, f"{name}.npy"))) for name in ("points", "trajectory"))
+    points, trajectory = (
+        torch.from_numpy(np.load(Path(folder, f"{name}.npy"))) for name in ("points", "trajectory")
+    )
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
     indexes: list = []
     seconds = once(lambda: indexes.append(methods.build(method, points, trajectory)))
     peak = memory_mib("VmHWM")
-    asked = points[torch.from_numpy(seeds.stream(0, "search", "scale", "queries").choice(len(points), QUERIES, replace=False))]
+    asked = points[
+        torch.from_numpy(
+            seeds.stream(0, "search", "scale", "queries").choice(
+                len(points), QUERIES, replace=False
+            )
+        )
+    ]
     ask = lambda: indexes[0].query(asked, NEIGHBOURS, window=WINDOW)  # noqa: E731
     ask()
     ms = [1e3 * once(ask) / QUERIES for _ in range(ROUNDS)]
-    answer.send({"method": method, "points": len(points), "build_s": seconds, "bare_mib": bare, "peak_mib": peak,
-                 "taken_mib": peak - bare, "k": NEIGHBOURS, "queries": QUERIES, "ms": statistics.median(ms), "rounds_ms": ms})
+    answer.send(
+        {
+            "method": method,
+            "points": len(points),
+            "build_s": seconds,
+            "bare_mib": bare,
+            "peak_mib": peak,
+            "taken_mib": peak - bare,
+            "k": NEIGHBOURS,
+            "queries": QUERIES,
+            "ms": statistics.median(ms),
+            "rounds_ms": ms,
+        }
+    )
 
 
 def apart(work, *arguments) -> dict:
@@ -72,14 +101,21 @@ def apart(work, *arguments) -> dict:
         found = receiver.recv()
     except EOFError:
         child.join()
-        raise DataError("a process of the benchmark died", where=work.__name__, found=f"exit code {child.exitcode}",
-                        remedy="free memory, or leave the large index out with --skip-33m") from None
+        raise DataError(
+            "a process of the benchmark died",
+            where=work.__name__,
+            found=f"exit code {child.exitcode}",
+            remedy="free memory, or leave the large index out with --skip-33m",
+        ) from None
     child.join()
     return found
 
 
-def large(small: int, points: int = POINTS, names: tuple[str, ...] = ("boxes", "compiled")) -> list[dict]:
-    """Each method at `small` and at `points` points: build, memory, ms per query, and how much slower a query is at the larger size."""
+def large(
+    small: int, points: int = POINTS, names: tuple[str, ...] = ("boxes", "compiled")
+) -> list[dict]:
+    """Each method at `small` and at `points` points: build, memory, ms per query, and how much
+    slower a query is at the larger size."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="tradewind-") as name:
         for count in (small, points):
@@ -92,9 +128,11 @@ def large(small: int, points: int = POINTS, names: tuple[str, ...] = ("boxes", "
 
 
 def epoch(points: int = 1_000_000, steps: int = 200) -> dict:
-    """Seconds of an epoch of GKA-MLP-TNN: STEPS steps of TARGETS targets with CONTEXT cached neighbours each; `steps` are timed.
+    """Seconds of an epoch of GKA-MLP-TNN: STEPS steps of TARGETS targets with CONTEXT cached
+    neighbours each; `steps` are timed.
 
-    Contexts are random rows: where they lie does not matter to the arithmetic, and for the memory it is the worst case.
+    Contexts are random rows: where they lie does not matter to the arithmetic, and for the memory
+    it is the worst case.
     """
     rng = seeds.stream(0, "search", "epoch")
     x = rng.normal(size=(points, 4)).astype(np.float32)
@@ -103,14 +141,25 @@ def epoch(points: int = 1_000_000, steps: int = 200) -> dict:
         file = Path(name, "contexts.npy")
         table = np.lib.format.open_memmap(file, "w+", np.int32, (points, CONTEXT))
         for start in range(0, points, 1 << 16):
-            table[start:start + (1 << 16)] = rng.integers(points, size=table[start:start + (1 << 16)].shape)
+            table[start : start + (1 << 16)] = rng.integers(
+                points, size=table[start : start + (1 << 16)].shape
+            )
         del table
-        return {"points": points, "targets": TARGETS, "context": CONTEXT, "steps": STEPS, "steps_timed": steps,
-                **trained(torch.from_numpy(x), torch.from_numpy(y), np.load(file, mmap_mode="r"), steps)}
+        return {
+            "points": points,
+            "targets": TARGETS,
+            "context": CONTEXT,
+            "steps": STEPS,
+            "steps_timed": steps,
+            **trained(
+                torch.from_numpy(x), torch.from_numpy(y), np.load(file, mmap_mode="r"), steps
+            ),
+        }
 
 
 def trained(x: torch.Tensor, y: torch.Tensor, table: np.ndarray, steps: int) -> dict:
-    """Seconds of STEPS steps, from the median over parts of `steps` real ones: gather, forward, backward, clip, Adam."""
+    """Seconds of STEPS steps, from the median over parts of `steps` real ones: gather, forward,
+    backward, clip, Adam."""
     torch.manual_seed(0)
     model = GKAMLPTNN(4, 2, 2)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-4, fused=True)
@@ -118,7 +167,7 @@ def trained(x: torch.Tensor, y: torch.Tensor, table: np.ndarray, steps: int) -> 
 
     def step(number: int) -> None:
         first = number * TARGETS % (len(x) - TARGETS)
-        rows = torch.from_numpy(table[first:first + TARGETS].astype(np.int64))
+        rows = torch.from_numpy(table[first : first + TARGETS].astype(np.int64))
         target = slice(first, first + TARGETS)
         batch = Batch(x[rows], y[rows], rows >= 0, x[target, None], ones, y[target, None])
         optimizer.zero_grad()
@@ -130,6 +179,11 @@ def trained(x: torch.Tensor, y: torch.Tensor, table: np.ndarray, steps: int) -> 
     for number in range(min(part, 10)):
         step(number)
     numbers = iter(range(part * ROUNDS))
-    rounds = [once(lambda: [step(next(numbers)) for _ in range(part)]) / part for _ in range(ROUNDS)]
-    return {"seconds": STEPS * statistics.median(rounds), "rounds_ms_a_step": [1e3 * seconds for seconds in rounds],
-            "parameters": sum(parameter.numel() for parameter in model.parameters())}
+    rounds = [
+        once(lambda: [step(next(numbers)) for _ in range(part)]) / part for _ in range(ROUNDS)
+    ]
+    return {
+        "seconds": STEPS * statistics.median(rounds),
+        "rounds_ms_a_step": [1e3 * seconds for seconds in rounds],
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+    }

@@ -1,9 +1,12 @@
-"""The point sets in which neighbours are searched: winds as prepared, smoothed random walks, random points (thesis section 1.4.2).
+"""The point sets in which neighbours are searched: winds as prepared, smoothed random walks, random
+points (thesis section 1.4.2).
 
-A prepared set: its first `points` rows in order of time; latitude, longitude, altitude and time each standardised by mean and standard
-deviation of those rows (section 1.3.3), a trajectory a flight, the window the set's own lead in that unit of time. The synthetic sets come
-from stages/neighbours/walks.py with the window of params.yaml; simultaneous_points are the document's random points, all measured at one
-time: every query sees them all. Queries are points of the set, drawn without replacement.
+A prepared set: its first `points` rows in order of time; latitude, longitude, altitude and time
+each standardised by mean and standard deviation of those rows (section 1.3.3), a trajectory a
+flight, the window the set's own lead in that unit of time. The synthetic sets come from
+stages/neighbours/walks.py with the window of params.yaml; simultaneous_points are the document's
+random points, all measured at one time: every query sees them all. Queries are points of the set,
+drawn without replacement.
 Shapes: N points, M queries; columns x, y, z, t, float32, no unit.
 """
 
@@ -28,7 +31,8 @@ SMOOTH, RANDOM, SIMULTANEOUS = "smoothed_random_walk", "random_points", "simulta
 
 @dataclass(frozen=True)
 class PointSet:
-    """Points, whose they are, which of them ask, and how much older (in the unit of t) than the asking point the found ones must be."""
+    """Points, whose they are, which of them ask, and how much older (in the unit of t) than the
+    asking point the found ones must be."""
 
     name: str
     points: Float[Tensor, "N 4"]
@@ -44,35 +48,59 @@ class PointSet:
     def seen(self) -> np.ndarray:
         """(M,) how many points each query sees: what linear search must look at."""
         times = self.points[:, 3].double().numpy()
-        return np.searchsorted(np.sort(times), times[self.queries.numpy()] - self.window, side="right")
+        return np.searchsorted(
+            np.sort(times), times[self.queries.numpy()] - self.window, side="right"
+        )
 
 
 def standardised(values: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Columns (N, 4) with mean 0 and standard deviation 1, and the deviations (4,). DataError for a column that does not vary."""
+    """Columns (N, 4) with mean 0 and standard deviation 1, and the deviations (4,). DataError
+    for a column that does not vary."""
     std = values.std(0) if len(values) else np.zeros(len(COLUMNS))
     if not (std > 0).all():
-        raise DataError("a column does not vary, so it has no unit to search in", where=where,
-                        found=", ".join(name for name, s in zip(COLUMNS, std, strict=True) if not s > 0))
+        raise DataError(
+            "a column does not vary, so it has no unit to search in",
+            where=where,
+            found=", ".join(name for name, s in zip(COLUMNS, std, strict=True) if not s > 0),
+        )
     return (values - values.mean(0)) / std, std
 
 
 def original(prepared: Path, most: int) -> tuple[Tensor, Tensor, float]:
-    """Points, trajectories and window of a prepared data set (its folder): its first `most` rows in order of time."""
+    """Points, trajectories and window of a prepared data set (its folder): its first `most` rows
+    in order of time."""
     try:
-        rows = pl.scan_parquet(prepared / "rows.parquet").select(*COLUMNS, "flight").head(most).collect()
+        rows = (
+            pl.scan_parquet(prepared / "rows.parquet")
+            .select(*COLUMNS, "flight")
+            .head(most)
+            .collect()
+        )
     except (FileNotFoundError, pl.exceptions.PolarsError) as error:
-        raise DataError("the prepared rows cannot be read", where=str(prepared / "rows.parquet"), found=str(error).splitlines()[0],
-                        expected=", ".join((*COLUMNS, "flight")), remedy="run `dvc repro`") from None
+        raise DataError(
+            "the prepared rows cannot be read",
+            where=str(prepared / "rows.parquet"),
+            found=str(error).splitlines()[0],
+            expected=", ".join((*COLUMNS, "flight")),
+            remedy="run `dvc repro`",
+        ) from None
     values, std = standardised(rows.select(COLUMNS).to_numpy().astype(np.float64), str(prepared))
     lead_s = files.read_json(prepared / "prepared.json")["lead_s"]
-    return torch.from_numpy(values.astype(np.float32)), torch.from_numpy(rows["flight"].to_numpy().astype(np.int64)), float(lead_s / std[3])
+    return (
+        torch.from_numpy(values.astype(np.float32)),
+        torch.from_numpy(rows["flight"].to_numpy().astype(np.int64)),
+        float(lead_s / std[3]),
+    )
 
 
 def synthetic(name: str, points: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Points (N, 4) and trajectories (N,) of a synthetic set: whole walks of LENGTH points, or random points grouped by as many."""
+    """Points (N, 4) and trajectories (N,) of a synthetic set: whole walks of LENGTH points, or
+    random points grouped by as many."""
     rng = seeds.stream(seed, "search", name)
     if name == SMOOTH:
-        table, trajectory = walks.smoothed_random_walk(max(1, points // LENGTH), min(LENGTH, points), rng)
+        table, trajectory = walks.smoothed_random_walk(
+            max(1, points // LENGTH), min(LENGTH, points), rng
+        )
     else:
         table, trajectory = walks.random_points(points, rng, LENGTH)
     if name == SIMULTANEOUS:
@@ -81,9 +109,13 @@ def synthetic(name: str, points: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def build(name: str, prepared: Path | None, search: Search) -> PointSet:
-    """The point set of that name as the parameters want it; `prepared` is the folder of a prepared set, None for a synthetic one."""
+    """The point set of that name as the parameters want it; `prepared` is the folder of a
+    prepared set, None for a synthetic one."""
     if prepared is None:
-        (points, trajectory), window = synthetic(name, search.points, search.seed), 0.0 if name == SIMULTANEOUS else search.window
+        (points, trajectory), window = (
+            synthetic(name, search.points, search.seed),
+            0.0 if name == SIMULTANEOUS else search.window,
+        )
     else:
         points, trajectory, window = original(prepared, search.points)
     rng = seeds.stream(search.seed, "search", name, "queries")

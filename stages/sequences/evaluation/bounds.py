@@ -1,8 +1,10 @@
-"""How many passes a burst sampler needs with a perfect model: the lower bounds of figure 4.6, recomputed (thesis D.2).
+"""How many passes a burst sampler needs with a perfect model: the lower bounds of figure 4.6,
+recomputed (thesis D.2).
 
-Product: 1. Step: Algorithm 3 run with the exact conditionals (D.2.3 says "at most 3", which no run need obey). Permutation: Equations
-D.6-D.9, exactly: a pass draws a class for each of the m places left, and keeps each class that was drawn once (as if always the best order
-had been tried); so the passes left after one that kept k are those of m - k, and mean and deviation follow by recursion.
+Product: 1. Step: Algorithm 3 run with the exact conditionals (D.2.3 says "at most 3", which no run
+need obey). Permutation: Equations D.6-D.9, exactly: a pass draws a class for each of the m places
+left, and keeps each class that was drawn once (as if always the best order had been tried); so the
+passes left after one that kept k are those of m - k, and mean and deviation follow by recursion.
 `burst` also runs Algorithm 3 for permutations, with the orders it really tries.
 Shapes: O orders tried (N_o), T tokens, L sequences of a listed law. Counts of passes.
 """
@@ -16,20 +18,29 @@ from stages.errors import InputError
 KINDS = ("product", "step", "permutation")
 
 
-def bound(kind: str, law: dict[str, Any], orders: int, runs: int, rng: np.random.Generator) -> dict[str, float]:
-    """{mean, sd} of the passes for one sequence; for step over `runs` runs (then also `runs`). InputError for a kind without a bound."""
+def bound(
+    kind: str, law: dict[str, Any], orders: int, runs: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """{mean, sd} of the passes for one sequence; for step over `runs` runs (then also `runs`).
+    InputError for a kind without a bound."""
     if kind == "product":
         return {"mean": 1.0, "sd": 0.0}
     if kind == "step":
         passes, wrong = burst("step", law, orders, runs, rng)
-        return {"mean": float(passes.mean()), "sd": float(passes.std(ddof=1)), "runs": float(runs), "wrong": float(wrong)}
+        return {
+            "mean": float(passes.mean()),
+            "sd": float(passes.std(ddof=1)),
+            "runs": float(runs),
+            "wrong": float(wrong),
+        }
     if kind == "permutation":
         return dict(zip(("mean", "sd"), permutation(law["length"]), strict=True))
     raise InputError(f"no lower bound of passes is known of {kind!r}", expected=", ".join(KINDS))
 
 
 def classes(length: int) -> np.ndarray:
-    """The chance of k different classes among m draws of m classes, for m, k = 0..length: (length + 1, length + 1) (D.9, by recursion)."""
+    """The chance of k different classes among m draws of m classes, for m, k = 0..length:
+    (length + 1, length + 1) (D.9, by recursion)."""
     table = np.zeros((length + 1, length + 1))
     table[0, 0] = 1
     for m in range(1, length + 1):
@@ -38,17 +49,21 @@ def classes(length: int) -> np.ndarray:
         for _ in range(m):
             held[1:] = held[1:] * np.arange(1, m + 1) / m + held[:-1] * (m - np.arange(m)) / m
             held[0] = 0
-        table[m, :m + 1] = held
+        table[m, : m + 1] = held
     return table
 
 
 def permutation(length: int) -> tuple[float, float]:
-    """Mean and standard deviation of the passes for a permutation of `length` (5.18 and 0.60 at 100)."""
+    """Mean and standard deviation of the passes for a permutation of `length` (5.18 and 0.60 at
+    100)."""
     table = classes(length)
-    first, second = np.zeros(length + 1), np.zeros(length + 1)  # moments of the passes with m places left
+    first, second = (
+        np.zeros(length + 1),
+        np.zeros(length + 1),
+    )  # moments of the passes with m places left
     for m in range(1, length + 1):
         left = m - np.arange(1, m + 1)
-        weight = table[m, 1:m + 1]
+        weight = table[m, 1 : m + 1]
         first[m] = 1 + weight @ first[left]
         second[m] = weight @ (1 + 2 * first[left] + second[left])
     return float(first[length]), float(np.sqrt(max(second[length] - first[length] ** 2, 0.0)))
@@ -67,7 +82,8 @@ class Listed:
         return self.onehot[agree].mean(0)
 
     def along(self, tokens: np.ndarray, known: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """The chance of each token of an order of places, given the known ones and those before it; 0 after an impossible one."""
+        """The chance of each token of an order of places, given the known ones and those before
+        it; 0 after an impossible one."""
         agree = (self.table[:, known] == tokens[known]).all(1)[:, None]
         fits = np.logical_and.accumulate(self.table[:, order] == tokens[order], axis=1)
         alive = np.concatenate([agree, agree & fits], axis=1).sum(0)
@@ -88,10 +104,13 @@ class Shuffled:
         """The density of each token given the known ones: T V, uniform over what is left."""
         left = np.ones(self.length)
         left[tokens[known]] = 0
-        return np.where(known[:, None], tokens[:, None] == np.arange(self.length), left / max(left.sum(), 1))
+        return np.where(
+            known[:, None], tokens[:, None] == np.arange(self.length), left / max(left.sum(), 1)
+        )
 
     def along(self, tokens: np.ndarray, known: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """The chance of each token of an order of places, given the known ones and those before it; 0 from the first repeat on."""
+        """The chance of each token of an order of places, given the known ones and those before
+        it; 0 from the first repeat on."""
         held, left = set(tokens[known].tolist()), len(order)
         found = np.zeros(len(order))
         for k, token in enumerate(tokens[order].tolist()):
@@ -106,10 +125,14 @@ class Shuffled:
         return len(set(tokens.tolist())) < self.length
 
 
-def burst(kind: str, law: dict[str, Any], orders: int, runs: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-    """Algorithm 3 with a perfect model: the passes of each of `runs` sequences, and how many of them the law cannot have drawn.
+def burst(
+    kind: str, law: dict[str, Any], orders: int, runs: int, rng: np.random.Generator
+) -> tuple[np.ndarray, int]:
+    """Algorithm 3 with a perfect model: the passes of each of `runs` sequences, and how many of
+    them the law cannot have drawn.
 
-    The same uniform numbers serve all orders of a pass, one a place, as printed. InputError for another kind than step and permutation.
+    The same uniform numbers serve all orders of a pass, one a place, as printed. InputError for
+    another kind than step and permutation.
     """
     length = law["length"]
     if kind == "step":
@@ -125,15 +148,28 @@ def burst(kind: str, law: dict[str, Any], orders: int, runs: int, rng: np.random
         while not known.all():
             density = model.marginals(tokens, known)
             passes[run] += 1
-            draft = np.where(known, tokens, (density.cumsum(1) < rng.random((length, 1)) * density.sum(1, keepdims=True)).sum(1))
+            draft = np.where(
+                known,
+                tokens,
+                (density.cumsum(1) < rng.random((length, 1)) * density.sum(1, keepdims=True)).sum(
+                    1
+                ),
+            )
             tokens, known = advanced(model, draft, known, density, orders, rng)
         wrong += model.wrong(tokens)
     return passes, wrong
 
 
-def advanced(model: Listed | Shuffled, draft: np.ndarray, known: np.ndarray, density: np.ndarray, orders: int,
-             rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The draft (T), and what is known of it after the order that accepts most of it before the first rejection."""
+def advanced(
+    model: Listed | Shuffled,
+    draft: np.ndarray,
+    known: np.ndarray,
+    density: np.ndarray,
+    orders: int,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The draft (T), and what is known of it after the order that accepts most of it before the
+    first rejection."""
     chance, left, best = rng.random(len(draft)), np.flatnonzero(~known), np.zeros(0, np.int64)
     for _ in range(orders):
         order = rng.permutation(left)

@@ -1,9 +1,12 @@
-"""Mazes solved, paths checked, and the exact density of the path (thesis 4.3.1, figures 4.2 and 4.3). No code of the generator.
+"""Mazes solved, paths checked, and the exact density of the path (thesis 4.3.1, figures 4.2 and
+4.3). No code of the generator.
 
-A produced maze is correct when it copies the maze it was given (walls, start, goal, and nothing else but path on empty cells), its path
-connects start and goal, and it has no side branch: start and goal touch one marked cell, path cells two. A correct one is optimal when no
-path is shorter. The density is that of the drawn paths (each step uniform among the neighbours one step nearer to the goal): the path
-visits one cell at each distance from the goal, so a forward and a backward sum over distances give it, whatever cells are known.
+A produced maze is correct when it copies the maze it was given (walls, start, goal, and nothing
+else but path on empty cells), its path connects start and goal, and it has no side branch: start
+and goal touch one marked cell, path cells two. A correct one is optimal when no path is shorter.
+The density is that of the drawn paths (each step uniform among the neighbours one step nearer to
+the goal): the path visits one cell at each distance from the goal, so a forward and a backward sum
+over distances give it, whatever cells are known.
 Codes: 0 empty, 1 wall, 2 start, 3 goal, 4 path. Shapes: N mazes, R rows, K columns.
 """
 
@@ -59,10 +62,15 @@ def cells(maze: np.ndarray, *codes: int) -> set[Cell]:
 
 
 def sound(maze: np.ndarray) -> bool:
-    """Whether (R, K) is a maze: codes 0 to 3, a wall all around, one start, one goal, and a way between them."""
+    """Whether (R, K) is a maze: codes 0 to 3, a wall all around, one start, one goal, and a way
+    between them."""
     edge = np.concatenate([maze[0], maze[-1], maze[:, 0], maze[:, -1]])
     start, goal = cells(maze, START), cells(maze, GOAL)
-    if not (np.isin(maze, (EMPTY, WALL, START, GOAL)).all() and (edge == WALL).all() and len(start) == len(goal) == 1):
+    if not (
+        np.isin(maze, (EMPTY, WALL, START, GOAL)).all()
+        and (edge == WALL).all()
+        and len(start) == len(goal) == 1
+    ):
         return False
     return min(start) in distances(cells(maze, EMPTY, START, GOAL), min(goal))
 
@@ -74,14 +82,18 @@ def judge(made: np.ndarray, maze: np.ndarray) -> Verdict:
     marked = cells(made, PATH) | {start, goal}
     connected = goal in distances(marked, start)
     touching = {cell: sum(other in marked for other in beside(cell)) for cell in marked}
-    unbranched = connected and all(touching[cell] == (1 if cell in (start, goal) else 2) for cell in marked) \
+    unbranched = (
+        connected
+        and all(touching[cell] == (1 if cell in (start, goal) else 2) for cell in marked)
         and len(distances(marked, start)) == len(marked)
+    )
     shortest = distances(cells(maze, EMPTY, START, GOAL), goal)[start]
     return Verdict(copied, connected, unbranched, len(marked) - 1 == shortest)
 
 
 def density(maze: np.ndarray, made: np.ndarray, known: np.ndarray) -> np.ndarray | None:
-    """The chance of each code at each cell of the maze with its path, given the cells `known` of `made` (all R, K): R, K, 5.
+    """The chance of each code at each cell of the maze with its path, given the cells `known` of
+    `made` (all R, K): R, K, 5.
 
     None where the known cells have no chance: the maze not copied, path cells on no shortest path.
     """
@@ -110,7 +122,9 @@ def density(maze: np.ndarray, made: np.ndarray, known: np.ndarray) -> np.ndarray
     after = {goal: 1.0}
     for cell in sorted(chance, key=steps.__getitem__):
         if cell != goal:
-            after[cell] = sum(after[other] for other in nearer(cell) if other in chance) / len(nearer(cell))
+            after[cell] = sum(after[other] for other in nearer(cell) if other in chance) / len(
+                nearer(cell)
+            )
     found = (maze[..., None] == np.arange(5)).astype(np.float64)
     for cell in set(chance) - {start, goal}:
         share = min(chance[cell] * after[cell] / chance[goal], 1.0)

@@ -1,11 +1,15 @@
-"""Exact t-SNE (van der Maaten and Hinton 2008; thesis, figure 4.4): points on a plane such that near ones stay near.
+"""Exact t-SNE (van der Maaten and Hinton 2008; thesis, figure 4.4): points on a plane such that
+near ones stay near.
 
-Near is told by Gaussian chances p of picking a neighbour, each point's width such that it has `perplexity` neighbours; on the plane by
-Student chances q. Gradient descent lessens KL(P||Q), with momentum, a gain a coordinate, P exaggerated in the first steps and a rate of
-n / exaggeration (Belkina et al. 2019). It starts at the first two principal components, so nothing is drawn: the same points give the same
-plane, and rows in another order the same plane in that order, until many steps have made another's rounding visible. Distances between
-clusters, their sizes and their densities on the plane say little: it is a picture, not a measure.
-Memory: six tables of n x n float64, 48 n² bytes (108 MB at 1500 points, the most allowed). Shapes: n points, D dimensions.
+Near is told by Gaussian chances p of picking a neighbour, each point's width such that it has
+`perplexity` neighbours; on the plane by Student chances q. Gradient descent lessens KL(P||Q), with
+momentum, a gain a coordinate, P exaggerated in the first steps and a rate of n / exaggeration
+(Belkina et al. 2019). It starts at the first two principal components, so nothing is drawn: the
+same points give the same plane, and rows in another order the same plane in that order, until many
+steps have made another's rounding visible. Distances between clusters, their sizes and their
+densities on the plane say little: it is a picture, not a measure.
+Memory: six tables of n x n float64, 48 n² bytes (108 MB at 1500 points, the most allowed). Shapes:
+n points, D dimensions.
 """
 
 import numpy as np
@@ -24,7 +28,8 @@ LEAST = 1e-12  # a chance, in logarithms
 def chances(squared: np.ndarray, perplexity: float) -> np.ndarray:
     """p(j|i) (n, n), rows of sum 1 and of entropy log(perplexity), from squared distances (n, n).
 
-    A point with more than `perplexity` others at the same least distance has these as neighbours, all alike.
+    A point with more than `perplexity` others at the same least distance has these as neighbours,
+    all alike.
     """
     apart = squared.copy()
     np.fill_diagonal(apart, np.inf)
@@ -39,7 +44,9 @@ def chances(squared: np.ndarray, perplexity: float) -> np.ndarray:
             break
         wide = entropy > goal
         low, high = np.where(wide, sharp, low), np.where(wide, high, sharp)
-        sharp = np.where(np.isinf(high), np.minimum(sharp * 2, 1e300), (low + np.minimum(high, 1e300)) / 2)
+        sharp = np.where(
+            np.isinf(high), np.minimum(sharp * 2, 1e300), (low + np.minimum(high, 1e300)) / 2
+        )
     return p / total[:, None]
 
 
@@ -50,7 +57,8 @@ def affinities(points: np.ndarray, perplexity: float) -> np.ndarray:
 
 
 def student(made: np.ndarray) -> np.ndarray:
-    """1 / (1 + squared distance) (n, n) on the plane (n, 2), 0 on the diagonal; the chances q are these over their sum."""
+    """1 / (1 + squared distance) (n, n) on the plane (n, 2), 0 on the diagonal; the chances q
+    are these over their sum."""
     near = cdist(made, made, "sqeuclidean")
     near += 1
     np.reciprocal(near, out=near)
@@ -61,11 +69,14 @@ def student(made: np.ndarray) -> np.ndarray:
 def divergence(joint: np.ndarray, made: np.ndarray) -> float:
     """KL(P||Q) in nats of P (n, n) and a plane (n, 2)."""
     near = student(made)
-    return float((joint * np.log(np.maximum(joint, LEAST) / np.maximum(near / near.sum(), LEAST))).sum())
+    return float(
+        (joint * np.log(np.maximum(joint, LEAST) / np.maximum(near / near.sum(), LEAST))).sum()
+    )
 
 
 def gradient(joint: np.ndarray, made: np.ndarray) -> np.ndarray:
-    """The gradient (n, 2) of KL(P||Q) by the plane (n, 2): 4 sum_j (p - q)(y_i - y_j) / (1 + |y_i - y_j|²)."""
+    """The gradient (n, 2) of KL(P||Q) by the plane (n, 2): 4 sum_j (p - q)(y_i - y_j) / (1 +
+    |y_i - y_j|²)."""
     near = student(made)
     pull = near * (-1 / near.sum())
     pull += joint
@@ -74,25 +85,43 @@ def gradient(joint: np.ndarray, made: np.ndarray) -> np.ndarray:
 
 
 def start(points: np.ndarray) -> np.ndarray:
-    """The first two principal components (n, 2), small; each points to where the loading of largest size is positive."""
+    """The first two principal components (n, 2), small; each points to where the loading of
+    largest size is positive."""
     centred = points - points.mean(0)
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
     if not sizes[0] > LEAST * max(np.abs(points).max(), LEAST):
-        raise DataError("points that are all the same cannot be laid out", expected="two different points or more", found=str(points.shape))
+        raise DataError(
+            "points that are all the same cannot be laid out",
+            expected="two different points or more",
+            found=str(points.shape),
+        )
     axes = axes[:2] * np.sign(axes[np.arange(len(axes[:2])), np.abs(axes[:2]).argmax(1)])[:, None]
     made = centred @ axes.T
     made = np.pad(made, ((0, 0), (0, 2 - made.shape[1])))
     return made * SPREAD / made[:, 0].std()
 
 
-def project(points: np.ndarray, perplexity: float = PERPLEXITY, steps: int = 500) -> tuple[np.ndarray, float]:
-    """A plane (n, 2) float64 of points (n, D), and its KL(P||Q). Perplexity is a third of the other points at most.
+def project(
+    points: np.ndarray, perplexity: float = PERPLEXITY, steps: int = 500
+) -> tuple[np.ndarray, float]:
+    """A plane (n, 2) float64 of points (n, D), and its KL(P||Q). Perplexity is a third of the other
+    points at most.
 
-    DataError for fewer than 4 points or more than MOST, points that are no finite numbers, or all the same.
+    DataError for fewer than 4 points or more than MOST, points that are no finite numbers, or all
+    the same.
     """
     points = np.asarray(points, np.float64)
-    if points.ndim != 2 or not 4 <= len(points) <= MOST or not points.shape[1] or not np.isfinite(points).all():
-        raise DataError("points that t-SNE cannot lay out", expected=f"4 to {MOST} of finite numbers", found=str(points.shape))
+    if (
+        points.ndim != 2
+        or not 4 <= len(points) <= MOST
+        or not points.shape[1]
+        or not np.isfinite(points).all()
+    ):
+        raise DataError(
+            "points that t-SNE cannot lay out",
+            expected=f"4 to {MOST} of finite numbers",
+            found=str(points.shape),
+        )
     made = start(points)
     joint = affinities(points, min(perplexity, (len(points) - 1) / 3))
     early, rate = round(EARLY * steps), len(points) / EXAGGERATION

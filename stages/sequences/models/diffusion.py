@@ -1,10 +1,13 @@
-"""Discrete uniform diffusion (thesis section 4.2.6; Austin et al. 2021): tokens are replaced at random, a network tells what they were.
+"""Discrete uniform diffusion (thesis section 4.2.6; Austin et al. 2021): tokens are replaced at
+random, a network tells what they were.
 
-The noise at time t in [0, 1] keeps a token with probability a(t) = cos(pi t / 2)^2 and otherwise draws one of all V, each as likely:
-q(x_t | x_0) = a(t) [x_t = x_0] + (1 - a(t)) / V. The network sees x_t and t and predicts x_0. The thesis prints no equation and says that
-only the objective differs from sigma-GPT; here it is Austin's cross-entropy, E_t -log p(x_0 | x_t), the second term of their equation 5
-(`loss`). Their variational term is `bound`, an upper bound on -log p(x_0). A sample takes K passes whatever the data. Given tokens are
-never noised, bear a mark, and are not predicted. Blocks are sigma-GPT's, not causal, with one position encoding. Shapes: B batch, T
+The noise at time t in [0, 1] keeps a token with probability a(t) = cos(pi t / 2)^2 and otherwise
+draws one of all V, each as likely: q(x_t | x_0) = a(t) [x_t = x_0] + (1 - a(t)) / V. The network
+sees x_t and t and predicts x_0. The thesis prints no equation and says that only the objective
+differs from sigma-GPT; here it is Austin's cross-entropy, E_t -log p(x_0 | x_t), the second term of
+their equation 5 (`loss`). Their variational term is `bound`, an upper bound on -log p(x_0). A
+sample takes K passes whatever the data. Given tokens are never noised, bear a mark, and are not
+predicted. Blocks are sigma-GPT's, not causal, with one position encoding. Shapes: B batch, T
 length, V vocabulary, W width. Losses in nats per token that is not given.
 """
 
@@ -26,27 +29,44 @@ def keep(time: Tensor) -> Tensor:
     return torch.cos(time.clamp(0.0, 1.0) * (math.pi / 2)).square() * (time < 1)
 
 
-def noised(tokens: Int64[Tensor, "B T"], time: Float[Tensor, "B"], vocabulary: int, generator: torch.Generator,
-           given: Bool[Tensor, "B T"] | None = None) -> Int64[Tensor, "B T"]:
+def noised(
+    tokens: Int64[Tensor, "B T"],
+    time: Float[Tensor, "B"],
+    vocabulary: int,
+    generator: torch.Generator,
+    given: Bool[Tensor, "B T"] | None = None,
+) -> Int64[Tensor, "B T"]:
     """A draw of q(x_t | x_0), each sequence at its own time; given tokens stay."""
     kept = torch.rand(tokens.shape, generator=generator, device=tokens.device) < keep(time)[:, None]
     if given is not None:
         kept = kept | given
-    return torch.where(kept, tokens, torch.randint(vocabulary, tokens.shape, generator=generator, device=tokens.device))
+    return torch.where(
+        kept,
+        tokens,
+        torch.randint(vocabulary, tokens.shape, generator=generator, device=tokens.device),
+    )
 
 
-def earlier(noisy: Int64[Tensor, "B T"], clean: Float[Tensor, "B T V"], time: Float[Tensor, "B"], before: Float[Tensor, "B"]
-            ) -> Float[Tensor, "B T V"]:
-    """p(x_s | x_t) for s = before < t = time, where x_0 has the probabilities `clean`: sum over x_0 of q(x_s | x_t, x_0) p(x_0).
+def earlier(
+    noisy: Int64[Tensor, "B T"],
+    clean: Float[Tensor, "B T V"],
+    time: Float[Tensor, "B"],
+    before: Float[Tensor, "B"],
+) -> Float[Tensor, "B T V"]:
+    """p(x_s | x_t) for s = before < t = time, where x_0 has the probabilities `clean`: sum over x_0
+    of q(x_s | x_t, x_0) p(x_0).
 
-    By Bayes q(x_s | x_t, x_0) = q(x_t | x_s) q(x_s | x_0) / q(x_t | x_0), so the sum needs V terms, not V^2.
+    By Bayes q(x_s | x_t, x_0) = q(x_t | x_s) q(x_s | x_0) / q(x_t | x_0), so the sum needs V terms,
+    not V^2.
     """
     count = clean.shape[-1]
     now, then = keep(time)[:, None, None], keep(before)[:, None, None]
     ratio = now / then
     same = functional.one_hot(noisy, count).to(clean.dtype)
     weight = clean / (now * same + (1 - now) / count)
-    return (ratio * same + (1 - ratio) / count) * (then * weight + (1 - then) / count * weight.sum(-1, keepdim=True))
+    return (ratio * same + (1 - ratio) / count) * (
+        then * weight + (1 - then) / count * weight.sum(-1, keepdim=True)
+    )
 
 
 def everyone(packed: Tensor, heads: int, keys: int) -> Tensor:
@@ -54,40 +74,64 @@ def everyone(packed: Tensor, heads: int, keys: int) -> Tensor:
     return tiles.attend(packed, heads, keys, causal=False)
 
 
-def more_given(given: Bool[Tensor, "B T"], share: float, generator: torch.Generator) -> Bool[Tensor, "B T"]:
-    """What is given, and in a `share` of the sequences a random part of the rest too: scattered in half of them, else a beginning."""
+def more_given(
+    given: Bool[Tensor, "B T"], share: float, generator: torch.Generator
+) -> Bool[Tensor, "B T"]:
+    """What is given, and in a `share` of the sequences a random part of the rest too: scattered
+    in half of them, else a beginning."""
     chosen, part, scattered = torch.rand(3, len(given), 1, generator=generator, device=given.device)
     place = torch.arange(given.shape[1], device=given.device) / given.shape[1]
-    at = torch.where(scattered < 0.5, torch.rand(given.shape, generator=generator, device=given.device), place)
+    at = torch.where(
+        scattered < 0.5, torch.rand(given.shape, generator=generator, device=given.device), place
+    )
     return given | ((at < part) & (chosen < share))
 
 
 class Diffusion(nn.Module):
-    """Sizes as of SigmaGPT in its style "plain". `prompts`: share of the sequences that are given more than the data set's prompt while the
-    model is trained, so that it can go on from any; the thesis' was trained without and took none (its table D.1): 0.
+    """Sizes as of SigmaGPT in its style "plain". `prompts`: share of the sequences that are given
+    more than the data set's prompt while the model is trained, so that it can go on from any; the
+    thesis' was trained without and took none (its table D.1): 0.
     """
 
     learns = "gradient"
 
-    def __init__(self, vocabulary: int, length: int, width: int = 32, keys: int = 32, hidden: int = 32, heads: int = 2, blocks: int = 2,
-                 dropout: float = 0.1, prompts: float = 0.5):
+    def __init__(
+        self,
+        vocabulary: int,
+        length: int,
+        width: int = 32,
+        keys: int = 32,
+        hidden: int = 32,
+        heads: int = 2,
+        blocks: int = 2,
+        dropout: float = 0.1,
+        prompts: float = 0.5,
+    ):
         super().__init__()
         self.vocabulary, self.length, self.prompts = vocabulary, length, prompts
         self.embedding, self.mark = nn.Embedding(vocabulary, width), nn.Embedding(2, width)
         self.positions, self.clock = Sinusoids(length, width), nn.Linear(width, width)
-        self.blocks = nn.ModuleList(Block(width, keys, hidden, heads, "plain", dropout) for _ in range(blocks))
+        self.blocks = nn.ModuleList(
+            Block(width, keys, hidden, heads, "plain", dropout) for _ in range(blocks)
+        )
         self.dropout = nn.Dropout(dropout)
         self.readout = nn.Linear(width, vocabulary)
-        frequency = BASE ** (-torch.arange(width // 2, dtype=torch.float64) / max(width // 2 - 1, 1))
+        frequency = BASE ** (
+            -torch.arange(width // 2, dtype=torch.float64) / max(width // 2 - 1, 1)
+        )
         self.register_buffer("frequency", (TIME_SCALE * frequency).float(), persistent=False)
         for table in (self.embedding, self.mark):
             nn.init.normal_(table.weight, std=0.02)
         for block in self.blocks:  # as SigmaGPT's
             for layer in (block.inward, block.outward):
-                nn.init.normal_(layer.weight, std=width ** -0.5)
+                nn.init.normal_(layer.weight, std=width**-0.5)
 
-    def forward(self, noisy: Int64[Tensor, "B T"], time: Float[Tensor, "B"],
-                given: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self,
+        noisy: Int64[Tensor, "B T"],
+        time: Float[Tensor, "B"],
+        given: Bool[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T V"]:
         """Logits of x_0 at every position, from x_t and t."""
         angle = time[:, None] * self.frequency
         clock = self.clock(torch.cat((angle.sin(), angle.cos()), 1))[:, None]
@@ -98,21 +142,41 @@ class Diffusion(nn.Module):
             x = block(x, everyone)
         return self.readout(x)
 
-    def loss(self, tokens: Int64[Tensor, "B T"], generator: torch.Generator, given: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, ""]:
-        """Mean of -log p(x_0 | x_t) over the tokens that are not given, t uniform on (0, 1), stratified over the batch; 0 where all are."""
+    def loss(
+        self,
+        tokens: Int64[Tensor, "B T"],
+        generator: torch.Generator,
+        given: Bool[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, ""]:
+        """Mean of -log p(x_0 | x_t) over the tokens that are not given, t uniform on (0, 1),
+        stratified over the batch; 0 where all are."""
         if self.training and self.prompts:
-            given = more_given(torch.zeros_like(tokens, dtype=torch.bool) if given is None else given, self.prompts, generator)
+            given = more_given(
+                torch.zeros_like(tokens, dtype=torch.bool) if given is None else given,
+                self.prompts,
+                generator,
+            )
         time = self._times(len(tokens), generator, tokens.device)
         logits = self(noised(tokens, time, self.vocabulary, generator, given), time, given)
         nats = functional.cross_entropy(logits.transpose(1, 2), tokens, reduction="none")
         free = torch.ones_like(nats) if given is None else (~given).to(nats.dtype)
         return (nats * free).sum() / free.sum().clamp(min=1)
 
-    def bound(self, tokens: Int64[Tensor, "B T"], generator: torch.Generator, steps: int, given: Bool[Tensor, "B T"] | None = None
-              ) -> Float[Tensor, "B"]:
-        """Unbiased draws of each sequence's variational bound for a model of `steps` steps: steps * KL(q(x_s | x_t, x_0) || p(x_s | x_t))
-        at one random step, a mean over what is not given. The prior's term is 0, for nothing is kept at time 1."""
-        last = (self._times(len(tokens), generator, tokens.device) * steps).floor().clamp(max=steps - 1)
+    def bound(
+        self,
+        tokens: Int64[Tensor, "B T"],
+        generator: torch.Generator,
+        steps: int,
+        given: Bool[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B"]:
+        """Unbiased draws of each sequence's variational bound for a model of `steps` steps: steps *
+        KL(q(x_s | x_t, x_0) || p(x_s | x_t)) at one random step, a mean over what is not given.
+        The prior's term is 0, for nothing is kept at time 1."""
+        last = (
+            (self._times(len(tokens), generator, tokens.device) * steps)
+            .floor()
+            .clamp(max=steps - 1)
+        )
         time, before = (last + 1) / steps, last / steps
         noisy = noised(tokens, time, self.vocabulary, generator, given)
         true = earlier(noisy, functional.one_hot(tokens, self.vocabulary).float(), time, before)
@@ -122,18 +186,31 @@ class Diffusion(nn.Module):
         return steps * (divergence * free).sum(1) / free.sum(1).clamp(min=1)
 
     @torch.no_grad()
-    def sample(self, tokens: Int64[Tensor, "B T"], given: Bool[Tensor, "B T"], steps: int,
-               generator: torch.Generator) -> Int64[Tensor, "B T"]:
-        """Sequences that agree with `tokens` where `given`, in `steps` >= 1 passes from pure noise; put the model in eval mode before."""
-        x = torch.where(given, tokens, torch.randint(self.vocabulary, tokens.shape, generator=generator, device=tokens.device))
+    def sample(
+        self,
+        tokens: Int64[Tensor, "B T"],
+        given: Bool[Tensor, "B T"],
+        steps: int,
+        generator: torch.Generator,
+    ) -> Int64[Tensor, "B T"]:
+        """Sequences that agree with `tokens` where `given`, in `steps` >= 1 passes from pure
+        noise; put the model in eval mode before."""
+        x = torch.where(
+            given,
+            tokens,
+            torch.randint(self.vocabulary, tokens.shape, generator=generator, device=tokens.device),
+        )
         for step in range(steps, 0, -1):
-            time, before = (torch.full((len(x),), k / steps, device=x.device) for k in (step, step - 1))
+            time, before = (
+                torch.full((len(x),), k / steps, device=x.device) for k in (step, step - 1)
+            )
             law = earlier(x, self(x, time, given).softmax(-1), time, before)
             drawn = torch.multinomial(law.flatten(0, 1), 1, generator=generator).view_as(x)
             x = torch.where(given, tokens, drawn)
         return x
 
     def _times(self, count: int, generator: torch.Generator, device: torch.device) -> Tensor:
-        """(count,) uniform on (0, 1), one in each of `count` equal parts, in random order of the sequences."""
+        """(count,) uniform on (0, 1), one in each of `count` equal parts, in random order of the
+        sequences."""
         part = torch.randperm(count, generator=generator, device=device)
         return (part + torch.rand(count, generator=generator, device=device)) / count

@@ -1,11 +1,14 @@
-"""Texts as sequences (thesis 4.3.1): windows of T tokens without overlap, of characters or of pieces found by byte-pair encoding.
+"""Texts as sequences (thesis 4.3.1): windows of T tokens without overlap, of characters or of
+pieces found by byte-pair encoding.
 
-Files are .txt, .raw, .tokens (UTF-8), .parquet (column `text`) or .xz (a packed tar of .txt documents, as OpenWebText's). Where names
-say train, valid (val, validation) and test, and all three are there, these are the splits; else every file is cut, by weight and at a
-line's end, into its beginning for training, then val, then test. No window crosses a file or a cut. Vocabularies come from the training
-part alone: characters in the order of their code points after <unk> = 0; pieces by the `tokenizers` library over all bytes, so that
-nothing is unknown, trained line by line and kept whole in `names`. Shapes: N windows, T tokens. A record is the character of its file
-where a window begins.
+Files are .txt, .raw, .tokens (UTF-8), .parquet (column `text`) or .xz (a packed tar of .txt
+documents, as OpenWebText's). Where names say train, valid (val, validation) and test, and all three
+are there, these are the splits; else every file is cut, by weight and at a line's end, into its
+beginning for training, then val, then test. No window crosses a file or a cut. Vocabularies come
+from the training part alone: characters in the order of their code points after <unk> = 0; pieces
+by the `tokenizers` library over all bytes, so that nothing is unknown, trained line by line and
+kept whole in `names`. Shapes: N windows, T tokens. A record is the character of its file where a
+window begins.
 """
 
 import json
@@ -27,13 +30,16 @@ from stages.sequences.reading import SPLITS, Sequences
 SUFFIXES = (".txt", ".raw", ".tokens", ".parquet", ".xz")
 MILLION = 10**6
 WORDS = {"train": 0, "valid": 1, "val": 1, "validation": 1, "test": 2}
-NAMED = re.compile(r"(?:^|[._-])(" + "|".join(sorted(WORDS, key=len, reverse=True)) + r")(?=[._-]|$)")
+NAMED = re.compile(
+    r"(?:^|[._-])(" + "|".join(sorted(WORDS, key=len, reverse=True)) + r")(?=[._-]|$)"
+)
 UNKNOWN = "<unk>"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of one file that stands in one split; `begin` is its first character's place in the file."""
+    """A stretch of one file that stands in one split; `begin` is its first character's place in
+    the file."""
 
     text: str
     source: int
@@ -42,16 +48,38 @@ class Part:
 
 
 def content(path: Path) -> str:
-    """The text of one file, as it is. DataError for bytes that are not UTF-8, a table without `text`, or nothing."""
+    """The text of one file, as it is. DataError for bytes that are not UTF-8, a table without
+    `text`, or nothing."""
     try:
         if path.suffix == ".parquet":
-            rows = pl.read_parquet(path, columns=["text"])["text"].fill_null("").cast(pl.String).to_list()
+            rows = (
+                pl.read_parquet(path, columns=["text"])["text"]
+                .fill_null("")
+                .cast(pl.String)
+                .to_list()
+            )
             text = "".join(row if row.endswith("\n") else row + "\n" for row in rows)
         else:
-            text = "\n".join(documents(path)) if path.suffix == ".xz" else path.read_bytes().decode("utf-8")
-    except (UnicodeDecodeError, OSError, EOFError, lzma.LZMAError, tarfile.TarError, pl.exceptions.PolarsError) as error:
-        raise DataError("a text cannot be read", where=path.name, expected="UTF-8, a tar.xz of it, or a table with a column `text`",
-                        found=str(error).split("\n")[0], remedy="acquire it again") from None
+            text = (
+                "\n".join(documents(path))
+                if path.suffix == ".xz"
+                else path.read_bytes().decode("utf-8")
+            )
+    except (
+        UnicodeDecodeError,
+        OSError,
+        EOFError,
+        lzma.LZMAError,
+        tarfile.TarError,
+        pl.exceptions.PolarsError,
+    ) as error:
+        raise DataError(
+            "a text cannot be read",
+            where=path.name,
+            expected="UTF-8, a tar.xz of it, or a table with a column `text`",
+            found=str(error).split("\n")[0],
+            remedy="acquire it again",
+        ) from None
     if not text.strip():
         raise DataError("a text is empty", where=path.name, remedy="acquire it again")
     return text
@@ -67,7 +95,8 @@ def documents(path: Path) -> Iterator[str]:
 
 
 def contents(paths: list[Path], most: int | None) -> Iterator[str]:
-    """The texts of the first files, `most` characters in all at most: whole ones, but for a first one that is longer."""
+    """The texts of the first files, `most` characters in all at most: whole ones, but for a
+    first one that is longer."""
     left = most
     for number, path in enumerate(paths):
         text = content(path)
@@ -89,27 +118,44 @@ def cuts(text: str, weights: tuple[int, int, int]) -> list[int]:
 
 
 def parts(raw: Path, config: Text) -> tuple[list[Part], list[Path], str]:
-    """All parts, the files that were read in order, and how they were split. DataError where a split has no text, or a file's name does not say which."""
+    """All parts, the files that were read in order, and how they were split. DataError where a
+    split has no text, or a file's name does not say which."""
     paths = sorted(path for path in raw.rglob("*") if path.suffix in SUFFIXES)
     if not paths:
-        raise DataError("there is no text", where=str(raw), expected="files ending in " + ", ".join(SUFFIXES))
+        raise DataError(
+            "there is no text", where=str(raw), expected="files ending in " + ", ".join(SUFFIXES)
+        )
     most = config.most_mb and config.most_mb * MILLION
-    told = [WORDS[found[1]] if (found := NAMED.search(path.stem.lower())) else None for path in paths]
+    told = [
+        WORDS[found[1]] if (found := NAMED.search(path.stem.lower())) else None for path in paths
+    ]
     if set(told) >= {0, 1, 2}:
         if None in told:
-            raise DataError("a file's name does not say its split", where=paths[told.index(None)].name, expected=", ".join(WORDS))
+            raise DataError(
+                "a file's name does not say its split",
+                where=paths[told.index(None)].name,
+                expected=", ".join(WORDS),
+            )
         if most is not None:
-            raise InputError("files that are splits are read whole", where="most_mb of the data set's reading", expected="null", found=str(config.most_mb))
+            raise InputError(
+                "files that are splits are read whole",
+                where="most_mb of the data set's reading",
+                expected="null",
+                found=str(config.most_mb),
+            )
         return [Part(content(path), k, told[k], 0) for k, path in enumerate(paths)], paths, "files"
     made = []
     for k, text in enumerate(contents(paths, most)):
         ends = cuts(text, (config.train, config.val, config.test))
         if min(np.diff(ends)) == 0:
-            raise DataError("a text is too short to be cut in three", where=paths[k].name,
-                            expected="a line or more for train, val and test each",
-                            found=f"{len(text)} characters in {text.count(chr(10))} lines")
-        made += [Part(text[ends[s]:ends[s + 1]], k, s, ends[s]) for s in range(3)]
-    return made, paths[:k + 1], "contiguous parts"
+            raise DataError(
+                "a text is too short to be cut in three",
+                where=paths[k].name,
+                expected="a line or more for train, val and test each",
+                found=f"{len(text)} characters in {text.count(chr(10))} lines",
+            )
+        made += [Part(text[ends[s] : ends[s + 1]], k, s, ends[s]) for s in range(3)]
+    return made, paths[: k + 1], "contiguous parts"
 
 
 def codes(text: str) -> np.ndarray:
@@ -132,15 +178,21 @@ class Characters:
 
 
 class Pieces:
-    """Byte-pair encoding: all 256 bytes, and the merges that the training part teaches, `vocabulary` pieces in all."""
+    """Byte-pair encoding: all 256 bytes, and the merges that the training part teaches,
+    `vocabulary` pieces in all."""
 
     def __init__(self, training: list[str], vocabulary: int):
         self.model = _library().Tokenizer(_library().models.BPE())
         self.model.pre_tokenizer = _library().pre_tokenizers.ByteLevel(add_prefix_space=False)
         self.model.decoder = _library().decoders.ByteLevel()
-        trainer = _library().trainers.BpeTrainer(vocab_size=vocabulary, show_progress=False,
-                                                 initial_alphabet=sorted(_library().pre_tokenizers.ByteLevel.alphabet()))
-        self.model.train_from_iterator((line for text in training for line in text.splitlines(keepends=True)), trainer)
+        trainer = _library().trainers.BpeTrainer(
+            vocab_size=vocabulary,
+            show_progress=False,
+            initial_alphabet=sorted(_library().pre_tokenizers.ByteLevel.alphabet()),
+        )
+        self.model.train_from_iterator(
+            (line for text in training for line in text.splitlines(keepends=True)), trainer
+        )
         pieces = [self.model.decode([k]) for k in range(self.model.get_vocab_size())]
         self.names = {"tokens": pieces, "tokenizer": json.loads(self.model.to_str())}
 
@@ -163,42 +215,74 @@ def _library() -> Any:
         import tokenizers.pre_tokenizers
         import tokenizers.trainers
     except ImportError:
-        raise InputError("byte-pair encoding needs the tokenizers library", found="it is not installed",
-                         remedy="`pip install -c constraints.txt -e '.[text]'`, or `level: character` of the data set in params.yaml") from None
+        raise InputError(
+            "byte-pair encoding needs the tokenizers library",
+            found="it is not installed",
+            remedy="`pip install -c constraints.txt -e '.[text]'`, or `level: character` of the "
+            "data set in params.yaml",
+        ) from None
     return tokenizers
 
 
 def decode(tokens: np.ndarray, names: dict[str, Any]) -> str:
     """The text of tokens (T,), by the `names` of sequences.json."""
     if "tokenizer" in names:
-        return _library().Tokenizer.from_str(json.dumps(names["tokenizer"])).decode([int(k) for k in tokens])
+        return (
+            _library()
+            .Tokenizer.from_str(json.dumps(names["tokenizer"]))
+            .decode([int(k) for k in tokens])
+        )
     return "".join(names["tokens"][int(k)] for k in tokens)
 
 
 def read(raw: Path, seed: int, config: Text) -> Sequences:
-    """All windows of the texts in `raw`; nothing is drawn, `seed` is every reader's. DataError for a split without a whole window."""
+    """All windows of the texts in `raw`; nothing is drawn, `seed` is every reader's. DataError
+    for a split without a whole window."""
     texts, paths, way = parts(raw, config)
     training = [part.text for part in texts if part.split == 0]
-    coder = Characters(training) if config.level == "character" else Pieces(training, config.vocabulary)
+    coder = (
+        Characters(training) if config.level == "character" else Pieces(training, config.vocabulary)
+    )
     tokens, origin, left = [], [], 0
     per = {name: {"tokens": 0, "characters": 0, "words": 0, "unknown": 0} for name in SPLITS}
     for part in texts:
         found, begins = coder.encode(part.text)
         count = len(found) // config.length
-        tokens.append(found[:count * config.length].reshape(count, config.length))
-        origin += [(part.split, part.source, part.begin + int(at)) for at in begins[:count * config.length:config.length]]
+        tokens.append(found[: count * config.length].reshape(count, config.length))
+        origin += [
+            (part.split, part.source, part.begin + int(at))
+            for at in begins[: count * config.length : config.length]
+        ]
         left += len(found) - count * config.length
         unknown = int((found == 0).sum()) if config.level == "character" else 0
-        counts = {"tokens": len(found), "characters": len(part.text), "words": len(part.text.split()), "unknown": unknown}
+        counts = {
+            "tokens": len(found),
+            "characters": len(part.text),
+            "words": len(part.text.split()),
+            "unknown": unknown,
+        }
         for name, number in counts.items():
             per[SPLITS[part.split]][name] += number
     split, source, record = np.array(origin, np.int64).reshape(-1, 3).T
     if len(np.unique(split)) < 3:
         missing = [name for k, name in enumerate(SPLITS) if k not in split]
-        raise DataError("a split has no whole window", where=str(raw), expected=f"{config.length} tokens or more in each",
-                        found=", ".join(missing), remedy="shorten `length`, or give the data set more text")
+        raise DataError(
+            "a split has no whole window",
+            where=str(raw),
+            expected=f"{config.length} tokens or more in each",
+            found=", ".join(missing),
+            remedy="shorten `length`, or give the data set more text",
+        )
     return Sequences(
-        kind="text", tokens=np.concatenate(tokens).astype(np.int32), split=split.astype(np.int8), source=source.astype(np.int32),
-        record=record, files=tuple(path.relative_to(raw).as_posix() for path in paths), vocabulary=len(coder.names["tokens"]),
-        law={"level": config.level, "split_by": way, "per": per}, names=coder.names, group=source * 3 + split,
-        dropped={"tokens after the last whole window of a part": left} if left else {})
+        kind="text",
+        tokens=np.concatenate(tokens).astype(np.int32),
+        split=split.astype(np.int8),
+        source=source.astype(np.int32),
+        record=record,
+        files=tuple(path.relative_to(raw).as_posix() for path in paths),
+        vocabulary=len(coder.names["tokens"]),
+        law={"level": config.level, "split_by": way, "per": per},
+        names=coder.names,
+        group=source * 3 + split,
+        dropped={"tokens after the last whole window of a part": left} if left else {},
+    )

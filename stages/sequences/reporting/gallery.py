@@ -1,4 +1,5 @@
-"""All figures of an experiment on sequences in any order: which are drawn of which data set, under which names (thesis 4.3, D.1)."""
+"""All figures of an experiment on sequences in any order: which are drawn of which data set,
+under which names (thesis 4.3, D.1)."""
 
 from pathlib import Path
 from typing import Any
@@ -6,13 +7,18 @@ from typing import Any
 from safetensors.numpy import load_file
 
 from stages.files import atomic_folder, read_json
-from stages.sequences.reporting import (bias as order_bias, figures as order_figures, infill as order_infill, map as order_map, sizes as order_sizes)
+from stages.sequences.reporting import bias as order_bias
+from stages.sequences.reporting import figures as order_figures
+from stages.sequences.reporting import infill as order_infill
+from stages.sequences.reporting import map as order_map
+from stages.sequences.reporting import sizes as order_sizes
 from stages.sequences.reporting.figures import colour, worded
 from stages.sequences.reporting.tables import ranked
 
 
 def draw(home: Path, prepared: Path, content: dict[str, Any]) -> None:
-    """All figures of an experiment and profile into `home`/figures; `content` is its metrics.json."""
+    """All figures of an experiment and profile into `home`/figures; `content` is its
+    metrics.json."""
     cells, told = content["cells"], content["about"]
     with atomic_folder(home / "figures") as folder:
         order_sizes.draw(cells, told, colour, folder)
@@ -20,7 +26,10 @@ def draw(home: Path, prepared: Path, content: dict[str, Any]) -> None:
             if about.get("held_out"):  # it is there for its number of training sequences alone
                 continue
             of = lambda name, dataset=dataset: folder / f"{dataset}-{name}.png"  # noqa: E731
-            law, file = read_json(prepared / dataset / "sequences.json")["law"], home / "evaluated" / dataset / "samples.safetensors"
+            law, file = (
+                read_json(prepared / dataset / "sequences.json")["law"],
+                home / "evaluated" / dataset / "samples.safetensors",
+            )
             tensors = load_file(file) if file.exists() else {}
             if tensors and about["kind"] == "maze":
                 order_figures.mazes(tensors, cells, dataset, law, of("mazes"))

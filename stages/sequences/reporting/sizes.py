@@ -1,8 +1,11 @@
-"""Memorisation against the number of training sequences, as a table and as figure 4.5 (thesis 4.3.6).
+"""Memorisation against the number of training sequences, as a table and as figure 4.5 (thesis
+4.3.6).
 
-Data sets that differ in their training sequences alone (about: `held_out`) make a family; a row is an arm at one size: how many of the
-training prompts and of the test prompts it answers, their difference, nats a token in its own order. The figure has a colour an order,
-training prompts dashed, test prompts full; companions a level each. `cells` and `about` are those of order_tables.py.
+Data sets that differ in their training sequences alone (about: `held_out`) make a family; a row is
+an arm at one size: how many of the training prompts and of the test prompts it answers, their
+difference, nats a token in its own order. The figure has a colour an order, training prompts
+dashed, test prompts full; companions a level each. `cells` and `about` are those of
+order_tables.py.
 Units: shares in %, nats a token; [ ] and bars are 90 % intervals.
 """
 
@@ -10,20 +13,44 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from stages.sequences import memory_claims
-from stages.sequences import claims
+from stages.sequences import claims, memory_claims
+from stages.sequences.reporting.tables import (
+    NONE,
+    RANKS,
+    SHOWN,
+    About,
+    Cells,
+    Told,
+    at,
+    called,
+    number,
+    ranked,
+    short,
+    standing,
+)
 from stages.winds.figures import plt, save
-from stages.sequences.reporting.tables import (NONE, RANKS, SHOWN, About, Cells, Told, at, called, number, ranked, short, standing)
 from stages.winds.tables import Table
 
 COMPANIONS = ("uniform", "marginals")
-Point = tuple[int, dict[str, Any], dict[str, Any]]  # training sequences, accuracy on training and on test prompts
+Point = tuple[
+    int, dict[str, Any], dict[str, Any]
+]  # training sequences, accuracy on training and on test prompts
 
 
 def families(cells: Cells, about: About) -> list[list[str]]:
-    """Data sets that differ in their training sequences alone (memory_claims.py), by rising number of those."""
-    mine = {dataset: {name.partition("/")[2]: one for name, one in cells.items() if name.startswith(dataset + "/")} for dataset in about}
-    found = memory_claims.families([claims.Ordered(dataset, one | {"cells": mine[dataset]}) for dataset, one in about.items()])
+    """Data sets that differ in their training sequences alone (memory_claims.py), by rising
+    number of those."""
+    mine = {
+        dataset: {
+            name.partition("/")[2]: one
+            for name, one in cells.items()
+            if name.startswith(dataset + "/")
+        }
+        for dataset in about
+    }
+    found = memory_claims.families(
+        [claims.Ordered(dataset, one | {"cells": mine[dataset]}) for dataset, one in about.items()]
+    )
     return [[one.dataset for one in family] for family in found]
 
 
@@ -35,7 +62,10 @@ def points(cells: Cells, about: About, family: list[str], arm: str) -> list[tupl
             continue
         key = claims.share_of(about[dataset]["kind"])
         path = standing(cells, about[dataset], dataset, arm)
-        both = at(cells, dataset, arm, "memorised", key), at(cells, dataset, arm, *path, key) if path else None
+        both = (
+            at(cells, dataset, arm, "memorised", key),
+            at(cells, dataset, arm, *path, key) if path else None,
+        )
         if all(both):
             found.append((dataset, (about[dataset]["sequences"]["train"], *both)))
     return found
@@ -43,7 +73,14 @@ def points(cells: Cells, about: About, family: list[str], arm: str) -> list[tupl
 
 def arms_of(cells: Cells, family: list[str]) -> list[str]:
     """The trained arms of a family, in the order of the tables."""
-    return list(dict.fromkeys(arm for dataset in reversed(family) for arm in ranked(cells, dataset) if arm not in RANKS[:4]))
+    return list(
+        dict.fromkeys(
+            arm
+            for dataset in reversed(family)
+            for arm in ranked(cells, dataset)
+            if arm not in RANKS[:4]
+        )
+    )
 
 
 def table(cells: Cells, about: About) -> Told | None:
@@ -52,27 +89,83 @@ def table(cells: Cells, about: About) -> Told | None:
     for family in families(cells, about):
         for arm in arms_of(cells, family):
             for dataset, (size, train, test) in points(cells, about, family, arm):
-                nats = [number(at(cells, dataset, arm, *path)) for path in (("memorised", "nats"), ("metrics", "nats_val"))]
-                rows.append((called(arm), dataset, f"{size:,}", str(train["seeds"]), number(train, 100, True), number(test, 100, True),
-                             f"{100 * (train['mean'] - test['mean']):.1f}", number(at(cells, dataset, arm, "memorised", "repeated"), 100),
-                             *nats, memory_claims.state(train["mean"], test["mean"])))
+                nats = [
+                    number(at(cells, dataset, arm, *path))
+                    for path in (("memorised", "nats"), ("metrics", "nats_val"))
+                ]
+                rows.append(
+                    (
+                        called(arm),
+                        dataset,
+                        f"{size:,}",
+                        str(train["seeds"]),
+                        number(train, 100, True),
+                        number(test, 100, True),
+                        f"{100 * (train['mean'] - test['mean']):.1f}",
+                        number(at(cells, dataset, arm, "memorised", "repeated"), 100),
+                        *nats,
+                        memory_claims.state(train["mean"], test["mean"]),
+                    )
+                )
         for arm in COMPANIONS:
-            path = standing(cells, about[family[-1]], family[-1], arm) if arm in ranked(cells, family[-1]) else None
-            level = at(cells, family[-1], arm, *path, claims.share_of(about[family[-1]]["kind"])) if path else None
+            path = (
+                standing(cells, about[family[-1]], family[-1], arm)
+                if arm in ranked(cells, family[-1])
+                else None
+            )
+            level = (
+                at(cells, family[-1], arm, *path, claims.share_of(about[family[-1]]["kind"]))
+                if path
+                else None
+            )
             if level:
-                rows.append((called(arm), family[-1], f"{about[family[-1]]['sequences']['train']:,}", str(level["seeds"]), NONE,
-                             number(level, 100, True), NONE, NONE, NONE, number(at(cells, family[-1], arm, "metrics", "nats_val")), NONE))
-    titles = ("model", "data set", "training sequences", "seeds", "training prompts [%]", "test prompts [%]", "difference [points]",
-              "training sequence repeated [%]", "nats, training", "nats, validation", "state")
+                rows.append(
+                    (
+                        called(arm),
+                        family[-1],
+                        f"{about[family[-1]]['sequences']['train']:,}",
+                        str(level["seeds"]),
+                        NONE,
+                        number(level, 100, True),
+                        NONE,
+                        NONE,
+                        NONE,
+                        number(at(cells, family[-1], arm, "metrics", "nats_val")),
+                        NONE,
+                    )
+                )
+    titles = (
+        "model",
+        "data set",
+        "training sequences",
+        "seeds",
+        "training prompts [%]",
+        "test prompts [%]",
+        "difference [points]",
+        "training sequence repeated [%]",
+        "nats, training",
+        "nats, validation",
+        "state",
+    )
     half = f"{100 * memory_claims.HALF:.0f}"
-    words = (f"what is counted is the first measure of the data set's own table; 'memorises': a difference above {half} points; 'generalises': "
-             f"a smaller one, with above {half} % of the training prompts answered; 'neither': those were not learned in this profile's steps")
-    return (Table("memorisation", titles, tuple(rows), frozenset({0, 1, 10})), words) if rows else None
+    words = (
+        "what is counted is the first measure of the data set's own table; 'memorises': a "
+        f"difference above {half} points; 'generalises': a smaller one, with above {half} % of the "
+        "training prompts answered; 'neither': those were not learned in this profile's steps"
+    )
+    return (
+        (Table("memorisation", titles, tuple(rows), frozenset({0, 1, 10})), words) if rows else None
+    )
 
 
-def figure(cells: Cells, about: About, family: list[str], colour: Callable[[str], str], path: Path) -> bool:
-    """Figure 4.5 of one family: shares of training (dashed) and test prompts (full) against training sequences. False with no arm."""
-    drawn = {arm: [one for _, one in points(cells, about, family, arm)] for arm in arms_of(cells, family)}
+def figure(
+    cells: Cells, about: About, family: list[str], colour: Callable[[str], str], path: Path
+) -> bool:
+    """Figure 4.5 of one family: shares of training (dashed) and test prompts (full) against
+    training sequences. False with no arm."""
+    drawn = {
+        arm: [one for _, one in points(cells, about, family, arm)] for arm in arms_of(cells, family)
+    }
     drawn = {arm: found for arm, found in drawn.items() if found}
     if not drawn:
         return False
@@ -82,16 +175,36 @@ def figure(cells: Cells, about: About, family: list[str], colour: Callable[[str]
         for place, style, mark, words in ((1, "--", "o", "training"), (2, "-", "s", "test")):
             values = [one[place] for one in found]
             ends = [[100 * one.get(end, one["mean"]) for one in values] for end in ("low", "high")]
-            axes.plot(x, [100 * one["mean"] for one in values], style, marker=mark, ms=5, mfc="white" if place == 1 else None, lw=1.6,
-                      color=colour(arm), label=f"{short(arm)}: {words}")
+            axes.plot(
+                x,
+                [100 * one["mean"] for one in values],
+                style,
+                marker=mark,
+                ms=5,
+                mfc="white" if place == 1 else None,
+                lw=1.6,
+                color=colour(arm),
+                label=f"{short(arm)}: {words}",
+            )
             axes.vlines(x, *ends, color=colour(arm), lw=1, alpha=0.7)
     last = family[-1]
     for arm in COMPANIONS[:1]:
         steps = standing(cells, about[last], last, arm) if arm in ranked(cells, last) else None
-        level = at(cells, last, arm, *steps, claims.share_of(about[last]["kind"])) if steps else None
+        level = (
+            at(cells, last, arm, *steps, claims.share_of(about[last]["kind"])) if steps else None
+        )
         if level:
-            axes.axhline(100 * level["mean"], color="#8a929c", lw=0.9, ls=":", label=f"{short(arm)}: test")
-    title = next((title for key, title, _ in SHOWN[about[last]["kind"]] if key == claims.share_of(about[last]["kind"])), "share [%]")
+            axes.axhline(
+                100 * level["mean"], color="#8a929c", lw=0.9, ls=":", label=f"{short(arm)}: test"
+            )
+    title = next(
+        (
+            title
+            for key, title, _ in SHOWN[about[last]["kind"]]
+            if key == claims.share_of(about[last]["kind"])
+        ),
+        "share [%]",
+    )
     axes.set(xlabel="training sequences", ylabel=title, xscale="log", ylim=(-4, 104))
     sizes = [about[dataset]["sequences"]["train"] for dataset in family]
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -102,6 +215,7 @@ def figure(cells: Cells, about: About, family: list[str], colour: Callable[[str]
 
 
 def draw(cells: Cells, about: About, colour: Callable[[str], str], folder: Path) -> None:
-    """A figure a family into `folder`, under the name of its largest data set: DATASET-sizes.png."""
+    """A figure a family into `folder`, under the name of its largest data set:
+    DATASET-sizes.png."""
     for family in families(cells, about):
         figure(cells, about, family, colour, folder / f"{family[-1]}-sizes.png")

@@ -1,8 +1,10 @@
-"""Local contexts: for each target the past winds nearest to it in space and time, or all of the last hours (thesis section 1.3.3).
+"""Local contexts: for each target the past winds nearest to it in space and time, or all of the
+last hours (thesis section 1.3.3).
 
-Coordinates are those of stages/layers/local.py: east, north, up and time since the issue time, on the plane that touches the
-sphere at the training area's centre. What a forecast issued at time s may see are the rows with t < s, counted in Unix seconds and not
-in the index's float32: no rounding lets the future in. Shapes: N rows, T targets, C context points of each.
+Coordinates are those of stages/layers/local.py: east, north, up and time since the issue time, on
+the plane that touches the sphere at the training area's centre. What a forecast issued at time s
+may see are the rows with t < s, counted in Unix seconds and not in the index's float32: no rounding
+lets the future in. Shapes: N rows, T targets, C context points of each.
 """
 
 import math
@@ -25,7 +27,8 @@ KINDS = ("neighbours", "recent")
 
 @dataclass(frozen=True)
 class Measured:
-    """Winds in order of time: `t_s` (N,) Unix seconds; `places` and `winds` give rows' (... 3) degrees and feet, (... 2) standardised."""
+    """Winds in order of time: `t_s` (N,) Unix seconds; `places` and `winds` give rows' (... 3)
+    degrees and feet, (... 2) standardised."""
 
     t_s: np.ndarray
     places: Callable[[np.ndarray | slice], np.ndarray]
@@ -34,7 +37,8 @@ class Measured:
 
 
 class Nearby:
-    """The local contexts of one set of measured winds; the index is built when the first neighbours are asked for."""
+    """The local contexts of one set of measured winds; the index is built when the first
+    neighbours are asked for."""
 
     def __init__(self, measured: Measured, settings: Settings):
         self.measured, self.settings = measured, settings
@@ -43,11 +47,17 @@ class Nearby:
     def index(self):
         """The neighbour search that params.yaml names, over all rows."""
         from stages.neighbours import methods  # compiled code and SciPy: only for those who search
-        points = self.local(self.measured.places(slice(None)), self.measured.t_s, self.measured.t_s[0] if len(self.measured.t_s) else 0.0)
+
+        points = self.local(
+            self.measured.places(slice(None)),
+            self.measured.t_s,
+            self.measured.t_s[0] if len(self.measured.t_s) else 0.0,
+        )
         return methods.build(self.settings.method, torch.from_numpy(points))
 
     def local(self, places: np.ndarray, t_s: np.ndarray, origin_s: float) -> np.ndarray:
-        """Places (... 3) and times (...) in local coordinates (... 4), float32, time counted from `origin_s`."""
+        """Places (... 3) and times (...) in local coordinates (... 4), float32, time counted
+        from `origin_s`."""
         lat, lon, alt_ft = self.measured.centre
         degree = math.radians(1.0) * EARTH_KM / HORIZONTAL_KM
         found = np.empty((*t_s.shape, 4), np.float32)
@@ -58,36 +68,60 @@ class Nearby:
         return found
 
     @torch.no_grad()
-    def neighbours(self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: nn.Module) -> np.ndarray:
-        """Rows (T, C) nearest to targets (T, 3) at `t_s` (T,) of those measured before `issue_s`; -1 where there are fewer."""
+    def neighbours(
+        self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: nn.Module
+    ) -> np.ndarray:
+        """Rows (T, C) nearest to targets (T, 3) at `t_s` (T,) of those measured before
+        `issue_s`; -1 where there are fewer."""
         known = int(np.searchsorted(self.measured.t_s, issue_s))
         if not known or not len(t_s):
             return np.full((len(t_s), model.places), -1, np.int64)
         asked = torch.from_numpy(self.local(places, t_s, self.measured.t_s[0]))
         scale = model.metric(torch.from_numpy(self.local(places, t_s, issue_s)))
         allowed = torch.full((len(asked),), known)
-        return self.index.query(asked, model.places, scale=self.metric if scale is None else scale.float(), allowed=allowed).index.numpy()
+        return self.index.query(
+            asked,
+            model.places,
+            scale=self.metric if scale is None else scale.float(),
+            allowed=allowed,
+        ).index.numpy()
 
     @property
     def metric(self) -> Tensor:
         """The project's own metric (4,), under which cached contexts are chosen."""
-        return weights(self.settings.horizontal_km, self.settings.vertical_km, self.settings.time_min)
+        return weights(
+            self.settings.horizontal_km, self.settings.vertical_km, self.settings.time_min
+        )
 
     def recent(self, issue_s: float, window_s: float) -> np.ndarray:
         """Rows (1, C) of the last `window_s` seconds before `issue_s`."""
         low, high = np.searchsorted(self.measured.t_s, (issue_s - window_s, issue_s))
         return np.arange(low, high)[None]
 
-    def rows(self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: nn.Module) -> np.ndarray:
+    def rows(
+        self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: nn.Module
+    ) -> np.ndarray:
         """The rows a model reads: (T, C) neighbours of each target, or (1, C) of the last time."""
-        return self.recent(issue_s, model.window_s) if model.context == "recent" else self.neighbours(places, t_s, issue_s, model)
+        return (
+            self.recent(issue_s, model.window_s)
+            if model.context == "recent"
+            else self.neighbours(places, t_s, issue_s, model)
+        )
 
     def at(self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: nn.Module) -> Batch:
         """Any places (T, 3; degrees, feet) and times (T,) as asked of a model at `issue_s`."""
         return self.batch(self.rows(places, t_s, issue_s, model), places, t_s, issue_s)
 
-    def batch(self, rows: np.ndarray, places: np.ndarray, t_s: np.ndarray, issue_s: float, winds: np.ndarray | None = None) -> Batch:
-        """Context `rows` (B, C) and targets as a batch: B = T sets of one target each, or one set (rows (1, C)) of all targets.
+    def batch(
+        self,
+        rows: np.ndarray,
+        places: np.ndarray,
+        t_s: np.ndarray,
+        issue_s: float,
+        winds: np.ndarray | None = None,
+    ) -> Batch:
+        """Context `rows` (B, C) and targets as a batch: B = T sets of one target each, or one set
+        (rows (1, C)) of all targets.
 
         `winds` (T, 2), standardised, become target_y where given.
         """
@@ -95,11 +129,20 @@ class Nearby:
         real = np.where(mask, rows, 0)
         blank = lambda x: torch.from_numpy(np.where(mask[..., None], x, np.float32(0)))  # noqa: E731
         if len(self.measured.t_s):
-            context_x = blank(self.local(self.measured.places(real), self.measured.t_s[real], issue_s))
+            context_x = blank(
+                self.local(self.measured.places(real), self.measured.t_s[real], issue_s)
+            )
             context_y = blank(self.measured.winds(real))
         else:
             context_x, context_y = torch.zeros(*rows.shape, 4), torch.zeros(*rows.shape, 2)
         shape = lambda x: torch.from_numpy(x).reshape(sets, -1, x.shape[-1])  # noqa: E731
         target_x = shape(self.local(places, t_s, issue_s)) if len(t_s) else torch.zeros(sets, 0, 4)
         target_y = None if winds is None else shape(winds) if len(t_s) else torch.zeros(sets, 0, 2)
-        return Batch(context_x, context_y, torch.from_numpy(mask), target_x, torch.ones(target_x.shape[:2], dtype=torch.bool), target_y)
+        return Batch(
+            context_x,
+            context_y,
+            torch.from_numpy(mask),
+            target_x,
+            torch.ones(target_x.shape[:2], dtype=torch.bool),
+            target_y,
+        )

@@ -1,9 +1,11 @@
-"""Readers of tables that enter above the frame level: published states and published winds, one entry a format.
+"""Readers of tables that enter above the frame level: published states and published winds, one
+entry a format.
 
-A format is known by its columns: our own winds with their truth, the meteo-particle wind.csv and aggregated.csv (data README, notes
-W1 and W2; wind blows towards, m/s) and the weekly files of the SkySoft set (thesis section 1.3; origin angle).
-Every cell is read as text and cast, so that an all-digit ICAO address stays one and a damaged cell is a counted drop, not a
-crash. `record` is the 0-based number of the data row in its file (the header is not a record).
+A format is known by its columns: our own winds with their truth, the meteo-particle wind.csv and
+aggregated.csv (data README, notes W1 and W2; wind blows towards, m/s) and the weekly files of the
+SkySoft set (thesis section 1.3; origin angle). Every cell is read as text and cast, so that an
+all-digit ICAO address stays one and a damaged cell is a counted drop, not a crash. `record` is the
+0-based number of the data row in its file (the header is not a record).
 """
 
 from collections.abc import Callable
@@ -16,18 +18,30 @@ from stages.errors import DataError
 from stages.winds.decoding.winds import conform, towards
 
 DAY_S, WEEK_DAYS = 86_400.0, 7
-# SkySoft does not state the unit of WIND_SPEED. The thesis' tables of errors in it are in kn, and its limit of 250 for a
-# possible wind is the strongest jet in kn but beyond any on record in m/s: kn is taken.
+# SkySoft does not state the unit of WIND_SPEED. The thesis' tables of errors in it are in kn, and
+# its limit of 250 for a possible wind is the strongest jet in kn but beyond any on record in m/s:
+# kn is taken.
 SKYSOFT_SPEED_M_S = 1852.0 / 3600.0
 FLIGHT_LEVEL_FT = 100.0
 
-STATE_COLUMNS = {"ts_s": "ts", "lat_deg": "lat", "lon_deg": "lon", "alt_ft": "alt", "gs_kt": "gs_adsb", "trk_deg": "trk_adsb",
-                 "hdg_mag_deg": "hdg", "ias_kt": "ias", "mach": "mach", "tas_kt": "tas"}
+STATE_COLUMNS = {
+    "ts_s": "ts",
+    "lat_deg": "lat",
+    "lon_deg": "lon",
+    "alt_ft": "alt",
+    "gs_kt": "gs_adsb",
+    "trk_deg": "trk_adsb",
+    "hdg_mag_deg": "hdg",
+    "ias_kt": "ias",
+    "mach": "mach",
+    "tas_kt": "tas",
+}
 
 
 @dataclass(frozen=True)
 class Format:
-    """Columns a file must have, those of them that must hold a number in every row, and what makes our table of it."""
+    """Columns a file must have, those of them that must hold a number in every row, and what
+    makes our table of it."""
 
     columns: tuple[str, ...]
     numbers: tuple[str, ...]
@@ -41,34 +55,76 @@ def _own_winds(rows: pl.LazyFrame, number: int) -> pl.LazyFrame:
 
 
 def _meteo_winds(rows: pl.LazyFrame, number: int) -> pl.LazyFrame:
-    return rows.with_columns(icao=pl.col("icao").str.to_uppercase(), ts_s="ts", lat_deg="lat", lon_deg="lon", alt_ft="alt",
-                             u_m_s="vwx", v_m_s="vwy")
+    return rows.with_columns(
+        icao=pl.col("icao").str.to_uppercase(),
+        ts_s="ts",
+        lat_deg="lat",
+        lon_deg="lon",
+        alt_ft="alt",
+        u_m_s="vwx",
+        v_m_s="vwy",
+    )
 
 
 def _meteo_states(rows: pl.LazyFrame, number: int) -> pl.LazyFrame:
-    """Of BDS 5,0 the file keeps track, ground speed and TAS but no roll; its TAS of 0 means "not available"."""
+    """Of BDS 5,0 the file keeps track, ground speed and TAS but no roll; its TAS of 0 means "not
+    available"."""
     tas = pl.when(pl.col("tas") > 0).then(pl.col("tas"))
-    return rows.with_columns(tas=tas).select(
-        "icao", "file", "record", "drop", *(pl.col(b).alias(a) for a, b in STATE_COLUMNS.items()),
-        roll_deg=pl.lit(None, pl.Float64)).with_columns(icao=pl.col("icao").str.to_uppercase())
+    return (
+        rows.with_columns(tas=tas)
+        .select(
+            "icao",
+            "file",
+            "record",
+            "drop",
+            *(pl.col(b).alias(a) for a, b in STATE_COLUMNS.items()),
+            roll_deg=pl.lit(None, pl.Float64),
+        )
+        .with_columns(icao=pl.col("icao").str.to_uppercase())
+    )
 
 
 def _skysoft(rows: pl.LazyFrame, number: int) -> pl.LazyFrame:
-    """Week `number`, day DAY, second UNIX_TIME of that day (which restarts at each midnight), counted from the first week."""
+    """Week `number`, day DAY, second UNIX_TIME of that day (which restarts at each midnight),
+    counted from the first week."""
     u, v = towards(pl.col("WIND_SPEED") * SKYSOFT_SPEED_M_S, pl.col("WIND_ORIGIN_ANGLE_DEG"))
-    return rows.with_columns(ts_s=(number * WEEK_DAYS + pl.col("DAY")) * DAY_S + pl.col("UNIX_TIME"), icao="FLIGHT_ID", lat_deg="LAT",
-                             lon_deg="LONG", alt_ft=pl.col("TRACK_ALTITUDE") * FLIGHT_LEVEL_FT, u_m_s=u, v_m_s=v)
+    return rows.with_columns(
+        ts_s=(number * WEEK_DAYS + pl.col("DAY")) * DAY_S + pl.col("UNIX_TIME"),
+        icao="FLIGHT_ID",
+        lat_deg="LAT",
+        lon_deg="LONG",
+        alt_ft=pl.col("TRACK_ALTITUDE") * FLIGHT_LEVEL_FT,
+        u_m_s=u,
+        v_m_s=v,
+    )
 
 
 def _skysoft_drops() -> pl.Expr:
     day, time = pl.col("DAY"), pl.col("UNIX_TIME")
-    return (pl.when((day < 0) | (day >= WEEK_DAYS) | (day != day.floor())).then(pl.lit("day_outside_week"))
-            .when((time < 0) | (time >= DAY_S)).then(pl.lit("time_outside_day")))
+    return (
+        pl.when((day < 0) | (day >= WEEK_DAYS) | (day != day.floor()))
+        .then(pl.lit("day_outside_week"))
+        .when((time < 0) | (time >= DAY_S))
+        .then(pl.lit("time_outside_day"))
+    )
 
 
 _OWN = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s", "u_true_m_s", "v_true_m_s")
 _WIND = ("ts", "lat", "lon", "alt", "vwx", "vwy")
-_STATE = ("ts", "lat", "lon", "alt", "gs_adsb", "trk_adsb", "hdg", "ias", "mach", "trk", "gs", "tas")
+_STATE = (
+    "ts",
+    "lat",
+    "lon",
+    "alt",
+    "gs_adsb",
+    "trk_adsb",
+    "hdg",
+    "ias",
+    "mach",
+    "trk",
+    "gs",
+    "tas",
+)
 _WEEK = ("LAT", "LONG", "TRACK_ALTITUDE", "UNIX_TIME", "DAY", "WIND_SPEED", "WIND_ORIGIN_ANGLE_DEG")
 
 WINDS = {
@@ -76,29 +132,45 @@ WINDS = {
     "meteo_particle": Format(("icao", *_WIND), _WIND, _meteo_winds),
     "skysoft": Format(("FLIGHT_ID", *_WEEK), _WEEK, _skysoft, _skysoft_drops, any_null=True),
 }
-STATES = {"meteo_particle": Format(("icao", *_STATE), ("ts", "lat", "lon", "alt", "hdg", "ias", "mach"), _meteo_states)}
+STATES = {
+    "meteo_particle": Format(
+        ("icao", *_STATE), ("ts", "lat", "lon", "alt", "hdg", "ias", "mach"), _meteo_states
+    )
+}
 
 
 def _header(path: Path) -> list[str]:
     try:
         return pl.read_csv(path, n_rows=0, encoding="utf8-lossy", infer_schema=False).columns
     except pl.exceptions.PolarsError as error:
-        raise DataError("a table cannot be read", where=str(path), expected="CSV with a header line", found=str(error)) from None
+        raise DataError(
+            "a table cannot be read",
+            where=str(path),
+            expected="CSV with a header line",
+            found=str(error),
+        ) from None
 
 
 def find_format(path: Path, formats: dict[str, Format]) -> Format:
-    """The format whose columns are all in the file's header; DataError naming what is there when there is none."""
+    """The format whose columns are all in the file's header; DataError naming what is there when
+    there is none."""
     header = _header(path)
     for form in formats.values():
         if set(form.columns) <= set(header):
             return form
     known = "; ".join(f"{name}: {', '.join(form.columns)}" for name, form in formats.items())
-    raise DataError("a table has none of the known formats", where=str(path), expected=known, found=", ".join(header),
-                    remedy="add the format to stages/winds/decoding/readers.py")
+    raise DataError(
+        "a table has none of the known formats",
+        where=str(path),
+        expected=known,
+        found=", ".join(header),
+        remedy="add the format to stages/winds/decoding/readers.py",
+    )
 
 
 def read(path: Path, number: int, formats: dict[str, Format]) -> pl.LazyFrame:
-    """A file as a lazy table in our columns, with `file`, `record` and `drop` (a reason, or null for a good row).
+    """A file as a lazy table in our columns, with `file`, `record` and `drop` (a reason, or null
+    for a good row).
 
     `number` is the file's place among its data set's files, sorted by name.
     """
@@ -106,11 +178,20 @@ def read(path: Path, number: int, formats: dict[str, Format]) -> pl.LazyFrame:
     text = [name for name in form.columns if name not in {*_OWN, *_WIND, *_STATE, *_WEEK}]
     rows = pl.scan_csv(path, infer_schema=False, encoding="utf8-lossy", row_index_name="record")
     numbers = [name for name in form.columns if name not in text]
-    parsed = {name: pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in numbers}
-    damaged = pl.any_horizontal(parsed[n].is_null() & pl.col(n).is_not_null() | parsed[n].is_infinite() | parsed[n].is_nan()
-                                for n in numbers)
+    parsed = {
+        name: pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in numbers
+    }
+    damaged = pl.any_horizontal(
+        parsed[n].is_null() & pl.col(n).is_not_null() | parsed[n].is_infinite() | parsed[n].is_nan()
+        for n in numbers
+    )
     wanted = pl.all().exclude("record") if form.any_null else pl.col(*text, *form.numbers)
-    reason = (pl.when(damaged).then(pl.lit("unreadable")).when(pl.any_horizontal(wanted.is_null())).then(pl.lit("missing_value")))
+    reason = (
+        pl.when(damaged)
+        .then(pl.lit("unreadable"))
+        .when(pl.any_horizontal(wanted.is_null()))
+        .then(pl.lit("missing_value"))
+    )
     rows = rows.with_columns(drop=reason, **parsed)
     if form.drops:
         rows = rows.with_columns(drop=pl.coalesce("drop", form.drops()))

@@ -1,15 +1,26 @@
-"""Pressure altitude from the 13-bit altitude code (DF0, 4, 16, 20) and the 12-bit one (ADS-B type codes 9 to 18).
+"""Pressure altitude from the 13-bit altitude code (DF0, 4, 16, 20) and the 12-bit one (ADS-B type
+codes 9 to 18).
 
-ICAO Annex 10 Volume IV, 3.1.2.6.5.4 and appendix to chapter 3: bits C1 A1 C2 A2 C4 A4 M B1 Q B2 D2 B4 D4. Q = 1: 25 ft steps
-from -1000 ft. Q = 0: the 100 ft Gillham code, 500 ft steps in Gray code D2 D4 A1 A2 A4 B1 B2 B4 and within them C1 C2 C4.
-M = 1 (metric) has no decoding that is in use; it and impossible codes give NaN. One table of 8,192 entries holds all.
+ICAO Annex 10 Volume IV, 3.1.2.6.5.4 and appendix to chapter 3: bits C1 A1 C2 A2 C4 A4 M B1 Q B2 D2
+B4 D4. Q = 1: 25 ft steps from -1000 ft. Q = 0: the 100 ft Gillham code, 500 ft steps in Gray code
+D2 D4 A1 A2 A4 B1 B2 B4 and within them C1 C2 C4. M = 1 (metric) has no decoding that is in use; it
+and impossible codes give NaN. One table of 8,192 entries holds all.
 """
 
 import numpy as np
 
 _M, _Q = 1 << 6, 1 << 4
 _C = (12, 10, 8)  # positions of C1 C2 C4, counted from the last bit
-_GRAY = (2, 0, 11, 9, 7, 5, 3, 1)  # D2 D4 A1 A2 A4 B1 B2 B4, highest first; D1 is not transmitted (Q has its place)
+_GRAY = (
+    2,
+    0,
+    11,
+    9,
+    7,
+    5,
+    3,
+    1,
+)  # D2 D4 A1 A2 A4 B1 B2 B4, highest first; D1 is not transmitted (Q has its place)
 
 
 def _binary(code: np.ndarray, positions: tuple[int, ...]) -> np.ndarray:
@@ -43,5 +54,6 @@ def from_ac13(code: np.ndarray) -> np.ndarray:
 
 
 def from_ac12(code: np.ndarray) -> np.ndarray:
-    """12-bit codes [N] of airborne positions, the same code without its M bit, to pressure altitude [N] in ft."""
+    """12-bit codes [N] of airborne positions, the same code without its M bit, to pressure
+    altitude [N] in ft."""
     return AC13_FT[(code & 0xFC0) << 1 | code & 0x3F]

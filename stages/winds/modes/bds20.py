@@ -1,4 +1,5 @@
-"""Register 2,0, aircraft identification (Doc 9871 table A-2-32), and the callsign of ADS-B type codes 1 to 4.
+"""Register 2,0, aircraft identification (Doc 9871 table A-2-32), and the callsign of ADS-B type
+codes 1 to 4.
 
 Both hold eight characters of six bits from bit 9 on: letters, digits and space. Words [N] uint64.
 """
@@ -30,7 +31,12 @@ def possible(mb: np.ndarray) -> np.ndarray:
 
 
 def callsigns(word: np.ndarray) -> pl.Series:
-    """Callsigns of words [N], trailing spaces removed; null where a character does not exist or nothing is left."""
-    text = np.concatenate([_TWO[unsigned(word, first, first + 11)] for first in (9, 21, 33, 45)], axis=1)
+    """Callsigns of words [N], trailing spaces removed; null where a character does not exist or
+    nothing is left."""
+    text = np.concatenate(
+        [_TWO[unsigned(word, first, first + 11)] for first in (9, 21, 33, 45)], axis=1
+    )
     trimmed = fixed_strings(text).str.strip_chars_end(" ")
-    return pl.select(pl.when(pl.Series(_legal(word)) & (trimmed != "")).then(trimmed).alias("callsign")).to_series()
+    return pl.select(
+        pl.when(pl.Series(_legal(word)) & (trimmed != "")).then(trimmed).alias("callsign")
+    ).to_series()

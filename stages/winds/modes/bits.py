@@ -1,7 +1,10 @@
-"""Hexadecimal text to bytes, and bit fields of 56-bit words (the ME of ADS-B, the MB of Comm-B), for whole columns.
+"""Hexadecimal text to bytes, and bit fields of 56-bit words (the ME of ADS-B, the MB of Comm-B),
+for whole columns.
 
-Bits are numbered as ICAO Doc 9871 prints them: 1 is the first bit on air, 56 the last; a field is (first, last), both included.
-Shapes: text [N], bytes [N, length], words [N] uint64. Table lookups replace arithmetic on single characters.
+Bits are numbered as ICAO Doc 9871 prints them: 1 is the first bit on air, 56 the last; a field is
+(first, last), both included.
+Shapes: text [N], bytes [N, length], words [N] uint64. Table lookups replace arithmetic on single
+characters.
 """
 
 import numpy as np
@@ -13,7 +16,8 @@ _BAD = -1
 
 
 def _pairs() -> np.ndarray:
-    """[65536] int16: value of two hexadecimal characters read as one machine uint16, -1 where they are none."""
+    """[65536] int16: value of two hexadecimal characters read as one machine uint16, -1 where
+    they are none."""
     table = np.full(1 << 16, _BAD, np.int16)
     value = {character: index for index, character in enumerate("0123456789abcdef")}
     value |= {character.upper(): index for character, index in value.items()}
@@ -24,20 +28,26 @@ def _pairs() -> np.ndarray:
 
 
 _PAIRS = _pairs()
-_DIGITS = np.frombuffer("".join(f"{value:02X}" for value in range(256)).encode(), np.uint16)  # byte -> its two characters
+_DIGITS = np.frombuffer(
+    "".join(f"{value:02X}" for value in range(256)).encode(), np.uint16
+)  # byte -> its two characters
 
 
 def characters(text: pl.Series, length: int) -> np.ndarray:
-    """The bytes of strings that are all `length` bytes long: [N, length] uint8. Null is not allowed."""
+    """The bytes of strings that are all `length` bytes long: [N, length] uint8. Null is not
+    allowed."""
     array = text.to_arrow(compat_level=pl.CompatLevel.oldest())
     if len(array) == 0:
         return np.empty((0, length), np.uint8)
     offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1, array.offset * 8)
-    return np.frombuffer(array.buffers()[2], np.uint8, len(array) * length, int(offsets[0])).reshape(-1, length)
+    return np.frombuffer(
+        array.buffers()[2], np.uint8, len(array) * length, int(offsets[0])
+    ).reshape(-1, length)
 
 
 def parse_hex(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Characters [N, 2L] uint8 to bytes [N, L] uint8 and a mask [N] of the rows that are hexadecimal throughout."""
+    """Characters [N, 2L] uint8 to bytes [N, L] uint8 and a mask [N] of the rows that are
+    hexadecimal throughout."""
     value = _PAIRS[np.ascontiguousarray(text).view(np.uint16)]
     return value.astype(np.uint8), value.min(axis=1, initial=0) >= 0
 
@@ -55,7 +65,10 @@ def fixed_strings(text: np.ndarray) -> pl.Series:
     """ASCII characters [N, L] uint8 to a column of N strings, without a Python object per row."""
     offsets = np.arange(0, text.size + 1, text.shape[1], dtype=np.int64)
     characters = pa.py_buffer(np.ascontiguousarray(text))
-    return pl.Series(pa.LargeStringArray.from_buffers(len(text), pa.py_buffer(offsets), characters), dtype=pl.String)
+    return pl.Series(
+        pa.LargeStringArray.from_buffers(len(text), pa.py_buffer(offsets), characters),
+        dtype=pl.String,
+    )
 
 
 def words(frames: np.ndarray) -> np.ndarray:
@@ -64,8 +77,11 @@ def words(frames: np.ndarray) -> np.ndarray:
 
 
 def unsigned(word: np.ndarray, first: int, last: int) -> np.ndarray:
-    """Bits first..last of 56-bit words [N] uint64 as an unsigned integer [N] int32 (at most 31 bits)."""
-    return ((word >> np.uint64(WORD_BITS - last)) & np.uint64((1 << (last - first + 1)) - 1)).astype(np.int32)
+    """Bits first..last of 56-bit words [N] uint64 as an unsigned integer [N] int32 (at most 31
+    bits)."""
+    return (
+        (word >> np.uint64(WORD_BITS - last)) & np.uint64((1 << (last - first + 1)) - 1)
+    ).astype(np.int32)
 
 
 def signed(word: np.ndarray, first: int, last: int) -> np.ndarray:
@@ -87,7 +103,8 @@ def mask(first: int, last: int) -> int:
 def status_rule(word: np.ndarray, fields: tuple[tuple[int, int], ...]) -> np.ndarray:
     """Mask [N] of the words in which every field whose status bit is 0 is 0 throughout.
 
-    fields: (status bit, last bit of the value), the value starting right after its status bit (Doc 9871, table notes).
+    fields: (status bit, last bit of the value), the value starting right after its status bit (Doc
+    9871, table notes).
     """
     good = np.ones(len(word), bool)
     for status, last in fields:

@@ -1,8 +1,10 @@
-"""Frames to columns in one call: every downlink format that carries an address, an altitude, a velocity or a register.
+"""Frames to columns in one call: every downlink format that carries an address, an altitude, a
+velocity or a register.
 
-Annex 10 Volume IV 3.1.2. DF0, 4, 5, 16, 20, 21: address and parity are overlaid, so the remainder of the CRC is the address and
-cannot be checked by itself. DF11: remainder = interrogator's code. DF17, 18: remainder 0 or the frame is damaged and nothing of
-it is used. Frames are worked on in blocks that fit the processor's cache. N frames in, N rows out, in the same order.
+Annex 10 Volume IV 3.1.2. DF0, 4, 5, 16, 20, 21: address and parity are overlaid, so the remainder
+of the CRC is the address and cannot be checked by itself. DF11: remainder = interrogator's code.
+DF17, 18: remainder 0 or the frame is damaged and nothing of it is used. Frames are worked on in
+blocks that fit the processor's cache. N frames in, N rows out, in the same order.
 """
 
 from collections.abc import Iterator
@@ -14,16 +16,72 @@ from stages.winds.modes import altitude, bds20, bds40, bds50, bds60, bits, crc, 
 
 BLOCK = 1 << 14
 FLOATS = (
-    "altitude_ft", "cpr_lat", "cpr_lon", "gs_kt", "trk_deg", "vertical_rate_fpm", "hdg19_deg", "ias19_kt", "tas19_kt",
-    "roll_deg", "trk50_deg", "gs50_kt", "track_rate", "tas_kt", "hdg_mag_deg", "ias_kt", "mach", "vr_baro", "vr_ins",
-    "sel_mcp_ft", "sel_fms_ft", "qnh_hpa",
+    "altitude_ft",
+    "cpr_lat",
+    "cpr_lon",
+    "gs_kt",
+    "trk_deg",
+    "vertical_rate_fpm",
+    "hdg19_deg",
+    "ias19_kt",
+    "tas19_kt",
+    "roll_deg",
+    "trk50_deg",
+    "gs50_kt",
+    "track_rate",
+    "tas_kt",
+    "hdg_mag_deg",
+    "ias_kt",
+    "mach",
+    "vr_baro",
+    "vr_ins",
+    "sel_mcp_ft",
+    "sel_fms_ft",
+    "qnh_hpa",
 )
 COLUMNS = (
-    "df", "icao", "crc_ok", "altitude_ft", "typecode", "callsign", "cpr_odd", "cpr_lat", "cpr_lon", "gs_kt", "trk_deg",
-    "vertical_rate_fpm", "hdg19_deg", "ias19_kt", "tas19_kt", "bds", "roll_deg", "trk50_deg", "gs50_kt", "track_rate", "tas_kt",
-    "hdg_mag_deg", "ias_kt", "mach", "vr_baro", "vr_ins", "sel_mcp_ft", "sel_fms_ft", "qnh_hpa", "drop",
+    "df",
+    "icao",
+    "crc_ok",
+    "altitude_ft",
+    "typecode",
+    "callsign",
+    "cpr_odd",
+    "cpr_lat",
+    "cpr_lon",
+    "gs_kt",
+    "trk_deg",
+    "vertical_rate_fpm",
+    "hdg19_deg",
+    "ias19_kt",
+    "tas19_kt",
+    "bds",
+    "roll_deg",
+    "trk50_deg",
+    "gs50_kt",
+    "track_rate",
+    "tas_kt",
+    "hdg_mag_deg",
+    "ias_kt",
+    "mach",
+    "vr_baro",
+    "vr_ins",
+    "sel_mcp_ft",
+    "sel_fms_ft",
+    "qnh_hpa",
+    "drop",
 )
-DROPS = ("not_hex", "wrong_length", "bad_crc", "df_not_used", "typecode_not_used", "bds_empty", "bds_none", "bds_other", "bds_ambiguous")
+DROPS = (
+    "not_hex",
+    "wrong_length",
+    "bad_crc",
+    "df_not_used",
+    "typecode_not_used",
+    "bds_empty",
+    "bds_none",
+    "bds_other",
+    "bds_ambiguous",
+)
 _DROP = {name: index for index, name in enumerate(DROPS)}
 _KEPT = len(DROPS)
 _LONG, _SHORT = 28, 14  # hexadecimal digits
@@ -52,7 +110,9 @@ class _Table:
 
     def frame(self) -> pl.DataFrame:
         """The finished table; the arrays are handed over, so this can be asked once."""
-        columns = {name: pl.Series(name, self.float.pop(name), nan_to_null=True) for name in FLOATS}  # each array is let go at once
+        columns = {
+            name: pl.Series(name, self.float.pop(name), nan_to_null=True) for name in FLOATS
+        }  # each array is let go at once
         columns["df"], columns["typecode"] = _nullable(self.df), _nullable(self.typecode)
         columns["icao"] = _nullify(bits.hex_strings(self.icao, 6), self.icao < 0)
         columns["crc_ok"] = _gather([False, True, None], self.crc_ok, pl.Boolean)
@@ -63,8 +123,14 @@ class _Table:
         return pl.DataFrame({name: columns[name] for name in COLUMNS})
 
     def _callsigns(self) -> pl.Series:
-        row = np.concatenate([row for row, _ in self.calls]) if self.calls else np.empty(0, np.int64)
-        words = np.concatenate([word for _, word in self.calls]) if self.calls else np.empty(0, np.uint64)
+        row = (
+            np.concatenate([row for row, _ in self.calls]) if self.calls else np.empty(0, np.int64)
+        )
+        words = (
+            np.concatenate([word for _, word in self.calls])
+            if self.calls
+            else np.empty(0, np.uint64)
+        )
         place = np.full(self.count, len(row), np.int64)
         place[row] = np.arange(len(row))
         return bds20.callsigns(words).extend(pl.Series([None], dtype=pl.String)).gather(place)
@@ -83,15 +149,23 @@ def _gather(names: list, code: np.ndarray, dtype) -> pl.Series:
 
 
 def decode(hex_text: np.ndarray | pl.Series) -> pl.DataFrame:
-    """Decode frames given as hexadecimal text [N] (14 or 28 digits) into a table of N rows with the columns COLUMNS.
+    """Decode frames given as hexadecimal text [N] (14 or 28 digits) into a table of N rows with the
+    columns COLUMNS.
 
-    df i32; icao, callsign, bds, drop str; crc_ok, cpr_odd bool; typecode i32; all others f64; null where a frame has none.
-    Units: altitude_ft, sel_* ft (pressure altitude); *_kt kn; *_deg degrees; track_rate deg/s; vertical_rate_fpm, vr_* ft/min;
-    qnh_hpa hPa; cpr_lat, cpr_lon 17-bit counts. crc_ok is null where address and parity are overlaid. bds is one register,
-    several joined by "|" where the protocol cannot tell (the fields of every decoded candidate are given), or "".
-    drop says why a frame is of no use (one of DROPS), null where it is. Text that is not a frame gives a row of nulls, never an error.
+    df i32; icao, callsign, bds, drop str; crc_ok, cpr_odd bool; typecode i32; all others f64; null
+    where a frame has none.
+    Units: altitude_ft, sel_* ft (pressure altitude); *_kt kn; *_deg degrees; track_rate deg/s;
+    vertical_rate_fpm, vr_* ft/min; qnh_hpa hPa; cpr_lat, cpr_lon 17-bit counts. crc_ok is null
+    where address and parity are overlaid. bds is one register, several joined by "|" where the
+    protocol cannot tell (the fields of every decoded candidate are given), or "". drop says why a
+    frame is of no use (one of DROPS), null where it is. Text that is not a frame gives a row of
+    nulls, never an error.
     """
-    text = hex_text if isinstance(hex_text, pl.Series) else pl.Series(np.asarray(hex_text).tolist(), dtype=pl.String)
+    text = (
+        hex_text
+        if isinstance(hex_text, pl.Series)
+        else pl.Series(np.asarray(hex_text).tolist(), dtype=pl.String)
+    )
     table = _Table(len(text))
     length = text.cast(pl.String).str.len_bytes().to_numpy(writable=False)
     for digits in (_LONG, _SHORT):
@@ -105,8 +179,11 @@ def decode(hex_text: np.ndarray | pl.Series) -> pl.DataFrame:
     return table.frame()
 
 
-def _blocks(table: _Table, row: np.ndarray, text: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Blocks of (rows [B], bytes [B, 14] uint8) of what is hexadecimal; short frames right-aligned. The rest is dropped here."""
+def _blocks(
+    table: _Table, row: np.ndarray, text: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Blocks of (rows [B], bytes [B, 14] uint8) of what is hexadecimal; short frames
+    right-aligned. The rest is dropped here."""
     for start in range(0, len(row), BLOCK):
         rows = row[start : start + BLOCK]
         value, good = bits.parse_hex(text[start : start + BLOCK])
@@ -130,7 +207,9 @@ def _block(table: _Table, row: np.ndarray, frames: np.ndarray, long: bool) -> No
     announced = head[:, 1] << 16 | head[:, 2] << 8 | head[:, 3]
     code = (head[:, 2] & 0x1F) << 8 | head[:, 3]  # the 13 bits 20-32 of DF0, 4, 16, 20
     overlaid = np.isin(df, _OVERLAID) & ~misfit
-    table.icao[row] = np.where(overlaid, remainder.astype(np.int32), np.where(misfit, -1, announced))
+    table.icao[row] = np.where(
+        overlaid, remainder.astype(np.int32), np.where(misfit, -1, announced)
+    )
     height = altitude.from_ac13(code)
     with_height = (df == 0) | (df == 4) | (df == 16) | (df == 20)
     table.float["altitude_ft"][row] = np.where(with_height & ~misfit, height, np.nan)
@@ -145,7 +224,8 @@ def _block(table: _Table, row: np.ndarray, frames: np.ndarray, long: bool) -> No
 
 
 def _short(table: _Table, row, df, remainder, misfit) -> None:
-    """DF11 is checked; DF0 and 4 give altitudes; DF5 and the unassigned formats hold nothing that is used."""
+    """DF11 is checked; DF0 and 4 give altitudes; DF5 and the unassigned formats hold nothing
+    that is used."""
     reply = (df == 11) & ~misfit
     good = remainder < _INTERROGATORS
     table.crc_ok[row[reply]] = good[reply]
@@ -176,7 +256,9 @@ def _squitters(table: _Table, row, frames, remainder) -> None:
     airborne = (kind >= 9) & (kind <= 22) & (kind != 19)
     place, word = row[airborne], me[airborne]
     table.odd[place] = bits.flag(word, 22)
-    table.put(place, {"cpr_lat": bits.unsigned(word, 23, 39), "cpr_lon": bits.unsigned(word, 40, 56)})
+    table.put(
+        place, {"cpr_lat": bits.unsigned(word, 23, 39), "cpr_lon": bits.unsigned(word, 40, 56)}
+    )
     baro = airborne & (kind <= 18)  # 20 to 22 give a height above the ellipsoid
     table.float["altitude_ft"][row[baro]] = altitude.from_ac12(bits.unsigned(me[baro], 9, 20))
     moving = kind == 19

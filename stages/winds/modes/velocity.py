@@ -1,7 +1,8 @@
 """Airborne velocity, ADS-B type code 19 = register 0,9 (DO-260B 2.2.3.2.6, Doc 9871 table A-2-9).
 
-Subtypes 1 and 2 hold the ground vector, 3 and 4 heading and airspeed; 2 and 4 count in 4 kn. A value of 0 means "not known".
-Words [N] uint64 (the ME field). Speeds in kn, directions in degrees clockwise from north, vertical rate in ft/min.
+Subtypes 1 and 2 hold the ground vector, 3 and 4 heading and airspeed; 2 and 4 count in 4 kn. A
+value of 0 means "not known". Words [N] uint64 (the ME field). Speeds in kn, directions in degrees
+clockwise from north, vertical rate in ft/min.
 """
 
 import numpy as np
@@ -10,7 +11,8 @@ from stages.winds.modes.bits import flag, unsigned, where
 
 
 def decode(me: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns of type code 19: gs_kt, trk_deg, vertical_rate_fpm, hdg19_deg, ias19_kt, tas19_kt; NaN where absent."""
+    """Columns of type code 19: gs_kt, trk_deg, vertical_rate_fpm, hdg19_deg, ias19_kt, tas19_kt;
+    NaN where absent."""
     subtype = unsigned(me, 6, 8)
     scale = np.where((subtype == 2) | (subtype == 4), 4, 1)
     ground, air = (subtype == 1) | (subtype == 2), (subtype == 3) | (subtype == 4)

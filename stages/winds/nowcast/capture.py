@@ -1,8 +1,10 @@
-"""A recent capture, whatever form it has, as winds: our parquet or CSV, a published winds or states table, or raw frames.
+"""A recent capture, whatever form it has, as winds: our parquet or CSV, a published winds or states
+table, or raw frames.
 
-The form is found by looking, never by the name: parquet by its first bytes, tables by their header, frames by a line of hex.
-Everything that is not yet winds passes through the decode stage's own code, so a capture of today is treated like the
-training data. Units are in the column names; the wind blows towards (u east, v north).
+The form is found by looking, never by the name: parquet by its first bytes, tables by their header,
+frames by a line of hex. Everything that is not yet winds passes through the decode stage's own
+code, so a capture of today is treated like the training data. Units are in the column names; the
+wind blows towards (u east, v north).
 """
 
 import re
@@ -19,21 +21,31 @@ from stages.winds.decoding import readers
 
 COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
 FRAME = re.compile(rb"(?:^|[,\s\"])(?:[0-9A-Fa-f]{28}|[0-9A-Fa-f]{14})(?:$|[,\s\"])")
-EXPECTED = f"winds as parquet or CSV ({', '.join(COLUMNS)}), a published winds or states table, or frames as CSV (time, hex)"
+EXPECTED = (
+    f"winds as parquet or CSV ({', '.join(COLUMNS)}), a published winds or states table, or frames "
+    "as CSV (time, hex)"
+)
 
 
 def form(path: Path) -> str:
-    """'parquet', 'csv' (our columns), 'winds', 'states' (published) or 'frames'; InputError for anything else."""
+    """'parquet', 'csv' (our columns), 'winds', 'states' (published) or 'frames'; InputError for
+    anything else."""
     try:
         with path.open("rb") as stream:
             head = stream.read(1 << 16)
     except OSError as error:
-        raise InputError("the capture cannot be read", where=str(path), found=error.strerror or str(error),
-                         remedy="name an existing file") from None
+        raise InputError(
+            "the capture cannot be read",
+            where=str(path),
+            found=error.strerror or str(error),
+            remedy="name an existing file",
+        ) from None
     if head[:4] == b"PAR1":
         return "parquet"
     lines = [line for line in head.splitlines() if line.strip()]
-    names = set(lines[0].decode("utf-8-sig", "replace").replace('"', "").split(",")) if lines else set()
+    names = (
+        set(lines[0].decode("utf-8-sig", "replace").replace('"', "").split(",")) if lines else set()
+    )
     if set(COLUMNS) <= names:
         return "csv"
     for kind, formats in (("winds", readers.WINDS), ("states", readers.STATES)):
@@ -41,27 +53,45 @@ def form(path: Path) -> str:
             return kind
     if any(FRAME.search(line) for line in lines[:1000]):
         return "frames"
-    raise InputError("the capture has none of the known forms", where=str(path), expected=EXPECTED,
-                     found=f"a file that begins {head[:60]!r}" if head else "an empty file")
+    raise InputError(
+        "the capture has none of the known forms",
+        where=str(path),
+        expected=EXPECTED,
+        found=f"a file that begins {head[:60]!r}" if head else "an empty file",
+    )
 
 
 def winds(path: Path, decode: Decode) -> pl.DataFrame:
-    """Usable winds of a capture, COLUMNS in order of time: finite, within the wind limit, each row once. Errors name the file."""
+    """Usable winds of a capture, COLUMNS in order of time: finite, within the wind limit, each
+    row once. Errors name the file."""
     kind = form(path)
     try:
         if kind in ("parquet", "csv"):
             lazy = pl.scan_parquet(path) if kind == "parquet" else pl.scan_csv(path)
             missing = [name for name in COLUMNS if name not in lazy.collect_schema().names()]
             if missing:
-                raise InputError("the capture lacks columns", where=str(path), expected=EXPECTED, found=f"no {', '.join(missing)}")
+                raise InputError(
+                    "the capture lacks columns",
+                    where=str(path),
+                    expected=EXPECTED,
+                    found=f"no {', '.join(missing)}",
+                )
             rows = lazy.select(pl.col(COLUMNS).cast(pl.Float64)).collect(engine="streaming")
         else:
             rows = decoded(path, kind, decode)
     except pl.exceptions.PolarsError as error:
-        raise DataError("the capture cannot be read", where=str(path), expected=EXPECTED,
-                        found=" ".join(str(error).split())[:200]) from None
+        raise DataError(
+            "the capture cannot be read",
+            where=str(path),
+            expected=EXPECTED,
+            found=" ".join(str(error).split())[:200],
+        ) from None
     speed = pl.col("u_m_s") ** 2 + pl.col("v_m_s") ** 2
-    return rows.filter(pl.all_horizontal(pl.all().is_finite()) & (speed <= decode.wind_max_m_s**2)).unique(maintain_order=True).sort("ts_s")
+    return (
+        rows.filter(pl.all_horizontal(pl.all().is_finite()) & (speed <= decode.wind_max_m_s**2))
+        .unique(maintain_order=True)
+        .sort("ts_s")
+    )
 
 
 def decoded(path: Path, kind: str, decode: Decode) -> pl.DataFrame:
@@ -74,5 +104,7 @@ def decoded(path: Path, kind: str, decode: Decode) -> pl.DataFrame:
         try:
             decoding.transform(raw, ["capture.csv"], kind, decode, out)
         except TradewindError as error:
-            raise DataError("the capture cannot be decoded", where=str(path), found=" ".join(str(error).split())) from None
+            raise DataError(
+                "the capture cannot be decoded", where=str(path), found=" ".join(str(error).split())
+            ) from None
         return pl.read_parquet(out / "winds.parquet", columns=list(COLUMNS)).select(COLUMNS)

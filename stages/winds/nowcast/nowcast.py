@@ -1,9 +1,11 @@
-"""The thing a controller uses: wind and spread at places and times, from a trained model and a recent capture.
+"""The thing a controller uses: wind and spread at places and times, from a trained model and a
+recent capture.
 
-A time belongs to its slice; the model is given exactly the context it was trained with: the slice (or hour, or day) that ends
-one lead before that slice begins. What lies outside the model's area or beyond its lead is refused, not extrapolated. Vectors
-are u east and v north, blowing towards, m/s; the direction told is the one the wind comes FROM, degrees true. The spread is
-a standard deviation per component: the model's own, or, without one, its error on the test minutes, and said which.
+A time belongs to its slice; the model is given exactly the context it was trained with: the slice
+(or hour, or day) that ends one lead before that slice begins. What lies outside the model's area or
+beyond its lead is refused, not extrapolated. Vectors are u east and v north, blowing towards, m/s;
+the direction told is the one the wind comes FROM, degrees true. The spread is a standard deviation
+per component: the model's own, or, without one, its error on the test minutes, and said which.
 """
 
 import csv
@@ -18,15 +20,14 @@ import polars as pl
 import torch
 
 from stages import files
-from stages.winds.contexts.nearby import KINDS, Measured, Nearby
 from stages.errors import DataError, InputError
-from stages.winds import breakdown
-from stages.winds.nowcast import capture
+from stages.params import Params
+from stages.training import store
+from stages.winds import breakdown, slices
+from stages.winds.contexts.nearby import KINDS, Measured, Nearby
 from stages.winds.forecasts import PLACE, ask, local
 from stages.winds.metrics import KN
-from stages.training import store
-from stages.params import Params
-from stages.winds import slices
+from stages.winds.nowcast import capture
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Wind:
-    """The answer at one point; speeds in m/s, `spread_m_s` per component (None: not known) and where it comes from."""
+    """The answer at one point; speeds in m/s, `spread_m_s` per component (None: not known) and
+    where it comes from."""
 
     point: Point
     u_m_s: float
@@ -64,24 +66,38 @@ class Wind:
         return math.degrees(math.atan2(-self.u_m_s, -self.v_m_s)) % 360.0 if self.speed_m_s else 0.0
 
 
-def nowcast(context: str | Path, *, at: list[str] | None = None, points: str | Path | None = None, model: str | Path | None = None,
-            settings: Params) -> list[Wind]:
+def nowcast(
+    context: str | Path,
+    *,
+    at: list[str] | None = None,
+    points: str | Path | None = None,
+    model: str | Path | None = None,
+    settings: Params,
+) -> list[Wind]:
     """Winds at `at` ("LAT,LON,ALT_FT,TIME" each) or at the rows of a CSV, in the order asked.
 
-    InputError (exit status 2) for what cannot be asked: a place outside the model's area, a time its lead does not reach from
-    this capture, a text that is no point; DataError for files that are not what they should be.
+    InputError (exit status 2) for what cannot be asked: a place outside the model's area, a time
+    its lead does not reach from this capture, a text that is no point; DataError for files that are
+    not what they should be.
     """
     asked = read_points(points) if points is not None else [parse(text) for text in at or []]
     if not asked:
-        raise InputError("no point was asked for", expected="LAT,LON,ALT_FT,TIME", remedy="give --at or --points")
+        raise InputError(
+            "no point was asked for", expected="LAT,LON,ALT_FT,TIME", remedy="give --at or --points"
+        )
     folder = Path(model) if model is not None else usual(settings)
     net, meta = load(folder)
     prepared = meta["prepared"]
     refuse_outside(asked, prepared["area"])
     known = capture.winds(Path(context), settings.decode)
-    windows = {j: window(known, j, prepared, net.context) for j in sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})}
+    windows = {
+        j: window(known, j, prepared, net.context)
+        for j in sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})
+    }
     refuse_unreached(asked, known, windows, prepared, str(context))
-    instead, told = (None, own(folder)) if getattr(net, "head", "") == "gaussian" else residual(folder)
+    instead, told = (
+        (None, own(folder)) if getattr(net, "head", "") == "gaussian" else residual(folder)
+    )
     torch.set_num_threads(settings.training.threads)
     nearby = around(known, prepared["scaler"], settings) if net.context in KINDS else None
     answers: dict[int, Wind] = {}
@@ -91,25 +107,41 @@ def nowcast(context: str | Path, *, at: list[str] | None = None, points: str | P
         winds, edges = windows[j]
         here = np.array([[getattr(asked[i], name) for name in PLACE] for i in chosen])
         times = np.array([asked[i].ts_s for i in chosen])
-        mean, scale = (ask(net, winds, here, scaler=prepared["scaler"]) if nearby is None
-                       else local(net, nearby, prepared["scaler"], times, edges[1])(here))
+        mean, scale = (
+            ask(net, winds, here, scaler=prepared["scaler"])
+            if nearby is None
+            else local(net, nearby, prepared["scaler"], times, edges[1])(here)
+        )
         nearest = breakdown.nearest_km(here, winds.select(PLACE).to_numpy())
         for row, i in enumerate(chosen):
             spread = instead if scale is None else tuple(scale[row].tolist())
-            answers[i] = Wind(asked[i], *mean[row].tolist(), spread, told, float(nearest[row]), (*edges, len(winds)),
-                              folder.name, prepared["lead_s"])
+            answers[i] = Wind(
+                asked[i],
+                *mean[row].tolist(),
+                spread,
+                told,
+                float(nearest[row]),
+                (*edges, len(winds)),
+                folder.name,
+                prepared["lead_s"],
+            )
     return [answers[i] for i in range(len(asked))]
 
 
 def parse_time(text: str) -> float:
-    """Unix seconds of an ISO 8601 time (UTC unless it names an offset) or of a number. InputError otherwise."""
+    """Unix seconds of an ISO 8601 time (UTC unless it names an offset) or of a number.
+    InputError otherwise."""
     try:
         value = float(text)
     except ValueError:
         try:
             moment = dt.datetime.fromisoformat(text.strip())
         except ValueError:
-            raise InputError("that is not a time", found=text, expected="ISO 8601 such as 2026-01-15T14:30:00Z, or Unix seconds") from None
+            raise InputError(
+                "that is not a time",
+                found=text,
+                expected="ISO 8601 such as 2026-01-15T14:30:00Z, or Unix seconds",
+            ) from None
         value = (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
     if not 0 <= value < 4.1e9:
         raise InputError("that time cannot be", found=text, expected="a time from 1970 to 2099")
@@ -120,73 +152,122 @@ def parse(text: str) -> Point:
     """'LAT,LON,ALT_FT,TIME' as a Point; InputError says what is wrong with it."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 4:
-        raise InputError("that is not a point", found=text, expected="LAT,LON,ALT_FT,TIME, for example 46.5,7.2,34000,2026-01-15T14:30:00Z")
+        raise InputError(
+            "that is not a point",
+            found=text,
+            expected="LAT,LON,ALT_FT,TIME, for example 46.5,7.2,34000,2026-01-15T14:30:00Z",
+        )
     try:
         lat, lon, alt = (float(part) for part in parts[:3])
     except ValueError:
-        raise InputError("a coordinate is not a number", found=text, expected="degrees north, degrees east, feet") from None
+        raise InputError(
+            "a coordinate is not a number", found=text, expected="degrees north, degrees east, feet"
+        ) from None
     if not (-90 <= lat <= 90 and -180 <= lon <= 180 and math.isfinite(alt)):
-        raise InputError("no such place", found=text, expected="latitude -90 to 90, longitude -180 to 180, altitude in feet")
+        raise InputError(
+            "no such place",
+            found=text,
+            expected="latitude -90 to 90, longitude -180 to 180, altitude in feet",
+        )
     return Point(lat, lon, alt, parse_time(parts[3]))
 
 
 def read_points(path: str | Path) -> list[Point]:
-    """The rows of a CSV with the columns lat_deg, lon_deg, alt_ft, time; InputError names the line."""
+    """The rows of a CSV with the columns lat_deg, lon_deg, alt_ft, time; InputError names the
+    line."""
     found, wanted = [], (*PLACE, "time")
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.DictReader(stream)
             missing = [name for name in wanted if name not in (reader.fieldnames or [])]
             if missing:
-                raise InputError("the points lack columns", where=str(path), expected=", ".join(wanted), found=f"no {', '.join(missing)}")
+                raise InputError(
+                    "the points lack columns",
+                    where=str(path),
+                    expected=", ".join(wanted),
+                    found=f"no {', '.join(missing)}",
+                )
             for row in reader:
                 try:
                     found.append(parse(",".join(row[name] or "" for name in wanted)))
                 except InputError as error:
-                    raise InputError(error.what, where=f"{path}, line {reader.line_num}", found=error.found,
-                                     expected=error.expected) from None
+                    raise InputError(
+                        error.what,
+                        where=f"{path}, line {reader.line_num}",
+                        found=error.found,
+                        expected=error.expected,
+                    ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("the points cannot be read", where=str(path), found=str(error)) from None
     return found
 
 
 def usual(settings: Params) -> Path:
-    """The Gaussian cell asked by default: of the profile's first data set that has one, first by name, then by seed. InputError if none.
+    """The Gaussian cell asked by default: of the profile's first data set that has one, first by
+    name, then by seed. InputError if none.
 
-    The times of the files do not matter: they are those of a checkout or a pull as often as those of a training.
+    The times of the files do not matter: they are those of a checkout or a pull as often as those
+    of a training.
     """
     runs = Path("reports/wind_nowcast") / settings.run.profile / "runs"
     for dataset in settings.run.wind:
-        cells = [file.parent for file in (runs / dataset).glob("[!.]*-gaussian-*/weights.safetensors")]
+        cells = [
+            file.parent for file in (runs / dataset).glob("[!.]*-gaussian-*/weights.safetensors")
+        ]
         if cells:
-            return min(cells, key=lambda cell: (cell.name.rpartition("-s")[0], len(cell.name), cell.name))  # s2 before s10
-    raise InputError("no model with a Gaussian head has been trained", where=str(runs), expected=f"one of {', '.join(settings.run.wind)}",
-                     remedy="run `make repro` first, or name a cell with --model")
+            return min(
+                cells, key=lambda cell: (cell.name.rpartition("-s")[0], len(cell.name), cell.name)
+            )  # s2 before s10
+    raise InputError(
+        "no model with a Gaussian head has been trained",
+        where=str(runs),
+        expected=f"one of {', '.join(settings.run.wind)}",
+        remedy="run `make repro` first, or name a cell with --model",
+    )
 
 
 def load(folder: Path) -> tuple[torch.nn.Module, dict]:
     """The model of a cell and what it knows of its training data (scaler, slices, lead, area)."""
     weights = folder / "weights.safetensors"
     if not weights.is_file():
-        raise InputError("that is not a trained cell", where=str(folder), expected="a folder with weights.safetensors",
-                         remedy="name one of reports/<experiment>/<profile>/runs/<data set>/<cell>")
+        raise InputError(
+            "that is not a trained cell",
+            where=str(folder),
+            expected="a folder with weights.safetensors",
+            remedy="name one of reports/<experiment>/<profile>/runs/<data set>/<cell>",
+        )
     net, meta = store.load(str(weights))
-    missing = [name for name in ("scaler", "slice_s", "lead_s", "area") if name not in meta.get("prepared", {})]
+    missing = [
+        name
+        for name in ("scaler", "slice_s", "lead_s", "area")
+        if name not in meta.get("prepared", {})
+    ]
     if missing:
-        raise DataError("the checkpoint does not say what it was trained on", where=str(weights), found=f"no {', '.join(missing)}",
-                        remedy="train it again")
+        raise DataError(
+            "the checkpoint does not say what it was trained on",
+            where=str(weights),
+            found=f"no {', '.join(missing)}",
+            remedy="train it again",
+        )
     return net, meta
 
 
 def refuse_outside(asked: list[Point], area: dict) -> None:
     """InputError naming every point outside the box of the training rows."""
-    problems = [f"{name} {plain(getattr(point, name))} of point {i}" for i, point in enumerate(asked, 1) for name in PLACE
-                if not area[name][0] <= getattr(point, name) <= area[name][1]]
+    problems = [
+        f"{name} {plain(getattr(point, name))} of point {i}"
+        for i, point in enumerate(asked, 1)
+        for name in PLACE
+        if not area[name][0] <= getattr(point, name) <= area[name][1]
+    ]
     if problems:
         more = [f"and {len(problems) - 5} more"] if len(problems) > 5 else []
-        raise InputError("the model knows nothing of that place", found="; ".join(problems[:5] + more),
-                         expected=", ".join(f"{name} {inward(name, *edges)}" for name, edges in area.items()),
-                         remedy="ask inside the area it was trained on, or choose another --model")
+        raise InputError(
+            "the model knows nothing of that place",
+            found="; ".join(problems[:5] + more),
+            expected=", ".join(f"{name} {inward(name, *edges)}" for name, edges in area.items()),
+            remedy="ask inside the area it was trained on, or choose another --model",
+        )
 
 
 def plain(value: float) -> str:
@@ -195,30 +276,46 @@ def plain(value: float) -> str:
 
 
 def inward(name: str, low: float, high: float) -> str:
-    """'LOW to HIGH' rounded to the inside, so that what is told can be asked: whole feet, thousandths of a degree."""
+    """'LOW to HIGH' rounded to the inside, so that what is told can be asked: whole feet,
+    thousandths of a degree."""
     scale = 1 if name.endswith("_ft") else 1000
     return f"{plain(math.ceil(low * scale) / scale)} to {plain(math.floor(high * scale) / scale)}"
 
 
-def window(known: pl.DataFrame, j: int, prepared: dict, context: str) -> tuple[pl.DataFrame, tuple[float, float]]:
+def window(
+    known: pl.DataFrame, j: int, prepared: dict, context: str
+) -> tuple[pl.DataFrame, tuple[float, float]]:
     """The context of slice `j` (counted from 1970) and its edges in Unix seconds."""
-    begin, end = slices.context_window(0.0, j, prepared["slice_s"], prepared["lead_s"], "slice" if context in KINDS else context)
+    begin, end = slices.context_window(
+        0.0, j, prepared["slice_s"], prepared["lead_s"], "slice" if context in KINDS else context
+    )
     if context in KINDS and len(known):  # whatever was measured before
         begin = min(begin, known["ts_s"][0])
     low, high = np.searchsorted(known["ts_s"].to_numpy(), (begin, end))
-    return known[int(low):int(high)], (begin, end)
+    return known[int(low) : int(high)], (begin, end)
 
 
 def around(known: pl.DataFrame, scaler: dict, settings: Params) -> Nearby:
     """The capture's winds as local contexts."""
     y_mean, y_std = (np.asarray(scaler[name], np.float64) for name in ("y_mean", "y_std"))
-    places = np.float32(known.select(PLACE).to_numpy()).astype(np.float64)  # as prepared rows are stored
-    winds = (np.float32(known.select("u_m_s", "v_m_s").to_numpy()).astype(np.float64) - y_mean) / y_std
-    measured = Measured(known["ts_s"].to_numpy(), places.__getitem__, winds.astype(np.float32).__getitem__, tuple(scaler["x_mean"]))
+    places = np.float32(known.select(PLACE).to_numpy()).astype(
+        np.float64
+    )  # as prepared rows are stored
+    winds = (
+        np.float32(known.select("u_m_s", "v_m_s").to_numpy()).astype(np.float64) - y_mean
+    ) / y_std
+    measured = Measured(
+        known["ts_s"].to_numpy(),
+        places.__getitem__,
+        winds.astype(np.float32).__getitem__,
+        tuple(scaler["x_mean"]),
+    )
     return Nearby(measured, settings.contexts)
 
 
-def refuse_unreached(asked: list[Point], known: pl.DataFrame, windows: dict, prepared: dict, where: str) -> None:
+def refuse_unreached(
+    asked: list[Point], known: pl.DataFrame, windows: dict, prepared: dict, where: str
+) -> None:
     """InputError when the capture holds no wind where the model's lead looks for one."""
     if known.is_empty():
         raise InputError("the capture holds no usable wind", where=where)
@@ -229,14 +326,20 @@ def refuse_unreached(asked: list[Point], known: pl.DataFrame, windows: dict, pre
     first, last = (math.floor(value / w) * w for value in (known["ts_s"][0], known["ts_s"][-1]))
     late = next(p for p in asked if int(p.ts_s // w) == empty[0])
     begin, end = windows[empty[0]][1]
-    raise InputError(f"the capture holds no wind {lead / 60:g} minutes before {iso(late.ts_s)}, which is the model's lead", where=where,
-                     found=f"winds from {iso(known['ts_s'][0])} to {iso(known['ts_s'][-1])}; none between {iso(begin)} and {iso(end)}",
-                     expected=f"a time from {iso(first + w + lead)} to {iso(last + 2 * w + lead)} (end excluded), "
-                              "where the capture has no gap")
+    raise InputError(
+        f"the capture holds no wind {lead / 60:g} minutes before {iso(late.ts_s)}, which is the "
+        "model's lead",
+        where=where,
+        found=f"winds from {iso(known['ts_s'][0])} to {iso(known['ts_s'][-1])}; none between "
+        f"{iso(begin)} and {iso(end)}",
+        expected=f"a time from {iso(first + w + lead)} to {iso(last + 2 * w + lead)} (end "
+        "excluded), where the capture has no gap",
+    )
 
 
 def measured(folder: Path) -> dict | None:
-    """The metrics of a cell on the test minutes (of a champion, on those by which it won), by name; None if it was not evaluated."""
+    """The metrics of a cell on the test minutes (of a champion, on those by which it won), by
+    name; None if it was not evaluated."""
     if (folder / "reference.json").exists():
         return files.read_json(folder / "reference.json")["measured"]
     metrics = folder.parent.parent.parent / "evaluated" / folder.parent.name / "metrics.json"
@@ -245,15 +348,19 @@ def measured(folder: Path) -> dict | None:
 
 
 def own(folder: Path) -> str:
-    """What to call a model's own spread, and how far it could be trusted on the test minutes, if it was evaluated."""
+    """What to call a model's own spread, and how far it could be trusted on the test minutes, if
+    it was evaluated."""
     coverage = (measured(folder) or {}).get("coverage_90")
     if coverage is None:
         return "the model's own"
-    return f"the model's own: its 90 % interval held {100 * coverage['value']:.0f} % of the test winds"
+    return (
+        f"the model's own: its 90 % interval held {100 * coverage['value']:.0f} % of the test winds"
+    )
 
 
 def residual(folder: Path) -> tuple[tuple[float, float] | None, str]:
-    """For a model without a spread: its RMSE of u and of v (m/s) on the test minutes, if it was evaluated, and what to call it."""
+    """For a model without a spread: its RMSE of u and of v (m/s) on the test minutes, if it was
+    evaluated, and what to call it."""
     found = measured(folder)
     if found is None:
         return None, f"not known: {folder.name} gives none and was not evaluated"
@@ -270,17 +377,32 @@ def render(rows: list[Wind]) -> str:
     """A table for a person; 360 is north, and 000 is said of a calm below half a knot."""
     first = rows[0]
     contexts = sorted({row.context for row in rows})
-    lines = [f"model {first.model}, lead {first.lead_s / 60:g} min; winds known: {sum(n for _, _, n in contexts):,} "
-             f"from {iso(contexts[0][0])} to {iso(max(end for _, end, _ in contexts))}",
-             "from: degrees true the wind comes FROM; u, v: east and north, blowing towards; spread: one standard deviation of u and of v",
-             f"spread: {first.spread_from}", "",
-             f"{'time (UTC)':20}  {'lat':>8}  {'lon':>9}  {'alt ft':>6}  {'from':>4}  {'speed':>18}  {'u, v m/s':>14}  {'spread kn':>11}  "
-             f"{'m/s':>11}  nearest"]
+    lines = [
+        (
+            f"model {first.model}, lead {first.lead_s / 60:g} min; winds known: "
+            f"{sum(n for _, _, n in contexts):,} from {iso(contexts[0][0])} to "
+            f"{iso(max(end for _, end, _ in contexts))}"
+        ),
+        (
+            "from: degrees true the wind comes FROM; u, v: east and north, blowing towards; "
+            "spread: one standard deviation of u and of v"
+        ),
+        f"spread: {first.spread_from}",
+        "",
+        (
+            f"{'time (UTC)':20}  {'lat':>8}  {'lon':>9}  {'alt ft':>6}  {'from':>4}  "
+            f"{'speed':>18}  {'u, v m/s':>14}  {'spread kn':>11}  {'m/s':>11}  nearest"
+        ),
+    ]
     for row in rows:
         p, knots = row.point, row.speed_m_s / KN
         degrees = 0 if knots < 0.5 else round(row.from_deg) or 360
-        pair = lambda unit, s=row.spread_m_s: f"{s[0] / unit:.1f}, {s[1] / unit:.1f}" if s else "not known"  # noqa: E731
-        lines.append(f"{iso(p.ts_s):20}  {p.lat_deg:8.4f}  {p.lon_deg:9.4f}  {p.alt_ft:6.0f}  {degrees:03d}°  {knots:5.1f} kn "
-                     f"{row.speed_m_s:5.1f} m/s  {row.u_m_s:+6.1f}, {row.v_m_s:+6.1f}  {pair(KN):>11}  {pair(1.0):>11}  "
-                     f"{row.nearest_km:4.0f} km")
+        pair = lambda unit, s=row.spread_m_s: (
+            f"{s[0] / unit:.1f}, {s[1] / unit:.1f}" if s else "not known"
+        )  # noqa: E731
+        lines.append(
+            f"{iso(p.ts_s):20}  {p.lat_deg:8.4f}  {p.lon_deg:9.4f}  {p.alt_ft:6.0f}  "
+            f"{degrees:03d}°  {knots:5.1f} kn {row.speed_m_s:5.1f} m/s  {row.u_m_s:+6.1f}, "
+            f"{row.v_m_s:+6.1f}  {pair(KN):>11}  {pair(1.0):>11}  {row.nearest_km:4.0f} km"
+        )
     return "\n".join(lines)

@@ -1,10 +1,13 @@
-"""Challenger against champion on one evaluation set: the test slices that neither was trained or selected on.
+"""Challenger against champion on one evaluation set: the test slices that neither was trained or
+selected on.
 
-A slice counts when it begins at least one lead after all that both have seen. The set's hash is the SHA-256 over its bytes in physical
-units: slices, times, places and winds of targets and of the slice contexts; an answer that was not given for exactly these rows in this
-order, or is not finite, decides nothing. Each model reads its inputs through its own scaler and answers in m/s, so that a champion of
-last month is compared as it was. The difference of the RMSE per component, challenger - champion in kn, has a 90 % interval by the
-block bootstrap over slices (stages/scores/bootstrap.py), with the same draws for both. Shapes: N targets, S slices.
+A slice counts when it begins at least one lead after all that both have seen. The set's hash is the
+SHA-256 over its bytes in physical units: slices, times, places and winds of targets and of the
+slice contexts; an answer that was not given for exactly these rows in this order, or is not finite,
+decides nothing. Each model reads its inputs through its own scaler and answers in m/s, so that a
+champion of last month is compared as it was. The difference of the RMSE per component, challenger -
+champion in kn, has a 90 % interval by the block bootstrap over slices (stages/scores/bootstrap.py),
+with the same draws for both. Shapes: N targets, S slices.
 """
 
 import hashlib
@@ -17,18 +20,19 @@ import polars as pl
 import torch
 
 from stages import files, params
-from stages.winds.contexts.given import Contexts
 from stages.errors import DataError, DivergedError
 from stages.scores import bootstrap
 from stages.winds import forecasts as field
-from stages.winds.metrics import KN
 from stages.winds import slices
+from stages.winds.contexts.given import Contexts
+from stages.winds.metrics import KN
 from stages.winds.pairs import Pairs
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A prepared data set in memory: prepared.json, the times (N,) and columns (N,) of rows.parquet in physical units."""
+    """A prepared data set in memory: prepared.json, the times (N,) and columns (N,) of
+    rows.parquet in physical units."""
 
     meta: dict[str, Any]
     t_s: np.ndarray
@@ -39,12 +43,23 @@ class Prepared:
         """Read data/P/prepared/D. DataError if a file is missing or both do not belong together."""
         meta, rows = files.read_json(folder / "prepared.json"), folder / "rows.parquet"
         if not rows.exists():
-            raise DataError("a file is missing", where=str(rows), remedy="run `dvc repro` (or `dvc pull`)")
+            raise DataError(
+                "a file is missing", where=str(rows), remedy="run `dvc repro` (or `dvc pull`)"
+            )
         table = pl.read_parquet(rows, columns=["t_s", *meta["columns_x"], "u_m_s", "v_m_s"])
         if len(table) != meta["kept"]:
-            raise DataError("rows.parquet and prepared.json do not belong together", where=str(folder), expected=f"{meta['kept']} rows",
-                            found=str(len(table)), remedy="run `dvc repro`")
-        return cls(meta, table["t_s"].to_numpy(), {name: table[name].to_numpy() for name in table.columns if name != "t_s"})
+            raise DataError(
+                "rows.parquet and prepared.json do not belong together",
+                where=str(folder),
+                expected=f"{meta['kept']} rows",
+                found=str(len(table)),
+                remedy="run `dvc repro`",
+            )
+        return cls(
+            meta,
+            table["t_s"].to_numpy(),
+            {name: table[name].to_numpy() for name in table.columns if name != "t_s"},
+        )
 
     def pairs(self, scaler: dict[str, Any]) -> Pairs:
         """Contexts and targets of these rows, standardised with that scaler."""
@@ -61,7 +76,10 @@ class Prepared:
 
     def of(self, split: str) -> np.ndarray:
         """Row numbers of all targets of a split, ascending."""
-        found = [np.arange(rows.start, rows.stop) for rows in (self.rows(*self.edges(j)) for j in self.meta["slices"][split])]
+        found = [
+            np.arange(rows.start, rows.stop)
+            for rows in (self.rows(*self.edges(j)) for j in self.meta["slices"][split])
+        ]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
     def until(self, split: str) -> float:
@@ -69,14 +87,19 @@ class Prepared:
         return self.edges(max(self.meta["slices"][split]))[1]
 
     def bytes_of(self, rows: slice) -> bytes:
-        """Times, places and winds of rows as they are stored, column after column, little endian."""
-        parts = [self.t_s[rows].astype("<f8"), *(self.columns[name][rows].astype("<f4") for name in sorted(self.columns))]
+        """Times, places and winds of rows as they are stored, column after column, little
+        endian."""
+        parts = [
+            self.t_s[rows].astype("<f8"),
+            *(self.columns[name][rows].astype("<f4") for name in sorted(self.columns)),
+        ]
         return b"".join(part.tobytes() for part in parts)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The slices on which two models are compared: their numbers, the targets' row numbers (N,) and slices (N,), and the set's hash."""
+    """The slices on which two models are compared: their numbers, the targets' row numbers (N,)
+    and slices (N,), and the set's hash."""
 
     numbers: tuple[int, ...]
     row: np.ndarray
@@ -85,20 +108,30 @@ class Evaluation:
 
 
 def evaluation(data: Prepared, seen_until_s: float) -> Evaluation:
-    """The test slices that begin at least one lead after `seen_until_s`, the end of all that either model was trained or selected on."""
+    """The test slices that begin at least one lead after `seen_until_s`, the end of all that
+    either model was trained or selected on."""
     lead, w = data.meta["lead_s"], data.meta["slice_s"]
     numbers = [j for j in data.meta["slices"]["test"] if data.edges(j)[0] >= seen_until_s + lead]
-    found = hashlib.sha256(f"slice_s {w:.10g} lead_s {lead:.10g} columns t_s {' '.join(sorted(data.columns))}\n".encode())
+    found = hashlib.sha256(
+        f"slice_s {w:.10g} lead_s {lead:.10g} columns t_s {' '.join(sorted(data.columns))}\n".encode()
+    )
     row, of = [], []
     for j in numbers:
         targets = data.rows(*data.edges(j))
         context = data.rows(*slices.context_window(data.meta["t0_s"], j, w, lead, "slice"))
-        found.update(f"{round(data.edges(j)[0] / w)} {targets.stop - targets.start} {context.stop - context.start}\n".encode())
+        found.update(
+            (
+                f"{round(data.edges(j)[0] / w)} {targets.stop - targets.start} "
+                f"{context.stop - context.start}\n"
+            ).encode()
+        )
         found.update(data.bytes_of(targets) + data.bytes_of(context))
         row.append(np.arange(targets.start, targets.stop))
         of.append(np.full(targets.stop - targets.start, j))
     empty = [np.empty(0, np.int64)]
-    return Evaluation(tuple(numbers), np.concatenate(row or empty), np.concatenate(of or empty), found.hexdigest())
+    return Evaluation(
+        tuple(numbers), np.concatenate(row or empty), np.concatenate(of or empty), found.hexdigest()
+    )
 
 
 @dataclass(frozen=True)
@@ -110,32 +143,56 @@ class Answers:
     mean: np.ndarray
 
 
-def ask(net: torch.nn.Module, meta: dict[str, Any], data: Prepared, chosen: Evaluation, nearby: params.Contexts,
-        device: str = "cpu") -> Answers:
-    """The winds of a model for the set, its inputs standardised with the scaler of its own checkpoint `meta`. DivergedError for NaN."""
+def ask(
+    net: torch.nn.Module,
+    meta: dict[str, Any],
+    data: Prepared,
+    chosen: Evaluation,
+    nearby: params.Contexts,
+    device: str = "cpu",
+) -> Answers:
+    """The winds of a model for the set, its inputs standardised with the scaler of its own
+    checkpoint `meta`. DivergedError for NaN."""
     contexts = Contexts(data.pairs(meta["prepared"]["scaler"]), nearby)
     lead = data.meta["lead_s"]
-    given = field.forecasts(net.to(device).eval(), contexts, {lead: list(chosen.numbers)}, device)[lead]
+    given = field.forecasts(net.to(device).eval(), contexts, {lead: list(chosen.numbers)}, device)[
+        lead
+    ]
     return Answers(chosen.hash, given.row, given.mean)
 
 
 def unlike(sides: dict[str, dict[str, Any]], data: Prepared) -> list[str]:
-    """Sentences on every lead or slice length, in s, that a checkpoint was trained for and the prepared data do not have."""
-    return [f"The {name} was trained for {key} {meta['prepared'].get(key)}, the evaluation set has {data.meta[key]:g}: they cannot be "
-            "compared." for name, meta in sides.items() for key in ("lead_s", "slice_s") if meta["prepared"].get(key) != data.meta[key]]
+    """Sentences on every lead or slice length, in s, that a checkpoint was trained for and the
+    prepared data do not have."""
+    return [
+        f"The {name} was trained for {key} {meta['prepared'].get(key)}, the evaluation set has "
+        f"{data.meta[key]:g}: they cannot be compared."
+        for name, meta in sides.items()
+        for key in ("lead_s", "slice_s")
+        if meta["prepared"].get(key) != data.meta[key]
+    ]
 
 
 def problems(name: str, given: Answers, chosen: Evaluation) -> list[str]:
-    """Sentences on why answers cannot be compared on this set: another set, fewer or other rows, numbers that are not finite."""
+    """Sentences on why answers cannot be compared on this set: another set, fewer or other rows,
+    numbers that are not finite."""
     found = []
     if given.hash != chosen.hash:
-        found.append(f"The {name} was evaluated on another set ({given.hash[:12]} instead of {chosen.hash[:12]}).")
+        found.append(
+            f"The {name} was evaluated on another set ({given.hash[:12]} instead of "
+            f"{chosen.hash[:12]})."
+        )
     if len(given.row) != len(chosen.row) or len(given.mean) != len(chosen.row):
-        found.append(f"The {name} answered {min(len(given.row), len(given.mean))} of {len(chosen.row)} targets.")
+        found.append(
+            f"The {name} answered {min(len(given.row), len(given.mean))} of {len(chosen.row)} "
+            "targets."
+        )
     elif not np.array_equal(given.row, chosen.row):
         found.append(f"The {name} answered the targets in another order, or other targets.")
     if not np.isfinite(given.mean).all():
-        found.append(f"The {name} gave {int((~np.isfinite(given.mean)).sum())} numbers that are not finite.")
+        found.append(
+            f"The {name} gave {int((~np.isfinite(given.mean)).sum())} numbers that are not finite."
+        )
     return found
 
 
@@ -144,34 +201,71 @@ def squared(mean: np.ndarray, measured: np.ndarray, of: np.ndarray) -> np.ndarra
     return np.bincount(np.unique(of, return_inverse=True)[1], ((mean - measured) ** 2).sum(1))
 
 
-def decide(challenger: Answers, against: Answers, data: Prepared, chosen: Evaluation, margin_kn: float, resamples: int,
-           rng: np.random.Generator) -> dict[str, Any]:
-    """Both RMSEs per component [kn], the difference challenger - against with its 90 % interval, and whether it lies below -margin_kn.
+def decide(
+    challenger: Answers,
+    against: Answers,
+    data: Prepared,
+    chosen: Evaluation,
+    margin_kn: float,
+    resamples: int,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
+    """Both RMSEs per component [kn], the difference challenger - against with its 90 % interval,
+    and whether it lies below -margin_kn.
 
     The answers must have passed `problems`; at least two slices.
     """
-    measured = np.stack([data.columns[name][chosen.row].astype(np.float64) for name in ("u_m_s", "v_m_s")], 1)
+    measured = np.stack(
+        [data.columns[name][chosen.row].astype(np.float64) for name in ("u_m_s", "v_m_s")], 1
+    )
     count = np.unique(chosen.slice, return_counts=True)[1].astype(np.float64)
-    sums = np.stack([count, *(squared(side.mean, measured, chosen.slice) for side in (challenger, against))], 1)
+    sums = np.stack(
+        [count, *(squared(side.mean, measured, chosen.slice) for side in (challenger, against))], 1
+    )
     error = lambda table: np.sqrt(table[..., 1:] / (2 * table[..., :1])) / KN  # noqa: E731
     ours, theirs = error(sums.sum(0))
     drawn = error(bootstrap.resample(sums, resamples, rng))
     low, high = bootstrap.interval(drawn[:, 0] - drawn[:, 1])
     digits = lambda value: round(float(value), 6)  # noqa: E731
-    return {"rmse_component_kn": {"challenger": digits(ours), "against": digits(theirs)},
-            "difference_kn": {"value": digits(ours - theirs), "low": digits(low), "high": digits(high), "level": bootstrap.LEVEL,
-                              "resamples": resamples}, "better": bool(high < -margin_kn)}
+    return {
+        "rmse_component_kn": {"challenger": digits(ours), "against": digits(theirs)},
+        "difference_kn": {
+            "value": digits(ours - theirs),
+            "low": digits(low),
+            "high": digits(high),
+            "level": bootstrap.LEVEL,
+            "resamples": resamples,
+        },
+        "better": bool(high < -margin_kn),
+    }
 
 
 def errors_m_s(given: Answers, data: Prepared) -> dict[str, dict[str, Any]]:
     """RMSE of u and of v, m/s: what a model without a spread of its own is told to err by."""
     columns = zip(("east", "north"), ("u_m_s", "v_m_s"), given.mean.T, strict=True)
-    return {f"rmse_{axis}_m_s": {"value": round(float(np.sqrt(((mean - data.columns[name][given.row].astype(np.float64)) ** 2).mean())), 6),
-                                 "unit": "m/s"} for axis, name, mean in columns}
+    return {
+        f"rmse_{axis}_m_s": {
+            "value": round(
+                float(
+                    np.sqrt(((mean - data.columns[name][given.row].astype(np.float64)) ** 2).mean())
+                ),
+                6,
+            ),
+            "unit": "m/s",
+        }
+        for axis, name, mean in columns
+    }
 
 
-def asked(name: str, net: torch.nn.Module, meta: dict[str, Any], data: Prepared, chosen: Evaluation, nearby: params.Contexts,
-          device: str) -> tuple[Answers | None, list[str]]:
+def asked(
+    name: str,
+    net: torch.nn.Module,
+    meta: dict[str, Any],
+    data: Prepared,
+    chosen: Evaluation,
+    nearby: params.Contexts,
+    device: str,
+) -> tuple[Answers | None, list[str]]:
     """`ask`, and the sentences of `problems` on what came; no answers where they are not finite."""
     try:
         given = ask(net, meta, data, chosen, nearby, device)

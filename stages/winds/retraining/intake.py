@@ -1,10 +1,12 @@
-"""Taking captures in: from the folder receivers drop them into to the raw folder of a data set of kind `captures`.
+"""Taking captures in: from the folder receivers drop them into to the raw folder of a data set of
+kind `captures`.
 
-A dropped file is claimed by a rename, hashed, judged on its own, and then known by its SHA-256 alone: taken in, seen before, or put into
-quarantine with the reasons. All that is good in one run goes in by one swap of the raw folder, whose files are named <UTC start of the
-first frame>-<12 digits of the hash>.csv, so that the order of names is that of time. A claimed file leaves the incoming folder only
-after what was decided of it stands; so a run that was killed is finished by the next. No decision rests on the clock.
-Times are Unix seconds, sizes bytes.
+A dropped file is claimed by a rename, hashed, judged on its own, and then known by its SHA-256
+alone: taken in, seen before, or put into quarantine with the reasons. All that is good in one run
+goes in by one swap of the raw folder, whose files are named <UTC start of the first frame>-<12
+digits of the hash>.csv, so that the order of names is that of time. A claimed file leaves the
+incoming folder only after what was decided of it stands; so a run that was killed is finished by
+the next. No decision rests on the clock. Times are Unix seconds, sizes bytes.
 """
 
 import errno
@@ -36,8 +38,8 @@ IGNORED = "*\n!.gitignore\n"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a look at one capture found: reasons to refuse it (none: it is good), the first and last frame's time, lines read, lines
-    dropped by reason, winds decoded, and the rules that warn."""
+    """What a look at one capture found: reasons to refuse it (none: it is good), the first and last
+    frame's time, lines read, lines dropped by reason, winds decoded, and the rules that warn."""
 
     reasons: tuple[str, ...] = ()
     first_s: float = 0.0
@@ -53,29 +55,45 @@ Judge = Callable[[Path, str], Verdict]
 
 @dataclass
 class Taken:
-    """One run's outcome: what was claimed and decided (as in intake.json), and the claimed files to be added or removed."""
+    """One run's outcome: what was claimed and decided (as in intake.json), and the claimed files
+    to be added or removed."""
 
     accepted: list[dict] = field(default_factory=list)
     seen: list[dict] = field(default_factory=list)
     quarantined: list[dict] = field(default_factory=list)
     left: list[dict] = field(default_factory=list)
     add: dict[str, Path] = field(default_factory=dict)  # name in the raw folder -> claimed file
-    entries: dict[str, dict] = field(default_factory=dict)  # name in the raw folder -> its line in the manifest
-    done: list[Path] = field(default_factory=list)  # claimed files that are not needed once the raw folder stands
+    entries: dict[str, dict] = field(
+        default_factory=dict
+    )  # name in the raw folder -> its line in the manifest
+    done: list[Path] = field(
+        default_factory=list
+    )  # claimed files that are not needed once the raw folder stands
 
 
-def intake(parameters: Params, profile: str, dataset: str, drop: Path, judge: Judge) -> dict[str, Any]:
-    """Take in what lies in `drop` (made if missing) and what an earlier run claimed and did not finish; the summary, also in intake.json.
+def intake(
+    parameters: Params, profile: str, dataset: str, drop: Path, judge: Judge
+) -> dict[str, Any]:
+    """Take in what lies in `drop` (made if missing) and what an earlier run claimed and did not
+    finish; the summary, also in intake.json.
 
-    `judge` looks at one claimed file (stages/winds/retraining/inspection.py). ParamsError, InputError before any work; BusyError when another
-    intake runs; DataError, IntegrityError when the raw folder is not what its manifest says or the disk is full.
+    `judge` looks at one claimed file (stages/winds/retraining/inspection.py). ParamsError,
+    InputError before any work; BusyError when another intake runs; DataError, IntegrityError when
+    the raw folder is not what its manifest says or the disk is full.
     """
     spec = checked(parameters, profile, dataset)
     if drop.exists() and not drop.is_dir():
-        raise InputError("captures are dropped into a folder", where=str(drop), found="a file",
-                         remedy="mend retraining.drop in params.yaml")
+        raise InputError(
+            "captures are dropped into a folder",
+            where=str(drop),
+            found="a file",
+            remedy="mend retraining.drop in params.yaml",
+        )
     final, quarantine = Path("data", profile, "raw", dataset), Path("data", profile, "quarantine")
-    with files.guard(f"intake-{profile}-{dataset}"), records.timed("intake", f"{profile}/{dataset}"):
+    with (
+        files.guard(f"intake-{profile}-{dataset}"),
+        records.timed("intake", f"{profile}/{dataset}"),
+    ):
         for folder in (drop, INCOMING, quarantine):
             folder.mkdir(parents=True, exist_ok=True)
         if not (quarantine / ".gitignore").exists():
@@ -89,7 +107,13 @@ def intake(parameters: Params, profile: str, dataset: str, drop: Path, judge: Ju
         for path in taken.done:
             path.unlink()
             files.fault("intake_removed")
-        summary = {"accepted": taken.accepted, "seen": taken.seen, "quarantined": taken.quarantined, "left": taken.left, **state(final)}
+        summary = {
+            "accepted": taken.accepted,
+            "seen": taken.seen,
+            "quarantined": taken.quarantined,
+            "left": taken.left,
+            **state(final),
+        }
         files.write_json(SUMMARY, summary)
     return summary
 
@@ -98,18 +122,29 @@ def checked(parameters: Params, profile: str, dataset: str) -> Dataset:
     """The data set's section; ParamsError where there is none of kind captures in the profile."""
     known = parameters.profiles
     if profile not in known:
-        raise ParamsError(f"unknown profile {profile!r}{nearest(profile, known)}", where="params.yaml")
+        raise ParamsError(
+            f"unknown profile {profile!r}{nearest(profile, known)}", where="params.yaml"
+        )
     if dataset not in known[profile].datasets:
-        raise ParamsError(f"unknown data set {dataset!r} in profile {profile!r}{nearest(dataset, known[profile].datasets)}",
-                          where="params.yaml")
+        raise ParamsError(
+            f"unknown data set {dataset!r} in profile "
+            f"{profile!r}{nearest(dataset, known[profile].datasets)}",
+            where="params.yaml",
+        )
     spec = parameters.datasets[dataset]
     if spec.kind != "captures":
-        raise ParamsError("this data set is acquired, not taken in", where=f"datasets.{dataset}", expected="kind captures", found=spec.kind)
+        raise ParamsError(
+            "this data set is acquired, not taken in",
+            where=f"datasets.{dataset}",
+            expected="kind captures",
+            found=spec.kind,
+        )
     return spec
 
 
 def claim(drop: Path, taken: Taken) -> None:
-    """Move what is finished in the drop folder into the incoming folder, numbered on, so that a name may come again. Tells what is left."""
+    """Move what is finished in the drop folder into the incoming folder, numbered on, so that a
+    name may come again. Tells what is left."""
     numbers = [int(found[1]) for found in map(CLAIMED.fullmatch, os.listdir(INCOMING)) if found]
     number = max(numbers, default=0)
     for path in sorted(drop.iterdir(), key=lambda path: os.fsencode(path.name)):
@@ -117,10 +152,21 @@ def claim(drop: Path, taken: Taken) -> None:
             continue
         told = os.fsencode(path.name).decode("utf-8", "backslashreplace")
         if path.is_symlink() or not path.is_file():
-            kind = "a link" if path.is_symlink() else "a folder" if path.is_dir() else "no regular file"
+            kind = (
+                "a link"
+                if path.is_symlink()
+                else "a folder"
+                if path.is_dir()
+                else "no regular file"
+            )
             taken.left.append({"name": told, "reason": f"{kind}: captures are plain files"})
         elif not NAME.fullmatch(path.name):
-            taken.left.append({"name": told, "reason": "rename it: up to 150 letters, digits and . _ + : @ - make a name"})
+            taken.left.append(
+                {
+                    "name": told,
+                    "reason": "rename it: up to 150 letters, digits and . _ + : @ - make a name",
+                }
+            )
         else:
             number += 1
             try:
@@ -130,29 +176,52 @@ def claim(drop: Path, taken: Taken) -> None:
             except OSError as error:
                 if error.errno != errno.EXDEV:
                     raise
-                raise InputError("the drop folder is on another file system, where a file cannot be claimed by a rename", where=str(drop),
-                                 remedy="put it beside the project, and let receivers copy under another name, then rename") from None
+                raise InputError(
+                    "the drop folder is on another file system, where a file cannot be claimed by "
+                    "a rename",
+                    where=str(drop),
+                    remedy="put it beside the project, and let receivers copy under another name, "
+                    "then rename",
+                ) from None
             files.fault("intake_claimed")
 
 
 def raw_manifest(final: Path) -> dict[str, dict]:
-    """Name -> line of what was taken in before; {} where nothing was. DataError, IntegrityError where the folder is not that."""
+    """Name -> line of what was taken in before; {} where nothing was. DataError, IntegrityError
+    where the folder is not that."""
     if not final.exists():
         if final.with_name(f"{final.name}.dvc").exists():
-            raise DataError("earlier captures are known, but not here", where=str(final), remedy="`dvc checkout` or `dvc pull` them first")
+            raise DataError(
+                "earlier captures are known, but not here",
+                where=str(final),
+                remedy="`dvc checkout` or `dvc pull` them first",
+            )
         return {}
     manifest = files.read_json(final / "manifest.json")
-    if not isinstance(manifest, dict) or manifest.get("kind") != "captures" or not isinstance(manifest.get("files"), dict):
-        raise DataError("the raw folder holds something else than captures", where=str(final / "manifest.json"),
-                        remedy="restore it (`dvc checkout`)")
+    if (
+        not isinstance(manifest, dict)
+        or manifest.get("kind") != "captures"
+        or not isinstance(manifest.get("files"), dict)
+    ):
+        raise DataError(
+            "the raw folder holds something else than captures",
+            where=str(final / "manifest.json"),
+            remedy="restore it (`dvc checkout`)",
+        )
     missing = [name for name in manifest["files"] if not (final / name).is_file()]
     if missing:
-        raise IntegrityError("captures are missing from the raw folder", where=str(final), found=", ".join(missing[:5]),
-                             remedy="restore it (`dvc checkout`, or `dvc pull` for what another machine took in)")
+        raise IntegrityError(
+            "captures are missing from the raw folder",
+            where=str(final),
+            found=", ".join(missing[:5]),
+            remedy="restore it (`dvc checkout`, or `dvc pull` for what another machine took in)",
+        )
     return manifest["files"]
 
 
-def decide(path: Path, manifest: dict[str, dict], quarantine: Path, judge: Judge, taken: Taken) -> None:
+def decide(
+    path: Path, manifest: dict[str, dict], quarantine: Path, judge: Judge, taken: Taken
+) -> None:
     """What becomes of one claimed file, by its hash."""
     name, sha = CLAIMED.fullmatch(path.name)[2], files.sha256(path)
     told = {"name": name, "sha256": sha}
@@ -170,29 +239,64 @@ def decide(path: Path, manifest: dict[str, dict], quarantine: Path, judge: Judge
         return
     verdict = judge(path, name)
     if files.sha256(path) != sha:
-        taken.left.append({"name": name, "reason": f"it is still being written; it waits in {INCOMING} for the next run"})
+        taken.left.append(
+            {
+                "name": name,
+                "reason": f"it is still being written; it waits in {INCOMING} for the next run",
+            }
+        )
     elif verdict.reasons:
-        files.write_json(note, told | {"bytes": path.stat().st_size, "reasons": list(verdict.reasons), "lines": verdict.lines,
-                                       "dropped": dict(verdict.dropped),
-                                       "remedy": "to have it judged again, remove this note and drop the capture once more"})
+        files.write_json(
+            note,
+            told
+            | {
+                "bytes": path.stat().st_size,
+                "reasons": list(verdict.reasons),
+                "lines": verdict.lines,
+                "dropped": dict(verdict.dropped),
+                "remedy": "to have it judged again, remove this note and drop the capture once "
+                "more",
+            },
+        )
         files.fault("intake_noted")
         os.replace(path, quarantine / f"{sha[:12]}-{name}")
         taken.quarantined.append(told | {"reasons": list(verdict.reasons)})
     else:
         start = datetime.fromtimestamp(int(verdict.first_s), UTC)
         file = f"{start:%Y%m%dT%H%M%SZ}-{sha[:12]}.csv"
-        taken.accepted.append(told | {"file": file, "first_s": verdict.first_s, "last_s": verdict.last_s, "lines": verdict.lines,
-                                      "dropped": dict(verdict.dropped), "winds": verdict.winds, "warnings": list(verdict.warnings)})
-        taken.entries[file] = {"sha256": sha, "bytes": path.stat().st_size, "url": None, "licence": LICENCE, "source": name,
-                               "first_s": verdict.first_s, "last_s": verdict.last_s}
+        taken.accepted.append(
+            told
+            | {
+                "file": file,
+                "first_s": verdict.first_s,
+                "last_s": verdict.last_s,
+                "lines": verdict.lines,
+                "dropped": dict(verdict.dropped),
+                "winds": verdict.winds,
+                "warnings": list(verdict.warnings),
+            }
+        )
+        taken.entries[file] = {
+            "sha256": sha,
+            "bytes": path.stat().st_size,
+            "url": None,
+            "licence": LICENCE,
+            "source": name,
+            "first_s": verdict.first_s,
+            "last_s": verdict.last_s,
+        }
         taken.add[file] = path
         taken.done.append(path)
 
 
-def write(profile: str, dataset: str, spec: Dataset, final: Path, manifest: dict[str, dict], taken: Taken) -> None:
-    """The new raw folder in one swap, and its record; nothing where there is nothing to add and the record is that of the folder.
+def write(
+    profile: str, dataset: str, spec: Dataset, final: Path, manifest: dict[str, dict], taken: Taken
+) -> None:
+    """The new raw folder in one swap, and its record; nothing where there is nothing to add and the
+    record is that of the folder.
 
-    A swap whose record is missing was cut short by a kill: it is done again, which also sweeps up what that run left.
+    A swap whose record is missing was cut short by a kill: it is done again, which also sweeps up
+    what that run left.
     """
     place, entries = records.location("acquire", profile, dataset), manifest | taken.entries
     if not taken.add and (not entries or recorded(place, final)):
@@ -203,29 +307,48 @@ def write(profile: str, dataset: str, spec: Dataset, final: Path, manifest: dict
             linked(final / name, folder / name)
         for name, path in taken.add.items():
             shutil.copyfile(path, folder / name)
-        files.write_json(folder / "manifest.json", {"dataset": dataset, "entry": spec.entry, "kind": spec.kind, "files": entries})
-        record = records.make("acquire", f"{profile}/{dataset}", inputs=[], outputs=records.outputs_of(folder, final), code=CODE,
-                              params={"dataset": spec.model_dump(mode="json")})
-        found = {name: record["outputs"][(final / name).as_posix()]["sha256"] for name in sorted(entries)}
+        files.write_json(
+            folder / "manifest.json",
+            {"dataset": dataset, "entry": spec.entry, "kind": spec.kind, "files": entries},
+        )
+        record = records.make(
+            "acquire",
+            f"{profile}/{dataset}",
+            inputs=[],
+            outputs=records.outputs_of(folder, final),
+            code=CODE,
+            params={"dataset": spec.model_dump(mode="json")},
+        )
+        found = {
+            name: record["outputs"][(final / name).as_posix()]["sha256"] for name in sorted(entries)
+        }
         damaged = [name for name in found if found[name] != entries[name]["sha256"]]
         if damaged:
-            raise IntegrityError("captures are not what the manifest says: nothing was taken in", where=str(final),
-                                 found=", ".join(damaged[:5]), remedy="restore the raw folder (`dvc checkout`); the new captures wait")
+            raise IntegrityError(
+                "captures are not what the manifest says: nothing was taken in",
+                where=str(final),
+                found=", ".join(damaged[:5]),
+                remedy="restore the raw folder (`dvc checkout`); the new captures wait",
+            )
     files.write_json(place, record)
 
 
 def recorded(place: Path, final: Path) -> bool:
-    """Whether the record is that of this raw folder and of this code: else a kill, or a change of code, came in between."""
+    """Whether the record is that of this raw folder and of this code: else a kill, or a change
+    of code, came in between."""
     try:
         record = files.read_json(place)
         outputs = record["outputs"][(final / "manifest.json").as_posix()]["sha256"]
-        return outputs == files.sha256(final / "manifest.json") and record["code"] == records.code_digest(CODE)
+        return outputs == files.sha256(final / "manifest.json") and record[
+            "code"
+        ] == records.code_digest(CODE)
     except (DataError, KeyError, TypeError):
         return False
 
 
 def linked(old: Path, new: Path) -> None:
-    """The same file under another name: a hard link where the file system allows one, else a copy. Neither is ever written to."""
+    """The same file under another name: a hard link where the file system allows one, else a
+    copy. Neither is ever written to."""
     try:
         os.link(old.resolve(), new)
     except OSError:
@@ -233,16 +356,23 @@ def linked(old: Path, new: Path) -> None:
 
 
 def room(final: Path, captures: list[Path]) -> None:
-    """DataError unless the disk holds the new captures twice (the store keeps a copy); what is old is linked."""
+    """DataError unless the disk holds the new captures twice (the store keeps a copy); what is
+    old is linked."""
     needed = 2 * sum(path.stat().st_size for path in captures) + SPARE
     free = shutil.disk_usage(final.parent if final.parent.exists() else Path()).free
     if needed > free:
-        raise DataError("the disk does not hold the captures", where=str(final), expected=f"{needed:.3g} bytes free",
-                        found=f"{free:.3g} bytes free", remedy=f"free some space and run again; the captures wait in {INCOMING}")
+        raise DataError(
+            "the disk does not hold the captures",
+            where=str(final),
+            expected=f"{needed:.3g} bytes free",
+            found=f"{free:.3g} bytes free",
+            remedy=f"free some space and run again; the captures wait in {INCOMING}",
+        )
 
 
 def state(raw: Path) -> dict[str, Any]:
-    """captures (how many), span_s (from the first frame to the last) and raw (`state_of`; None where nothing was ever taken in)."""
+    """captures (how many), span_s (from the first frame to the last) and raw (`state_of`; None
+    where nothing was ever taken in)."""
     if not raw.exists():
         return {"captures": 0, "span_s": 0.0, "raw": None}
     lines = raw_manifest(raw).values()
@@ -251,22 +381,39 @@ def state(raw: Path) -> dict[str, Any]:
 
 
 def state_of(raw_folder: str | Path) -> str:
-    """The identity of a raw folder: SHA-256 over the sorted (name, SHA-256) pairs of its manifest. DataError where it has none."""
+    """The identity of a raw folder: SHA-256 over the sorted (name, SHA-256) pairs of its
+    manifest. DataError where it has none."""
     where = Path(raw_folder) / "manifest.json"
     try:
-        pairs = sorted((name, line["sha256"]) for name, line in files.read_json(where)["files"].items())
+        pairs = sorted(
+            (name, line["sha256"]) for name, line in files.read_json(where)["files"].items()
+        )
     except (KeyError, TypeError, AttributeError) as error:
-        raise DataError("a manifest does not list its files", where=str(where), found=f"{type(error).__name__}: {error}",
-                        remedy="restore it (`dvc checkout`)") from None
+        raise DataError(
+            "a manifest does not list its files",
+            where=str(where),
+            found=f"{type(error).__name__}: {error}",
+            remedy="restore it (`dvc checkout`)",
+        ) from None
     return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
 
 def render(summary: dict[str, Any]) -> str:
     """The summary for people: one line for each dropped file, one for the whole."""
-    lines = [f"taken in    {one['name']} as {one['file']}: {one['lines']} lines ({sum(one['dropped'].values())} dropped), "
-             f"{one['winds']} winds{'; warns ' if one['warnings'] else ''}{', '.join(one['warnings'])}" for one in summary["accepted"]]
+    lines = [
+        f"taken in    {one['name']} as {one['file']}: {one['lines']} lines "
+        f"({sum(one['dropped'].values())} dropped), {one['winds']} "
+        f"winds{'; warns ' if one['warnings'] else ''}{', '.join(one['warnings'])}"
+        for one in summary["accepted"]
+    ]
     lines += [f"seen        {one['name']}: already in {one['where']}" for one in summary["seen"]]
-    lines += [f"quarantined {one['name']} ({one['sha256'][:12]}): {'; '.join(one['reasons'])}" for one in summary["quarantined"]]
+    lines += [
+        f"quarantined {one['name']} ({one['sha256'][:12]}): {'; '.join(one['reasons'])}"
+        for one in summary["quarantined"]
+    ]
     lines += [f"left        {one['name']}: {one['reason']}" for one in summary["left"]]
-    whole = f"{summary['captures']} captures over {summary['span_s'] / 3600:.2f} h, {len(summary['accepted'])} of them new"
+    whole = (
+        f"{summary['captures']} captures over {summary['span_s'] / 3600:.2f} h, "
+        f"{len(summary['accepted'])} of them new"
+    )
     return "\n".join([*lines, whole])

@@ -1,10 +1,12 @@
-"""The judgement of a retraining run: drift, challenger against champion, and one entry in the ledger for one state of the raw data.
+"""The judgement of a retraining run: drift, challenger against champion, and one entry in the
+ledger for one state of the raw data.
 
-Everything is checked against the bytes on disk first: the challenger must come from the prepared data, these from the decoded, these
-from the raw captures as they are now. Promoted is a challenger whose error lies below the champion's (of the first, below that of
-`retraining.first_against`) with its whole 90 % interval, from a clean commit, on data whose distribution the training data resemble. All
-else is refused, with every reason. A kill at any moment leaves no entry or the whole one; a second call for the same state adds none.
-Errors are RMSE per component in kn, times Unix seconds.
+Everything is checked against the bytes on disk first: the challenger must come from the prepared
+data, these from the decoded, these from the raw captures as they are now. Promoted is a challenger
+whose error lies below the champion's (of the first, below that of `retraining.first_against`) with
+its whole 90 % interval, from a clean commit, on data whose distribution the training data resemble.
+All else is refused, with every reason. A kill at any moment leaves no entry or the whole one; a
+second call for the same state adds none. Errors are RMSE per component in kn, times Unix seconds.
 """
 
 from collections.abc import Iterator
@@ -19,8 +21,21 @@ from stages.winds.retraining import champions, compare, drift, ledger
 from stages.winds.retraining.intake import state_of
 
 EXPERIMENT = "wind_nowcast"
-TOLD = ("dataset", "profile", "t0_s", "slice_s", "lead_s", "split", "scaler", "area", "rows")  # of prepared.json, in a champion's reference
-VERDICT, INTAKE = Path("retraining/verdict.json"), Path("retraining/intake.json")  # in the work folder
+TOLD = (
+    "dataset",
+    "profile",
+    "t0_s",
+    "slice_s",
+    "lead_s",
+    "split",
+    "scaler",
+    "area",
+    "rows",
+)  # of prepared.json, in a champion's reference
+VERDICT, INTAKE = (
+    Path("retraining/verdict.json"),
+    Path("retraining/intake.json"),
+)  # in the work folder
 
 
 @dataclass(frozen=True)
@@ -59,7 +74,9 @@ class Place:
         for stage in ("decode", "validate", "prepare"):
             yield records.location(stage, self.profile, self.dataset)
         for cell in cells:
-            yield records.location("train", self.profile, self.dataset, experiment=EXPERIMENT, cell=cell)
+            yield records.location(
+                "train", self.profile, self.dataset, experiment=EXPERIMENT, cell=cell
+            )
 
 
 @dataclass(frozen=True)
@@ -72,7 +89,8 @@ class Side:
 
 
 def belongs(place: Place, *cells: str) -> None:
-    """IntegrityError unless the cells come from the raw captures as they are now, step by step, by SHA-256 from disk."""
+    """IntegrityError unless the cells come from the raw captures as they are now, step by step,
+    by SHA-256 from disk."""
     remedy = f"run the profile `{place.profile}` again (`dvc repro`), then judge"
     hashes: dict[str, str] = {}
     for path in place.records(*cells):
@@ -81,13 +99,22 @@ def belongs(place: Place, *cells: str) -> None:
             if name not in hashes:
                 hashes[name] = files.sha256(name) if Path(name).is_file() else "no file"
             if hashes[name] != about["sha256"]:
-                raise IntegrityError("what was recorded is not what is on disk", where=name, expected=f"{about['sha256']} ({path})",
-                                     found=hashes[name], remedy=remedy)
+                raise IntegrityError(
+                    "what was recorded is not what is on disk",
+                    where=name,
+                    expected=f"{about['sha256']} ({path})",
+                    found=hashes[name],
+                    remedy=remedy,
+                )
         if record["stage"] == "decode":
             more = {p.as_posix() for p in records.files_in([place.raw])} - set(record["inputs"])
             if more:
-                raise IntegrityError("captures were taken in that are not decoded yet", where=str(place.raw),
-                                     found=", ".join(sorted(more)[:5]), remedy=remedy)
+                raise IntegrityError(
+                    "captures were taken in that are not decoded yet",
+                    where=str(place.raw),
+                    found=", ".join(sorted(more)[:5]),
+                    remedy=remedy,
+                )
 
 
 def due(parameters: Params) -> bool:
@@ -97,10 +124,12 @@ def due(parameters: Params) -> bool:
 
 
 def run(parameters: Params) -> dict[str, Any]:
-    """Judge the challenger once for this state of the raw data; returns (and keeps in .work/retraining/verdict.json) what came of it.
+    """Judge the challenger once for this state of the raw data; returns (and keeps in
+    .work/retraining/verdict.json) what came of it.
 
-    `due` is False where the ledger had judged this state before. ParamsError for an unknown statistic of drift; IntegrityError for a
-    ledger, champion or challenger that is not what was recorded; BusyError while another judges.
+    `due` is False where the ledger had judged this state before. ParamsError for an unknown
+    statistic of drift; IntegrityError for a ledger, champion or challenger that is not what was
+    recorded; BusyError while another judges.
     """
     drift.check(parameters.retraining.drift)
     place = Place.of(parameters)
@@ -115,14 +144,21 @@ def run(parameters: Params) -> dict[str, Any]:
             files.fault("before_ledger")
             entry = ledger.append(fields)
             files.fault("after_ledger")
-        told = {"due": fresh, "verdict": entry["kind"],
-                **{key: entry[key] for key in ("number", "raw", "challenger", "before", "after", "reasons")}}
+        told = {
+            "due": fresh,
+            "verdict": entry["kind"],
+            **{
+                key: entry[key]
+                for key in ("number", "raw", "challenger", "before", "after", "reasons")
+            },
+        }
         files.write_json(files.WORK / VERDICT, told)
         return told
 
 
 def judged(place: Place, parameters: Params, raw: str, entries: list[ledger.Entry]) -> ledger.Entry:
-    """The fields of the entry. Writes the drift report and, of a challenger that won, its folder in the store of champions."""
+    """The fields of the entry. Writes the drift report and, of a challenger that won, its folder
+    in the store of champions."""
     asked = parameters.retraining
     champion = champions.current(parameters)
     belongs(place, asked.challenger, *([] if champion else [asked.first_against]))
@@ -134,7 +170,11 @@ def judged(place: Place, parameters: Params, raw: str, entries: list[ledger.Entr
     summaries = drift.reference(watched(data, data.of("train")))
     drifted = drifting(parameters, data, champion, summaries)
     files.write_json(place.drift, drifted | {"raw": raw})
-    reasons += [f"The new rows lie far from the training rows: {', '.join(drifted['broken'])}."] if drifted["broken"] else []
+    reasons += (
+        [f"The new rows lie far from the training rows: {', '.join(drifted['broken'])}."]
+        if drifted["broken"]
+        else []
+    )
     before = champion.sha256 if champion else ""
     found: dict[str, Any] = {}
     if sha256 == before:
@@ -145,25 +185,62 @@ def judged(place: Place, parameters: Params, raw: str, entries: list[ledger.Entr
     won = not reasons and found["better"]
     if won:
         measured = found.pop("errors_m_s")
-        folder = champions.keep(cell, champions.store_of(parameters), {
-            "cell": asked.challenger, "trained_until_s": data.until("train"), "selected_until_s": data.until("val"), "raw": raw,
-            "commit": commit, "columns": summaries, "measured": measured, "code": trained["code"]["digest"],
-            "prepared": {name: data.meta[name] for name in TOLD}})
+        folder = champions.keep(
+            cell,
+            champions.store_of(parameters),
+            {
+                "cell": asked.challenger,
+                "trained_until_s": data.until("train"),
+                "selected_until_s": data.until("val"),
+                "raw": raw,
+                "commit": commit,
+                "columns": summaries,
+                "measured": measured,
+                "code": trained["code"]["digest"],
+                "prepared": {name: data.meta[name] for name in TOLD},
+            },
+        )
         reference = files.sha256(folder / champions.REFERENCE)
     else:
         reference = entries[-1]["reference"] if entries else ""
-    told = {key: found[key] for key in ("rmse_component_kn", "difference_kn", "evaluation", "against") if key in found}
-    return {"kind": "promoted" if won else "refused", "case": records.key("judge", raw, sha256, before, trained["code"]["digest"]),
-            "raw": raw, "commit": commit, "dirty": dirty, "captures": captures(raw), "challenger": sha256, "before": before,
-            "after": sha256 if won else before, "reference": reference, "cell": asked.challenger, "margin_kn": asked.margin_kn,
-            "drift": {name: drifted[name] for name in ("state", "against", "drifted", "broken", "rows")}, **told,
-            "reasons": ([] if won else reasons) + ([verdict(found, asked.margin_kn)] if "difference_kn" in found else []),
-            "recheck": ["tradewind ledger --verify", f"dvc pull {champions.store_of(parameters)}.dvc {place.raw}.dvc",
-                        f"tradewind audit {EXPERIMENT}/{place.profile}/{place.dataset}/{asked.challenger}/rmse_component_kn --verify eval"]}
+    told = {
+        key: found[key]
+        for key in ("rmse_component_kn", "difference_kn", "evaluation", "against")
+        if key in found
+    }
+    return {
+        "kind": "promoted" if won else "refused",
+        "case": records.key("judge", raw, sha256, before, trained["code"]["digest"]),
+        "raw": raw,
+        "commit": commit,
+        "dirty": dirty,
+        "captures": captures(raw),
+        "challenger": sha256,
+        "before": before,
+        "after": sha256 if won else before,
+        "reference": reference,
+        "cell": asked.challenger,
+        "margin_kn": asked.margin_kn,
+        "drift": {
+            name: drifted[name] for name in ("state", "against", "drifted", "broken", "rows")
+        },
+        **told,
+        "reasons": ([] if won else reasons)
+        + ([verdict(found, asked.margin_kn)] if "difference_kn" in found else []),
+        "recheck": [
+            "tradewind ledger --verify",
+            f"dvc pull {champions.store_of(parameters)}.dvc {place.raw}.dvc",
+            (
+                f"tradewind audit {EXPERIMENT}/{place.profile}/{place.dataset}/{asked.challenger}/"
+                "rmse_component_kn --verify eval"
+            ),
+        ],
+    }
 
 
 def unclean(commit: str, dirty: list[str]) -> list[str]:
-    """Sentences on what keeps the commit from telling the code: no commit, or tracked files that differ from it."""
+    """Sentences on what keeps the commit from telling the code: no commit, or tracked files that
+    differ from it."""
     if not commit:
         return ["There is no commit that could tell which code trained the challenger."]
     more = f" and {len(dirty) - 5} more" if len(dirty) > 5 else ""
@@ -172,53 +249,99 @@ def unclean(commit: str, dirty: list[str]) -> list[str]:
 
 def watched(data: compare.Prepared, rows: Any) -> drift.Columns:
     """The columns that drift looks at, of some rows."""
-    return drift.columns(data.t_s[rows], {name: column[rows] for name, column in data.columns.items()}, data.meta["slice_s"])
+    return drift.columns(
+        data.t_s[rows],
+        {name: column[rows] for name, column in data.columns.items()},
+        data.meta["slice_s"],
+    )
 
 
-def drifting(parameters: Params, data: compare.Prepared, champion: champions.Champion | None, summaries: dict[str, Any]) -> dict[str, Any]:
-    """Rows later than the champion's training (if none, the test rows) against its training rows; without a champion the challenger's."""
+def drifting(
+    parameters: Params,
+    data: compare.Prepared,
+    champion: champions.Champion | None,
+    summaries: dict[str, Any],
+) -> dict[str, Any]:
+    """Rows later than the champion's training (if none, the test rows) against its training
+    rows; without a champion the challenger's."""
     known, until_s, against = summaries, data.until("train"), "the challenger's own training"
     if champion:
-        known, until_s, against = champion.reference["columns"], champion.reference["trained_until_s"], champion.sha256
+        known, until_s, against = (
+            champion.reference["columns"],
+            champion.reference["trained_until_s"],
+            champion.sha256,
+        )
     rows = data.rows(until_s)
     new = watched(data, rows if rows.stop > rows.start else data.of("test"))
     return drift.compare(known, new, parameters.retraining.drift) | {"against": against}
 
 
-def compared(place: Place, parameters: Params, data: compare.Prepared,
-             champion: champions.Champion | None) -> tuple[dict[str, Any], list[str]]:
-    """The comparison's numbers, as far as it could be made, and every reason against a promotion that is not the numbers' own."""
+def compared(
+    place: Place, parameters: Params, data: compare.Prepared, champion: champions.Champion | None
+) -> tuple[dict[str, Any], list[str]]:
+    """The comparison's numbers, as far as it could be made, and every reason against a promotion
+    that is not the numbers' own."""
     from stages.batches import device
     from stages.training import store
+
     asked, where = parameters.retraining, str(device())
     compare.torch.set_num_threads(parameters.training.threads)
     other = "champion" if champion else asked.first_against
     try:
-        challenger = Side("challenger", *store.load(str(place.cell(asked.challenger) / champions.WEIGHTS)))
+        challenger = Side(
+            "challenger", *store.load(str(place.cell(asked.challenger) / champions.WEIGHTS))
+        )
     except DataError as error:
         return {}, [f"The challenger cannot be used: {error.what} ({error.found})."]
-    against = Side(other, champion.net, champion.meta) if champion else \
-        Side(other, *store.load(str(place.cell(asked.first_against) / champions.WEIGHTS)))
+    against = (
+        Side(other, champion.net, champion.meta)
+        if champion
+        else Side(other, *store.load(str(place.cell(asked.first_against) / champions.WEIGHTS)))
+    )
     known = champion.reference if champion else {}
-    seen = max(data.until("train"), data.until("val"), known.get("trained_until_s", 0.0), known.get("selected_until_s", 0.0))
+    seen = max(
+        data.until("train"),
+        data.until("val"),
+        known.get("trained_until_s", 0.0),
+        known.get("selected_until_s", 0.0),
+    )
     chosen = compare.evaluation(data, seen)
-    found: dict[str, Any] = {"against": other, "evaluation": {"hash": chosen.hash, "slices": len(chosen.numbers), "rows": len(chosen.row),
-                                                              "seen_until_s": seen}}
+    found: dict[str, Any] = {
+        "against": other,
+        "evaluation": {
+            "hash": chosen.hash,
+            "slices": len(chosen.numbers),
+            "rows": len(chosen.row),
+            "seen_until_s": seen,
+        },
+    }
     reasons = compare.unlike({side.name: side.meta for side in (challenger, against)}, data)
     least = max(2, asked.slices_least)
     if len(chosen.numbers) < least:
-        reasons.append(f"Undecided: {len(chosen.numbers)} test slices that neither was trained on, fewer than {least}.")
+        reasons.append(
+            f"Undecided: {len(chosen.numbers)} test slices that neither was trained on, fewer than "
+            f"{least}."
+        )
     if reasons:
         return found, reasons
     given = []
     for side in (challenger, against):
-        answers, more = compare.asked(side.name, side.net, side.meta, data, chosen, parameters.contexts, where)
+        answers, more = compare.asked(
+            side.name, side.net, side.meta, data, chosen, parameters.contexts, where
+        )
         given.append(answers)
         reasons += more
     if reasons:
         return found, reasons
     rng = seeds.stream(parameters.training.seed, "retraining", "compare", chosen.hash)
-    found |= compare.decide(*given, data, chosen, asked.margin_kn, parameters.profiles[place.profile].evaluation.bootstrap, rng)
+    found |= compare.decide(
+        *given,
+        data,
+        chosen,
+        asked.margin_kn,
+        parameters.profiles[place.profile].evaluation.bootstrap,
+        rng,
+    )
     return found | {"errors_m_s": compare.errors_m_s(given[0], data)}, []
 
 
@@ -226,16 +349,28 @@ def verdict(found: dict[str, Any], margin_kn: float) -> str:
     """The comparison as a sentence."""
     errors, by = found["rmse_component_kn"], found["difference_kn"]
     bar = f"{-margin_kn:g} kn" if margin_kn else "zero"
-    where = f"wholly below {bar}" if found["better"] else f"wholly above {bar}" if by["low"] > -margin_kn else f"not wholly below {bar}"
-    return (f"The challenger errs by {errors['challenger']:.2f} kn, the {found['against']} by {errors['against']:.2f} kn: the difference "
-            f"{ledger.spread(by)} kn lies {where}.")
+    where = (
+        f"wholly below {bar}"
+        if found["better"]
+        else f"wholly above {bar}"
+        if by["low"] > -margin_kn
+        else f"not wholly below {bar}"
+    )
+    return (
+        f"The challenger errs by {errors['challenger']:.2f} kn, the {found['against']} by "
+        f"{errors['against']:.2f} kn: the difference {ledger.spread(by)} kn lies {where}."
+    )
 
 
 def captures(raw: str) -> dict[str, Any]:
-    """What the last round took in and put aside, if its report is of this state of the raw data; {} if not."""
+    """What the last round took in and put aside, if its report is of this state of the raw
+    data; {} if not."""
     path = files.WORK / INTAKE
     told = files.read_json(path) if path.exists() else {}
     if told.get("raw") != raw:
         return {}
     brief = lambda one: {name: one[name] for name in ("name", "sha256", "reasons") if name in one}  # noqa: E731
-    return {"count": told["captures"], **{name: [brief(one) for one in told[name]] for name in ("accepted", "quarantined")}}
+    return {
+        "count": told["captures"],
+        **{name: [brief(one) for one in told[name]] for name in ("accepted", "quarantined")},
+    }

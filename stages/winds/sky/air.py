@@ -1,8 +1,10 @@
-"""The ICAO standard atmosphere and the airspeeds an air-data computer shows in it (ICAO Doc 7488, 1993).
+"""The ICAO standard atmosphere and the airspeeds an air-data computer shows in it (ICAO Doc 7488,
+1993).
 
-Pressure altitude is altitude here: the simulated world has no other temperature or pressure than the standard's.
-Units: altitude m, pressure Pa, temperature K, true (TAS) and calibrated (CAS) airspeed m/s, Mach 1. All functions take
-arrays of any one shape.
+Pressure altitude is altitude here: the simulated world has no other temperature or pressure than
+the standard's.
+Units: altitude m, pressure Pa, temperature K, true (TAS) and calibrated (CAS) airspeed m/s, Mach 1.
+All functions take arrays of any one shape.
 """
 
 import numpy as np
@@ -20,7 +22,8 @@ def temperature(alt_m):
 
 
 def pressure(alt_m):
-    """Static pressure in Pa, 0 to 20 km: a power law below the tropopause, an exponential above it."""
+    """Static pressure in Pa, 0 to 20 km: a power law below the tropopause, an exponential above
+    it."""
     warm = temperature(alt_m)
     below = P0_PA * (warm / T0_K) ** (G_M_S2 / (R_J_KG_K * LAPSE_K_M))
     return below * np.exp(-G_M_S2 * np.maximum(alt_m - TROPOPAUSE_M, 0) / (R_J_KG_K * warm))
@@ -32,7 +35,8 @@ def sound_speed(alt_m):
 
 
 def tas_of_cas(cas_m_s, alt_m):
-    """True airspeed from calibrated airspeed: the impact pressure it stands for, at this altitude's static pressure."""
+    """True airspeed from calibrated airspeed: the impact pressure it stands for, at this
+    altitude's static pressure."""
     impact = P0_PA * ((1 + 0.2 * (cas_m_s / A0_M_S) ** 2) ** 3.5 - 1)
     return sound_speed(alt_m) * np.sqrt(5 * ((impact / pressure(alt_m) + 1) ** (2 / 7) - 1))
 

@@ -1,5 +1,6 @@
-"""Uniform diffusion: its marginals and posteriors in closed form against simulation and Bayes' rule by enumeration, its bound against
-an entropy, prompts that stay, gradients that reach everything, and samples of a learned law."""
+"""Uniform diffusion: its marginals and posteriors in closed form against simulation and Bayes' rule
+by enumeration, its bound against an entropy, prompts that stay, gradients that reach everything,
+and samples of a learned law."""
 
 import itertools
 import math
@@ -15,7 +16,9 @@ V = 3
 
 def transition(kept):
     """The matrix [from, to] of a noise that keeps a token with probability `kept`, in float64."""
-    return kept * torch.eye(V, dtype=torch.float64) + (1 - kept) * torch.full((V, V), 1 / V, dtype=torch.float64)
+    return kept * torch.eye(V, dtype=torch.float64) + (1 - kept) * torch.full(
+        (V, V), 1 / V, dtype=torch.float64
+    )
 
 
 def at(*times):
@@ -37,7 +40,12 @@ class Known(Diffusion):
 
     def forward(self, noisy, time, given=None):
         different, which = time.unique(return_inverse=True)
-        table = torch.stack([torch.stack([exact_clean(self.prior, x, float(t)) for x in range(V)]) for t in different])
+        table = torch.stack(
+            [
+                torch.stack([exact_clean(self.prior, x, float(t)) for x in range(V)])
+                for t in different
+            ]
+        )
         return table[which[:, None], noisy].log().float()
 
 
@@ -66,47 +74,87 @@ def test_the_law_of_an_earlier_time_is_bayes_rule_summed_over_the_clean_token():
         a_t, a_s = at(time, before)
         by_hand = torch.zeros(V, dtype=torch.float64)
         for x0, xs in itertools.product(range(V), range(V)):
-            by_hand[xs] += clean[x0] * transition(a_s)[x0, xs] * transition(a_t / a_s)[xs, noisy] / transition(a_t)[x0, noisy]
-        found = earlier(torch.tensor([[noisy]]), clean.view(1, 1, V), torch.tensor([time], dtype=torch.float64),
-                        torch.tensor([before], dtype=torch.float64))[0, 0]
-        assert torch.allclose(found, by_hand, atol=1e-12) and math.isclose(float(found.sum()), 1, abs_tol=1e-12)
+            by_hand[xs] += (
+                clean[x0]
+                * transition(a_s)[x0, xs]
+                * transition(a_t / a_s)[xs, noisy]
+                / transition(a_t)[x0, noisy]
+            )
+        found = earlier(
+            torch.tensor([[noisy]]),
+            clean.view(1, 1, V),
+            torch.tensor([time], dtype=torch.float64),
+            torch.tensor([before], dtype=torch.float64),
+        )[0, 0]
+        assert torch.allclose(found, by_hand, atol=1e-12) and math.isclose(
+            float(found.sum()), 1, abs_tol=1e-12
+        )
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5])
-def test_the_bound_of_a_model_that_knows_the_law_is_the_entropy_of_independent_tokens_for_any_number_of_steps(steps):
+def test_the_bound_of_a_model_that_knows_the_law_is_the_entropy_of_independent_tokens_for_any_number_of_steps(
+    steps,
+):
     prior = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
     model = Known(prior, 400).eval()
-    tokens = torch.multinomial(prior.repeat(60, 1), 400, replacement=True, generator=seeds.torch_stream(0, "tokens"))
+    tokens = torch.multinomial(
+        prior.repeat(60, 1), 400, replacement=True, generator=seeds.torch_stream(0, "tokens")
+    )
     entropy = -(prior * prior.log()).sum()
-    assert abs(float(model.bound(tokens, seeds.torch_stream(1, "bound"), steps).mean()) - float(entropy)) < 0.03
+    assert (
+        abs(
+            float(model.bound(tokens, seeds.torch_stream(1, "bound"), steps).mean())
+            - float(entropy)
+        )
+        < 0.03
+    )
 
 
 def test_a_model_that_does_not_know_the_law_has_a_larger_bound_than_the_entropy():
     prior = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
     model = Known(torch.tensor([0.1, 0.2, 0.7], dtype=torch.float64), 400).eval()
-    tokens = torch.multinomial(prior.repeat(60, 1), 400, replacement=True, generator=seeds.torch_stream(0, "tokens"))
-    assert float(model.bound(tokens, seeds.torch_stream(1, "bound"), 5).mean()) > float(-(prior * prior.log()).sum()) + 0.3
+    tokens = torch.multinomial(
+        prior.repeat(60, 1), 400, replacement=True, generator=seeds.torch_stream(0, "tokens")
+    )
+    assert (
+        float(model.bound(tokens, seeds.torch_stream(1, "bound"), 5).mean())
+        > float(-(prior * prior.log()).sum()) + 0.3
+    )
 
 
 @pytest.mark.parametrize("steps", [1, 3, 8])
 def test_samples_of_a_model_that_knows_the_law_follow_it_in_any_number_of_steps(steps):
     prior = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
     model = Known(prior, 20).eval()
-    drawn = model.sample(torch.zeros(2000, 20, dtype=torch.long), torch.zeros(2000, 20, dtype=torch.bool), steps, seeds.torch_stream(0, "s"))
-    assert torch.allclose(torch.bincount(drawn.flatten(), minlength=V).double() / drawn.numel(), prior, atol=0.01)
+    drawn = model.sample(
+        torch.zeros(2000, 20, dtype=torch.long),
+        torch.zeros(2000, 20, dtype=torch.bool),
+        steps,
+        seeds.torch_stream(0, "s"),
+    )
+    assert torch.allclose(
+        torch.bincount(drawn.flatten(), minlength=V).double() / drawn.numel(), prior, atol=0.01
+    )
 
 
 def test_given_tokens_are_never_noised_and_stay_in_every_sample():
     model = Diffusion(5, 6).eval()
     tokens = torch.randint(5, (50, 6), generator=seeds.torch_stream(0, "tokens"))
     given = torch.rand(50, 6, generator=seeds.torch_stream(0, "given")) < 0.4
-    assert torch.equal(noised(tokens, torch.ones(50), 5, seeds.torch_stream(0, "n"), given)[given], tokens[given])
-    assert torch.equal(model.sample(tokens, given, 4, seeds.torch_stream(0, "s"))[given], tokens[given])
+    assert torch.equal(
+        noised(tokens, torch.ones(50), 5, seeds.torch_stream(0, "n"), given)[given], tokens[given]
+    )
+    assert torch.equal(
+        model.sample(tokens, given, 4, seeds.torch_stream(0, "s"))[given], tokens[given]
+    )
 
 
 def test_given_tokens_do_not_count_in_the_loss():
     model = Diffusion(5, 6).eval()
-    tokens, given = torch.randint(5, (8, 6), generator=seeds.torch_stream(0, "tokens")), torch.zeros(8, 6, dtype=torch.bool)
+    tokens, given = (
+        torch.randint(5, (8, 6), generator=seeds.torch_stream(0, "tokens")),
+        torch.zeros(8, 6, dtype=torch.bool),
+    )
     given[:, :3] = True
     with torch.no_grad():
         model.readout.weight.zero_()
@@ -121,8 +169,12 @@ def test_more_is_given_to_the_share_asked_for_as_beginnings_and_scattered_and_ne
     more = more_given(given, 0.5, seeds.torch_stream(0, "more"))
     grown = (more & ~given).any(1)
     beginnings = (more.int().diff(dim=1) <= 0).all(1)
-    assert (more & given).sum() == given.sum() and 0.4 < grown.float().mean() < 0.5  # a short beginning adds nothing
-    assert 0.4 < beginnings[grown].float().mean() < 0.6 and torch.equal(more_given(given, 0.0, seeds.torch_stream(0, "more")), given)
+    assert (
+        more & given
+    ).sum() == given.sum() and 0.4 < grown.float().mean() < 0.5  # a short beginning adds nothing
+    assert 0.4 < beginnings[grown].float().mean() < 0.6 and torch.equal(
+        more_given(given, 0.0, seeds.torch_stream(0, "more")), given
+    )
 
 
 def test_more_is_given_in_training_only():
@@ -146,9 +198,13 @@ def test_the_bound_of_a_sequence_is_its_own():
 def test_the_same_generator_gives_the_same_loss_and_the_same_samples():
     model = Diffusion(5, 6).eval()
     tokens, given = torch.zeros(4, 6, dtype=torch.long), torch.zeros(4, 6, dtype=torch.bool)
-    assert model.loss(tokens, seeds.torch_stream(3, "l")) == model.loss(tokens, seeds.torch_stream(3, "l"))
+    assert model.loss(tokens, seeds.torch_stream(3, "l")) == model.loss(
+        tokens, seeds.torch_stream(3, "l")
+    )
     first, again = (model.sample(tokens, given, 3, seeds.torch_stream(3, "s")) for _ in range(2))
-    assert torch.equal(first, again) and not torch.equal(first, model.sample(tokens, given, 3, seeds.torch_stream(4, "s")))
+    assert torch.equal(first, again) and not torch.equal(
+        first, model.sample(tokens, given, 3, seeds.torch_stream(4, "s"))
+    )
 
 
 def test_every_position_sees_every_other_and_the_time():
@@ -167,13 +223,20 @@ def test_the_gradient_of_the_loss_reaches_every_parameter():
     model = Diffusion(5, 6, dropout=0.0)
     given = torch.zeros(64, 6, dtype=torch.bool)
     given[:, 0] = True
-    model.loss(torch.randint(5, (64, 6), generator=seeds.torch_stream(0, "t")), seeds.torch_stream(0, "l"), given).backward()
-    assert not [name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().max() > 0]
+    model.loss(
+        torch.randint(5, (64, 6), generator=seeds.torch_stream(0, "t")),
+        seeds.torch_stream(0, "l"),
+        given,
+    ).backward()
+    assert not [
+        name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().max() > 0
+    ]
     assert (model.mark.weight.grad.abs().amax(1) > 0).all()
 
 
 def test_it_learns_the_permutations_of_four_and_few_steps_are_worse_than_many():
-    """Independent tokens would be valid in 9 % of cases; 85 % after some seconds of training in 32 steps, and one step is a product law."""
+    """Independent tokens would be valid in 9 % of cases; 85 % after some seconds of training in
+    32 steps, and one step is a product law."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     model = Diffusion(4, 4, width=32, keys=16, hidden=64, heads=2, blocks=2, dropout=0.0)
@@ -188,7 +251,9 @@ def test_it_learns_the_permutations_of_four_and_few_steps_are_worse_than_many():
     none = torch.zeros(2000, 4, dtype=torch.bool)
     valid = lambda drawn: float((drawn.sort(1).values == torch.arange(4)).all(1).float().mean())  # noqa: E731
     start = torch.zeros(2000, 4, dtype=torch.long)
-    many, one = (valid(model.sample(start, none, steps, seeds.torch_stream(0, "s"))) for steps in (32, 1))
+    many, one = (
+        valid(model.sample(start, none, steps, seeds.torch_stream(0, "s"))) for steps in (32, 1)
+    )
     assert many > 0.85 and one < 0.2
     given = none.clone()
     given[:, 0] = True

@@ -1,0 +1,130 @@
+"""One runner for every stage: names -> plan -> guard -> work -> record.
+
+A stage's module says which names it is asked with and plans its work: what it reads and writes,
+what its record tells, and what is done. All that stages share stands here: the command line,
+unknown names, the lock, durations, the record, exit codes. Mistakes of the user's are told
+before any work, so a plan imports what is heavy (torch, Great Expectations) only when it works.
+"""
+
+import argparse
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stages import code, files, params, records
+from stages.errors import InputError, TradewindError, reported
+
+NAMES = {
+    "experiment": "a folder of reports/",
+    "profile": "a profile of params.yaml",
+    "dataset": "a data set of the profile",
+    "cell": "a cell of the experiment (reports/EXPERIMENT/cells.yaml)",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The names that a stage was called with, checked, and the parameters."""
+
+    names: Mapping[str, str]
+    parameters: params.Params
+
+    def __getitem__(self, name: str) -> str:
+        return self.names[name]
+
+    @property
+    def profile(self) -> params.Profile:
+        """The profile of that name."""
+        return self.parameters.profiles[self.names["profile"]]
+
+    @property
+    def home(self) -> Path:
+        """The folder of the experiment's results: reports/EXPERIMENT/PROFILE."""
+        return Path("reports", self.names["experiment"], self.names["profile"])
+
+    def data(self, layer: str) -> Path:
+        """The folder of the data set at a layer (raw, decoded, prepared): data/PROFILE/LAYER/DATASET."""
+        return Path("data", self.names["profile"], layer, self.names["dataset"])
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a stage is about to do.
+
+    stage: its word in the record; cell: PROFILE/DATASET[/CELL]; record: the record's file; inputs:
+    files and folders that it reads; code: modules on whose closures it rests; params: what the
+    record tells of parameters; do: does it and returns the outputs, final path -> file that holds
+    its bytes; environment: what the record tells beside the machine's own.
+    """
+
+    stage: str
+    cell: str
+    record: Path
+    do: Callable[[], Mapping[str, Path]]
+    inputs: Sequence[Path]
+    code: Sequence[str]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    device: str = "cpu"
+    threads: int | None = None
+
+
+def known(what: str, name: str, names: Collection[str], where: str = "") -> str:
+    """The name, where it is one of `names`; else an InputError that gives the nearest."""
+    if name not in names:
+        nearest = params.nearest(name, names).lstrip("; ")
+        raise InputError(f"unknown {what}", where=where, found=repr(name), expected=nearest)
+    return name
+
+
+def run(work: Work) -> None:
+    """Do the work under its lock and write its record. TradewindError, OSError as they come."""
+    with files.guard(f"{work.stage}/{work.cell}"), records.timed(work.stage, work.cell):
+        outputs = work.do()
+        if strays := code.outside(work.code):
+            raise TradewindError(
+                "the stage loaded code that it does not declare",
+                where=work.cell,
+                found=", ".join(strays),
+                remedy="name these modules in the stage's Work.code and its deps in dvc.yaml",
+            )
+        record = records.make(
+            work.stage,
+            work.cell,
+            inputs=work.inputs,
+            outputs=dict(outputs),
+            params=dict(work.params),
+            code=code.digest(work.code),
+            seed=work.seed,
+            device=work.device,
+            threads=work.threads,
+        )
+        files.fault("before_record")
+        files.write_json(work.record, record)
+
+
+def command(
+    module: str,
+    about: str,
+    names: Sequence[str],
+    plan: Callable[[Asked], Work],
+    argv: Sequence[str] | None = None,
+) -> int:
+    """The command line of a stage: `python -m MODULE NAMES...`; its exit code.
+
+    module: dotted name of the stage's module; about: one sentence for --help; names: of NAMES.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=about)
+    for name in names:
+        parser.add_argument(name, help=NAMES[name])
+    options = vars(parser.parse_args(argv))
+
+    def work() -> None:
+        parameters = params.load()
+        if "experiment" in options:
+            known("experiment", options["experiment"], params.experiments())
+        known("profile", options["profile"], parameters.profiles)
+        run(plan(Asked(options, parameters)))
+
+    return reported(work)
