@@ -1,8 +1,8 @@
 """The run record: which bytes, parameters, code, seed and environment made which bytes.
 
 Every stage writes one, into git. A record holds nothing that changes from run to run on one machine
-(no clock, no host name), so a re-run gives the same bytes; its `code` is what the stage declares in
-dvc.yaml, its kind's list (stages/code.yaml) among it; durations go to `.work/durations.jsonl`.
+(no clock, no host name), so a re-run gives the same bytes; its `code` is
+what stages.code.recorded says of the modules it rests on; durations go to `.work/durations.jsonl`.
 Audit walks from record to record by path and SHA-256.
 """
 
@@ -50,17 +50,6 @@ def files_in(paths: Iterable[str | Path]) -> list[Path]:
     return sorted(p for p in found if p.name != ".gitignore" and "__pycache__" not in p.parts)
 
 
-def code_digest(paths: Iterable[str | Path]) -> dict[str, Any]:
-    """One digest over the code files a stage declares, with each file's own hash."""
-    files = {p.as_posix(): sha256(p) for p in files_in(paths)}
-    return {"digest": digest_of(files), "files": files}
-
-
-def digest_of(files: dict[str, str]) -> str:
-    """The digest of code files by path -> SHA-256."""
-    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-
-
 def key(*parts: Any) -> str:
     """Hash of everything that decides a run's bits: the name of its place in `.work`."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
@@ -98,7 +87,7 @@ def make(
     inputs: Iterable[str | Path],
     outputs: dict[str, Path],
     params: dict[str, Any],
-    code: Iterable[str | Path],
+    code: dict[str, Any],
     seed: int | None = None,
     device: str = "cpu",
     threads: int | None = None,
@@ -112,7 +101,7 @@ def make(
         "params": params,
         "inputs": {p.as_posix(): describe(p) for p in files_in(inputs)},
         "outputs": {name: describe(path) for name, path in sorted(outputs.items())},
-        "code": code_digest(code),
+        "code": code,
         "environment": environment(device, threads),
     }
 

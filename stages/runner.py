@@ -95,7 +95,7 @@ def run(work: Work) -> None:
             inputs=work.inputs,
             outputs=dict(outputs),
             params=dict(work.params),
-            code=code.digest(work.code),
+            code=code.recorded(work.code),
             seed=work.seed,
             device=work.device,
             threads=work.threads,

@@ -5,11 +5,14 @@ circle of imports is one set. Paths are relative to the project's root, with `/`
 """
 
 import difflib
+import hashlib
+import json
 import os
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from stages import files
 from stages.code.syntax import Import, Source, read
@@ -22,7 +25,14 @@ PACKAGE = "stages"
 # tell and name what was computed and compute none of it: how a file is written, what an error says,
 # what a record holds. Parameters are tracked by DVC, key by key. stages/__init__.py and what it
 # imports are not among them: they choose the kernels of every library, and so last digits.
-INERT = ("stages.records", "stages.files", "stages.errors", "stages.code", "stages.params")
+INERT = (
+    "stages.records",
+    "stages.runner",
+    "stages.files",
+    "stages.errors",
+    "stages.code",
+    "stages.params",
+)
 
 
 def _with_ancestors(module: str) -> list[str]:
@@ -166,6 +176,20 @@ def list_of(module: str) -> Path:
 def raw(paths: Iterable[str], root: Path = Path(".")) -> dict[str, str]:
     """Path -> SHA-256 of the bytes, of the files of a closure: a record keeps them beside it."""
     return {path: files.sha256(root / path) for path in sorted(paths)}
+
+
+def recorded(modules: Iterable[str], root: Path = Path(".")) -> dict[str, Any]:
+    """What a record tells of code: the modules, one digest of what their closures mean, and the
+    raw SHA-256 of every file in them."""
+    asked = sorted({*modules})
+    project = Project(root)
+    meanings = {path: one for name in asked for path, one in project.closure(name).items()}
+    text = json.dumps(meanings, sort_keys=True)
+    return {
+        "modules": asked,
+        "digest": hashlib.sha256(text.encode()).hexdigest(),
+        "files": raw(meanings, root),
+    }
 
 
 def outside(modules: Iterable[str], root: Path = Path(".")) -> list[str]:
