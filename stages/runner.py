@@ -58,7 +58,7 @@ class Work:
     work that is no stage's own and leaves no trace; inputs: files and folders that it reads; code:
     modules on whose closures it rests; params: what the record tells of parameters; do: does it and
     returns the outputs, final path -> file that holds its bytes; environment: what the record tells
-    beside the machine's own; after: what is done once the record stands.
+    beside the machine's own; clear: removes, once the record stands, what a killed run would have gone on from.
     """
 
     stage: str
@@ -72,7 +72,7 @@ class Work:
     device: str = "cpu"
     threads: int | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
-    after: Callable[[], object] | None = None
+    clear: Callable[[], object] | None = None
 
 
 def known(what: str, name: str, names: Collection[str], where: str = "") -> str:
@@ -109,9 +109,9 @@ def run(work: Work) -> None:
         record["environment"] |= work.environment
         files.fault("before_record")
         files.write_json(work.record, record)
-        if work.after:
-            files.fault("before_after")
-            work.after()
+        if work.clear:
+            files.fault("before_clear")
+            work.clear()
 
 
 def declared(work: Work) -> None:

@@ -11,7 +11,7 @@ that an edit of one model is an edit of what rests on its cells, even where weig
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -112,13 +112,15 @@ def work_of(
         seed=cell.seed,
         device=str(where),
         threads=asked.parameters.training.threads,
-        after=training.clear,
+        environment=training.environment,
+        clear=training.clear,
     )
 
 
 @dataclass
 class Training:
-    """One cell while it is trained; `checkpoints` are known once its data are open."""
+    """One cell while it is trained; `checkpoints`, and the `environment` that the record tells, are
+    known once its data are open: a run that goes on from its last step is to tell the same."""
 
     cell: cells.Cell
     task: Task
@@ -126,6 +128,7 @@ class Training:
     modules: Sequence[str]
     where: torch.device
     checkpoints: Checkpoints | None = None
+    environment: dict[str, Any] = field(default_factory=dict)
 
     def do(self) -> dict[str, Path]:
         """Train, and write the cell's folder, which is returned file by file; the first process
@@ -164,6 +167,8 @@ class Training:
 
     def _checkpoints(self, together: Group) -> Checkpoints:
         threads = self.asked.parameters.training.threads
+        here = records.environment(str(self.where), threads)
+        self.environment |= group.environment(here, together)
         inputs = {
             path.as_posix(): records.describe(path) for path in records.files_in(self.task.sources)
         }
@@ -173,7 +178,7 @@ class Training:
             self.cell.seed,
             code.recorded(self.modules)["digest"],
             inputs,
-            group.environment(records.environment(str(self.where), threads), together),
+            self.environment,
         )
 
 
@@ -182,7 +187,7 @@ def run(work: Work) -> None:
     writes."""
     with group.joined(torch.device(work.device)) as together:
         if not together.rank:
-            runner.run(replace(work, environment=group.environment({}, together)))
+            runner.run(work)
             return
         files.die_with(os.getppid())
         with records.timed(work.stage, work.cell):
