@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from stages.errors import DataError, InputError
-from stages.fields.prepare import SPLITS, Counts, Sets
+from stages.fields.problem import SPLITS, Counts, Sets
 from stages.seeds import stream
 
 FILE = "wind.csv"

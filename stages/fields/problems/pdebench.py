@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from stages.errors import DataError, InputError, TradewindError
-from stages.fields.prepare import Counts, Sets
+from stages.fields.problem import Counts, Sets
 from stages.fields.problems.gridded import EXTRA
-from stages.fields.problems.navier_stokes import GAP, nodes, positions
+from stages.fields.problems.navier_stokes.read import GAP, nodes, positions
 from stages.seeds import stream
 
 NAME = r"ns_incom_inhom_2d_512-(\d{1,4})\.h5"
