@@ -28,6 +28,7 @@ OWN = ("manifest.json",)
 # What a listing may name: nothing outside the raw folder.
 FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 SPARE = 64 << 20
+UNHURRIED = download.Limits()
 
 
 @dataclass(frozen=True)
@@ -39,21 +40,25 @@ class Own:
 
 
 def work(
-    asked: runner.Asked, known: Sequence[str], module: str, own: Callable[[Dataset], Own | None]
+    asked: runner.Asked,
+    known: Sequence[str],
+    module: str,
+    own: Callable[[Dataset], Own | None],
+    **ways: Any,
 ) -> runner.Work:
     """The stage of family module `module`: acquire a data set, one of `known`, of the profile.
 
     own(dataset): how it is made, or None for what is fetched. TRADEWIND_MIRROR may name a folder
-    that is looked into, by digest, before the network is asked. InputError for an unknown name or
-    a mirror that is not there; the work raises as `acquire` does.
+    that is looked into, by digest, before the network is asked; `ways` go to `acquire`. InputError
+    for an unknown name or a mirror that is not there; the work raises as `acquire` does.
     """
     name = runner.known(f"data set of profile {asked['profile']!r}", asked["dataset"], known)
     dataset, final = asked.parameters.datasets[name], asked.data("raw")
-    folder = os.environ.get("TRADEWIND_MIRROR")
-    mirror = Mirror(folder) if folder else None
+    if folder := os.environ.get("TRADEWIND_MIRROR"):
+        ways = {"mirror": Mirror(folder)} | ways
 
     def do() -> dict[str, Path]:
-        acquire(final, dataset, own(dataset), mirror=mirror)
+        acquire(final, dataset, own(dataset), **ways)
         return records.outputs_of(final, final)
 
     return runner.Work(
@@ -74,7 +79,7 @@ def acquire(
     own: Own | None = None,
     *,
     mirror: Mirror | None = None,
-    limits: download.Limits = download.Limits(),
+    limits: download.Limits = UNHURRIED,
     hosts: frozenset[str] = HOSTS,
     loopback: bool = False,
 ) -> None:

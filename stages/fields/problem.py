@@ -9,7 +9,9 @@ belongs together in no two.
 Shapes: S sets, C context points, T targets, X positions, I context values, O target values.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +66,25 @@ def check(sets: Sets, where: str) -> None:
     """DataError for what cannot be learned from or would leak: shapes, numbers that are not
     finite, empty splits, a group in two splits."""
 
-    def refuse(
-        what: str,
-        expected: Any,
-        found: Any,
-        remedy: str = "look at the raw files, or at this problem's reader",
-    ) -> None:
-        raise DataError(what, where=where, expected=str(expected), found=str(found), remedy=remedy)
+    refuse = partial(_refuse, where)
+    _check_points(sets, refuse)
+    _check_splits(sets, refuse)
+    if sets.loss not in ("mse", "rmse"):
+        refuse("unknown loss", "mse, rmse", sets.loss)
 
+
+def _refuse(
+    where: str,
+    what: str,
+    expected: Any,
+    found: Any,
+    remedy: str = "look at the raw files, or at this problem's reader",
+) -> None:
+    raise DataError(what, where=where, expected=str(expected), found=str(found), remedy=remedy)
+
+
+def _check_points(sets: Sets, refuse: Callable[..., None]) -> None:
+    """Positions and values: shapes that fit, finite numbers, a name and a unit of each axis."""
     count = len(sets.split)
     arrays = {
         name: getattr(sets, name) for name in ("context_x", "context_y", "target_x", "target_y")
@@ -106,6 +119,11 @@ def check(sets: Sets, where: str) -> None:
     ):
         if len(sets.units[key]) != width or len(sets.names[key]) != width:
             refuse(f"names or units of {key}", width, f"{sets.names[key]} in {sets.units[key]}")
+
+
+def _check_splits(sets: Sets, refuse: Callable[..., None]) -> None:
+    """No split is empty, and what belongs together stands in one."""
+    count = len(sets.split)
     numbers = [int((sets.split == k).sum()) for k in range(len(SPLITS))]
     if min(numbers) == 0 or sum(numbers) != count:
         refuse(
@@ -123,8 +141,6 @@ def check(sets: Sets, where: str) -> None:
                 "one split",
                 f"group {one} in {SPLITS[placed[one]]} and {SPLITS[part]}",
             )
-    if sets.loss not in ("mse", "rmse"):
-        refuse("unknown loss", "mse, rmse", sets.loss)
 
 
 def scaler(sets: Sets) -> dict[str, list[float]]:

@@ -1,5 +1,5 @@
-"""The prepare stage: data/P/decoded/D and the open gate data/P/validated/D.json -> data/P/prepared/D
-(rows.py says how)."""
+"""The prepare stage: data/P/decoded/D and the open gate data/P/validated/D.json give
+data/P/prepared/D (rows.py says how)."""
 
 import sys
 from collections.abc import Sequence

@@ -263,14 +263,8 @@ def parted(
     )
 
 
-def read(raw: Path, seed: int, counts: Counts) -> Sets:
-    """All samples (or `counts.sets` of them, drawn at random), each as one set.
-
-    InputError where more points are asked than the lattice has; DataError for damaged archives, or
-    a lattice that does not divide 1024.
-    """
-    names = archives(raw)
-    (x, y), (test_x, test_y) = (unpack(raw / name) for name in names)
+def sound(raw: Path, names: tuple[str, str], x: np.ndarray, test_x: np.ndarray) -> None:
+    """DataError for phases (N, G, G) of another lattice than their files' names say, or too few."""
     learned, side = len(x), x.shape[1]
     if (
         any(array.shape[1] != int(re.fullmatch(NAME, names[0])[2]) for array in (x, test_x))
@@ -291,6 +285,18 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
             found=str(learned),
             remedy="simulate more `train` samples",
         )
+
+
+def read(raw: Path, seed: int, counts: Counts) -> Sets:
+    """All samples (or `counts.sets` of them, drawn at random), each as one set.
+
+    InputError where more points are asked than the lattice has; DataError for damaged archives, or
+    a lattice that does not divide 1024.
+    """
+    names = archives(raw)
+    (x, y), (test_x, test_y) = (unpack(raw / name) for name in names)
+    learned, side = len(x), x.shape[1]
+    sound(raw, names, x, test_x)
     for key in ("context", "targets"):
         if getattr(counts, key) > side**2:
             raise InputError(

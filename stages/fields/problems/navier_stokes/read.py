@@ -78,6 +78,18 @@ def positions(number: np.ndarray, grid: int) -> np.ndarray:
     return np.stack(np.divmod(number, grid), -1) / (grid / 2) - 1
 
 
+def enough(raw: Path, grid: int, counts: Counts, remedy: str) -> None:
+    """InputError where a set wants more points than a grid has nodes."""
+    if max(counts.context, counts.targets) > grid * grid:
+        raise InputError(
+            "a set wants more points than the grid has nodes",
+            where=str(raw),
+            expected=f"at most {grid * grid}",
+            found=f"{counts.context} context points, {counts.targets} targets",
+            remedy=remedy,
+        )
+
+
 def read(raw: Path, seed: int, counts: Counts) -> Sets:
     """All pairs (or `counts.sets` of them, drawn at random), context and targets drawn anew for
     each pair.
@@ -87,14 +99,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     """
     meta = described(raw / "meta.json")
     grid, pairs = meta["grid"], meta["outputs"] - GAP
-    if max(counts.context, counts.targets) > grid * grid:
-        raise InputError(
-            "a set wants more points than the grid has nodes",
-            where=str(raw),
-            expected=f"at most {grid * grid}",
-            found=f"{counts.context} context points, {counts.targets} targets",
-            remedy="lower them, or raise `grid`",
-        )
+    enough(raw, grid, counts, "lower them, or raise `grid`")
     total = sum(meta["trajectories"])
     part = stream(seed, "navier_stokes", "split").permutation(
         np.repeat(np.arange(3), [meta["split"][name] for name in SPLITS])

@@ -14,13 +14,14 @@ Shapes: S pairs, C context nodes, T targets, p rows, q columns, 2 axes. m/s, Pa,
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from stages import files
 from stages.errors import DataError, InputError
+from stages.fields import gridded
 from stages.fields.problem import Counts, Sets
-from stages.fields.problems import gridded
 from stages.seeds import stream
 
 INPUTS = ("u10", "v10", "u100", "v100", "sp", "t2m", "tcc")
@@ -203,15 +204,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     the manifest promises it.
     """
     archive = open_archive(raw)
-    nodes = archive.shape[0] * archive.shape[1]
-    if counts.context + counts.targets > nodes:
-        raise InputError(
-            "a set needs more nodes than the grid has",
-            where=str(raw),
-            expected=f"context + targets up to {nodes}",
-            found=f"{counts.context} + {counts.targets}",
-            remedy="lower `context` and `targets` of it in params.yaml",
-        )
+    enough(raw, archive, counts)
     context, target, split, run = pairs(archive.time)
     found = len(context)
     if not found:
@@ -235,16 +228,6 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
             remedy="lower both, or look at the files",
         )
     units = {name: gridded.VARIABLES[name].unit for name in INPUTS}
-    facts = {
-        "lead_h": int(LEAD / HOUR),
-        "times": len(archive.time),
-        "rows": archive.shape[0],
-        "columns": archive.shape[1],
-        "pairs": found,
-        "pairs_with_gaps": int((~full).sum()),
-        "absent": [name for name in INPUTS if name not in archive.names],
-        "unused": sorted({name for source in archive.sources for name in source.unused}),
-    }
     at = np.array(archive.at)[context[full]]
     return Sets(
         positions(made["context_n"][full], archive.shape),
@@ -263,6 +246,33 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
         names={"x": ("east", "north"), "i": archive.names, "o": OUTPUTS},
         loss="rmse",
         standardise=True,
-        facts=facts,
+        facts=facts(archive, found, full),
         group=run[full],
     )
+
+
+def enough(raw: Path, archive: Archive, counts: Counts) -> None:
+    """InputError where a set needs more nodes than the grid has."""
+    nodes = archive.shape[0] * archive.shape[1]
+    if counts.context + counts.targets > nodes:
+        raise InputError(
+            "a set needs more nodes than the grid has",
+            where=str(raw),
+            expected=f"context + targets up to {nodes}",
+            found=f"{counts.context} + {counts.targets}",
+            remedy="lower `context` and `targets` of it in params.yaml",
+        )
+
+
+def facts(archive: Archive, found: int, full: np.ndarray) -> dict[str, Any]:
+    """What was counted: times, nodes, pairs found, those with gaps, variables absent and unused."""
+    return {
+        "lead_h": int(LEAD / HOUR),
+        "times": len(archive.time),
+        "rows": archive.shape[0],
+        "columns": archive.shape[1],
+        "pairs": found,
+        "pairs_with_gaps": int((~full).sum()),
+        "absent": [name for name in INPUTS if name not in archive.names],
+        "unused": sorted({name for source in archive.sources for name in source.unused}),
+    }
