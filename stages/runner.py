@@ -7,6 +7,7 @@ before any work, so a plan imports what is heavy (torch, Great Expectations) onl
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,11 +79,17 @@ def known(what: str, name: str, names: Collection[str], where: str = "") -> str:
     return name
 
 
+def _alone() -> bool:
+    """Whether this process is a stage's own (`python -m stages...`), so that all it loaded is."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec is not None and spec.name.partition(".")[0] == __name__.partition(".")[0]
+
+
 def run(work: Work) -> None:
     """Do the work under its lock and write its record. TradewindError, OSError as they come."""
     with files.guard(f"{work.stage}/{work.cell}"), records.timed(work.stage, work.cell):
         outputs = work.do()
-        if strays := code.outside(work.code):
+        if _alone() and (strays := code.outside(work.code)):
             raise TradewindError(
                 "the stage loaded code that it does not declare",
                 where=work.cell,

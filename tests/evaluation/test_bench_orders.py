@@ -15,7 +15,7 @@ from stages.sequences import permutations
 from stages.sequences import reading as sequences
 from stages.sequences.evaluation import passes
 from stages.sequences.models import build
-from stages.sequences.reading import Sequences
+from stages.sequences.tokens import Sequences
 from stages.training import store
 from tests.benchmarks import bench_sequences as bench_orders
 from tests.benchmarks import scaling
