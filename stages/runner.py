@@ -7,6 +7,7 @@ before any work, so a plan imports what is heavy (torch, Great Expectations) onl
 """
 
 import argparse
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,11 +28,11 @@ NAMES = {
 class Asked:
     """The names that a stage was called with, checked, and the parameters."""
 
-    names: Mapping[str, str]
+    names: Mapping[str, Any]  # text, or what an option of the stage's own makes of it
     parameters: params.Params
 
     def __getitem__(self, name: str) -> str:
-        return self.names[name]
+        return str(self.names[name])
 
     @property
     def profile(self) -> params.Profile:
@@ -52,15 +53,15 @@ class Asked:
 class Work:
     """What a stage is about to do.
 
-    stage: its word in the record; cell: PROFILE/DATASET[/CELL]; record: the record's file; inputs:
-    files and folders that it reads; code: modules on whose closures it rests; params: what the
-    record tells of parameters; do: does it and returns the outputs, final path -> file that holds
-    its bytes; environment: what the record tells beside the machine's own.
+    stage: its word in the record; cell: PROFILE/DATASET[/CELL]; record: the record's file, None for
+    work that is no stage's own and leaves no trace; inputs: files and folders that it reads; code:
+    modules on whose closures it rests; params: what the record tells of parameters; do: does it and
+    returns the outputs, final path -> file that holds its bytes.
     """
 
     stage: str
     cell: str
-    record: Path
+    record: Path | None
     do: Callable[[], Mapping[str, Path]]
     inputs: Sequence[Path]
     code: Sequence[str]
@@ -79,8 +80,15 @@ def known(what: str, name: str, names: Collection[str], where: str = "") -> str:
 
 
 def run(work: Work) -> None:
-    """Do the work under its lock and write its record. TradewindError, OSError as they come."""
-    with files.guard(f"{work.stage}/{work.cell}"), records.timed(work.stage, work.cell):
+    """Do the work under its lock and write its record. TradewindError, OSError as they come.
+
+    The lock is the record's: two experiments may evaluate one data set at once.
+    """
+    if work.record is None:
+        files.die_with(os.getppid())
+        work.do()
+        return
+    with files.guard(work.record.with_suffix("").as_posix()), records.timed(work.stage, work.cell):
         outputs = work.do()
         if strays := code.outside(work.code):
             raise TradewindError(
@@ -110,21 +118,25 @@ def command(
     names: Sequence[str],
     plan: Callable[[Asked], Work],
     argv: Sequence[str] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> int:
     """The command line of a stage: `python -m MODULE NAMES...`; its exit code.
 
-    module: dotted name of the stage's module; about: one sentence for --help; names: of NAMES.
+    module: dotted name of the stage's module; about: one sentence for --help; names: of NAMES;
+    options: of the stage's own, flag -> what argparse is told of it; they stand among Asked.names.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=about)
     for name in names:
         parser.add_argument(name, help=NAMES[name])
-    options = vars(parser.parse_args(argv))
+    for flag, told in (options or {}).items():
+        parser.add_argument(flag, **told)
+    given = vars(parser.parse_args(argv))
 
     def work() -> None:
         parameters = params.load()
-        if "experiment" in options:
-            known("experiment", options["experiment"], params.experiments())
-        known("profile", options["profile"], parameters.profiles)
-        run(plan(Asked(options, parameters)))
+        if "experiment" in given:
+            known("experiment", given["experiment"], params.experiments())
+        known("profile", given["profile"], parameters.profiles)
+        run(plan(Asked(given, parameters)))
 
     return reported(work)
