@@ -128,8 +128,8 @@ def command(
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=about)
     for name in names:
         parser.add_argument(name, help=NAMES[name])
-    for flag, told in (options or {}).items():
-        parser.add_argument(flag, **told)
+    for flag, keywords in (options or {}).items():
+        parser.add_argument(flag, **keywords)
     given = vars(parser.parse_args(argv))
 
     def work() -> None:

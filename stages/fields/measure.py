@@ -182,7 +182,7 @@ def evaluate(cells: list[Path], prepared: Path, final: Path, settings: Settings)
         entries[name], tensors[name] = found, shown
     how = pool.Measuring(partial(EvaluationData.open, prepared, settings), entry, settings.device)
     with files.atomic_folder(final) as folder:
-        for run, (found, shown) in pool.measured(cells, data, how):
+        for run, (found, shown) in pool.results_by_cell(cells, data, how):
             entries[run.name], tensors[run.name] = found, shown
         (folder / "predictions.safetensors").write_bytes(save(dict(sorted(tensors.items()))))
         counts = {split: len(data.sets.split(split)) for split in SPLITS}

@@ -40,7 +40,7 @@ def processes(cells: int, device: str) -> int:
     return min(cells, len(os.sched_getaffinity(0))) if device == "cpu" else 1
 
 
-def measured(
+def results_by_cell(
     cells: Sequence[Path], data: Data, how: Measuring[Data, Result]
 ) -> Iterator[tuple[Path, Result]]:
     """Each cell's folder and result, in the cells' order; `data` is what `how.open` gives, for this

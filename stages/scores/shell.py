@@ -117,8 +117,8 @@ def refuse_strays(cells: Sequence[Path], stray: Callable[[Path], str]) -> None:
 
 def validation_losses(run: Path) -> dict[str, list]:
     """The validation losses of a cell's training: {"val": [[step, loss], ...]}."""
-    told = files.read_json(run / "history.json")
-    return {"val": [[entry["step"], entry["loss"]] for entry in told["val"]]}
+    history = files.read_json(run / "history.json")
+    return {"val": [[entry["step"], entry["loss"]] for entry in history["val"]]}
 
 
 def outputs(final: Path) -> dict[str, Path]:
@@ -126,28 +126,19 @@ def outputs(final: Path) -> dict[str, Path]:
     return {path.as_posix(): path for path in records.files_in([final])}
 
 
-def give(entry: Mapping[str, Any], out: Path | None) -> dict[str, Path]:
-    """Write an entry as strict JSON, or print it where `out` is None; no output of a stage."""
-    if out is None:
-        sys.stdout.write(files.json_text(entry))
-    else:
-        files.write_json(out, entry)
-    return {}
+def one_cell(asked: Asked, place: str, find: Callable[[str], Mapping[str, Any]]) -> Work:
+    """The work of measuring one cell anew: what `find` gives for its name, to --out or printed."""
+    cell, out = asked["cell"], asked.names.get("out")
 
+    def do() -> dict[str, Path]:
+        entry = find(cell)
+        if out is None:
+            sys.stdout.write(files.json_text(entry))
+        else:
+            files.write_json(out, entry)
+        return {}
 
-def one_cell(
-    asked: Asked,
-    entry: Callable[[Path], Mapping[str, Any]],
-    companions: Callable[[], Mapping[str, Mapping[str, Any]]],
-    runs: Path,
-) -> dict[str, Path]:
-    """Measure one cell, trained or a companion, and give its entry. InputError for no such cell."""
-    cell = asked["cell"]
-    if (runs / cell / WEIGHTS).is_file():
-        return give(entry(runs / cell), asked.names.get("out"))
-    beside = companions()
-    names = (*beside, *(path.name for path in cells_of(runs)))
-    return give(beside[known("cell", cell, names, str(runs))], asked.names.get("out"))
+    return Work(stage="evaluate", cell=f"{place}/{cell}", record=None, do=do, inputs=[], code=[])
 
 
 def work(module: str, asked: Asked, evaluation: Evaluation, machine: Machine) -> Work:
@@ -155,15 +146,16 @@ def work(module: str, asked: Asked, evaluation: Evaluation, machine: Machine) ->
     profile, dataset, prepared = asked["profile"], asked["dataset"], asked.data("prepared")
     runs = asked.names.get("runs") or asked.home / "runs" / dataset
     final, place = asked.home / "evaluated" / dataset, f"{profile}/{dataset}"
+
+    def find(cell: str) -> Mapping[str, Any]:
+        if (runs / cell / WEIGHTS).is_file():
+            return evaluation.entry(runs / cell)
+        beside = evaluation.companions()
+        names = (*beside, *(run.name for run in cells_of(runs)))
+        return beside[known("cell", cell, names, str(runs))]
+
     if asked.names.get("cell") is not None:
-        return Work(
-            stage="evaluate",
-            cell=f"{place}/{asked['cell']}",
-            record=None,
-            do=lambda: one_cell(asked, evaluation.entry, evaluation.companions, runs),
-            inputs=[],
-            code=[],
-        )
+        return one_cell(asked, place, find)
     cells = trained(runs)
 
     def do() -> dict[str, Path]:
@@ -171,14 +163,14 @@ def work(module: str, asked: Asked, evaluation: Evaluation, machine: Machine) ->
         evaluation.evaluate(cells, final)
         return outputs(final)
 
-    models = {cell.name.partition("-")[0] for cell in cells}
+    models = sorted({cell.name.partition("-")[0] for cell in cells})
     return Work(
         stage="evaluate",
         cell=place,
         record=records.location("evaluate", profile, dataset, experiment=asked["experiment"]),
         do=do,
         inputs=[runs, prepared],
-        code=[module, *(f"{evaluation.models}.{model}" for model in sorted(models))],
+        code=[module, *(f"{evaluation.models}.{model}" for model in models)],
         params={**evaluation.params, "seed": machine.seed, "threads": machine.threads},
         seed=machine.seed,
         device=machine.device,
@@ -192,6 +184,7 @@ def main(
     plan: Callable[[Asked], Work],
     argv: Sequence[str] | None = None,
     names: Sequence[str] = NAMES,
+    options: Mapping[str, Mapping[str, Any]] = OPTIONS,
 ) -> int:
     """The command line of an evaluation; its exit code."""
 
@@ -199,4 +192,4 @@ def main(
         refuse_lone_options(asked)
         return plan(asked)
 
-    return command(module, about, names, planned, argv, OPTIONS)
+    return command(module, about, names, planned, argv, options)

@@ -251,7 +251,7 @@ def evaluate(cells: list[Path], prepared: Path, final: Path, settings: Settings)
             settings.device,
             cost,
         )
-        for run, (entry, squared) in pool.measured(cells, data, how):
+        for run, (entry, squared) in pool.results_by_cell(cells, data, how):
             entries[run.name] = entry
             errors.append(squared.insert_column(0, pl.lit(run.name).alias("cell")))
         pl.concat(errors).write_parquet(
