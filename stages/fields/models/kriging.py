@@ -18,8 +18,8 @@ from torch.utils.checkpoint import checkpoint
 
 from stages.batches import Batch, Prediction
 from stages.layers.averaging import bounded
+from stages.layers.distances import chunks
 from stages.layers.gaussian_process import Law, conditional, local_lengths, log_density
-from stages.neighbours.linear import chunks
 
 SD, NOISE, LEVEL = 0.5, 0.2, 0.7  # where learning starts, of a standardised wind
 

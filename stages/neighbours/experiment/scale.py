@@ -20,7 +20,6 @@ from stages.batches import Batch
 from stages.errors import DataError
 from stages.fields.models.gka_mlp_tnn import GKAMLPTNN
 from stages.neighbours import methods, walks
-from stages.neighbours.experiment import sets
 from stages.neighbours.experiment.clock import once
 
 POINTS, WALK = 33_000_000, 500
