@@ -12,9 +12,10 @@ import torch
 
 from stages import files
 from stages.errors import DataError
-from stages.neighbours.experiment import claims, clock, races, scale, sets
+from stages.neighbours.experiment import claims, sets
 from stages.params import Search
 from tests.benchmarks import bench_neighbours as bench
+from tests.benchmarks import clock, races, scale
 
 SEARCH = Search(
     points=1500,
@@ -83,11 +84,11 @@ def test_where_it_was_measured_is_told_and_the_host_is_not(content):
     assert content["profile"] == "mini" and os.uname().nodename not in json.dumps(
         content["machine"]
     )
-    shown = bench.shown(content)
+    shown = bench.as_text(content)
     assert (
         content["quiet"]
         and "WARNING" not in shown
-        and "WARNING" in bench.shown(content | {"quiet": False})
+        and "WARNING" in bench.as_text(content | {"quiet": False})
     )
     assert ("no GPU here" in shown) == (not torch.cuda.is_available())
     assert "wrong answers of speed: 0 (at most 0)" in shown

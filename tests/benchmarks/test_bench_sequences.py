@@ -10,15 +10,15 @@ import torch
 from torch.nn import functional
 
 from stages import params, seeds
-from stages.neighbours.experiment import clock
 from stages.sequences import permutations
 from stages.sequences import reading as sequences
 from stages.sequences.evaluation import passes
 from stages.sequences.models import build
 from stages.sequences.tokens import Sequences
 from stages.training import store
-from tests.benchmarks import bench_sequences as bench_orders
-from tests.benchmarks import scaling
+from tests.benchmarks import bench_sequences, clock, scaling, sequence_samplers
+from tests.benchmarks.sequence_networks import YARDSTICKS, made, step
+from tests.benchmarks.sequence_samplers import SAMPLERS, Draws, trained
 
 CPU, MODELS, LENGTH = torch.device("cpu"), params.load().models, 12
 SMALL = {"width": 16, "keys": 8, "hidden": 16, "heads": 2, "blocks": 1}
@@ -70,15 +70,15 @@ def project(folder, cells=("left_to_right", "random"), length=LENGTH):
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """What a quick run writes and prints, in a project where permutations have a trained cell."""
-    file = tmp_path_factory.mktemp("bench") / "orders.json"
+    file = tmp_path_factory.mktemp("bench") / "sequences.json"
     said = []
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("TRADEWIND_DEVICE", raising=False)
         patch.setattr(clock, "OTHERS", float("inf"))  # no round is repeated
         patch.setattr(scaling, "SHORTEST_S", 0.0)
-        patch.setattr(bench_orders, "ROOT", project(tmp_path_factory.mktemp("project")))
+        patch.setattr(sequence_samplers, "ROOT", project(tmp_path_factory.mktemp("project")))
         patch.setattr("builtins.print", lambda *words, **_: said.append(" ".join(map(str, words))))
-        assert bench_orders.main(["--quick", "--json", str(file)]) == 0
+        assert bench_sequences.main(["--quick", "--json", str(file)]) == 0
     return json.loads(file.read_text()), "\n".join(said)
 
 
@@ -91,10 +91,10 @@ def with_position_pairs(plain, ours):
     return plain.eval()
 
 
-@pytest.mark.parametrize("size", bench_orders.SIZES)
+@pytest.mark.parametrize("size", bench_sequences.SIZES)
 def test_the_yardstick_of_our_widths_is_our_function_from_left_to_right(size):
-    ours = bench_orders.made(MODELS, size, 3, LENGTH).eval()
-    plain = with_position_pairs(bench_orders.made(MODELS, size, 3, LENGTH, "torch attention"), ours)
+    ours = made(MODELS, size, 3, LENGTH).eval()
+    plain = with_position_pairs(made(MODELS, size, 3, LENGTH, "torch attention"), ours)
     tokens = torch.randint(3, (4, LENGTH), generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         torch.testing.assert_close(
@@ -102,9 +102,9 @@ def test_the_yardstick_of_our_widths_is_our_function_from_left_to_right(size):
         )
 
 
-@pytest.mark.parametrize("name", bench_orders.YARDSTICKS)
+@pytest.mark.parametrize("name", YARDSTICKS)
 def test_a_yardstick_predicts_each_token_from_those_before_it_alone(name):
-    plain = bench_orders.made(MODELS, "17k", 3, LENGTH, name).eval()
+    plain = made(MODELS, "17k", 3, LENGTH, name).eval()
     tokens = torch.randint(3, (1, LENGTH), generator=torch.Generator().manual_seed(1))
     other = tokens.clone()
     other[0, 5] = (other[0, 5] + 1) % 3
@@ -113,12 +113,12 @@ def test_a_yardstick_predicts_each_token_from_those_before_it_alone(name):
 
 
 def test_sizes_and_dropout_are_those_of_the_lab():
-    assert sum(p.numel() for p in bench_orders.made(MODELS, "17k", 2, 100).parameters()) == 16898
-    assert sum(p.numel() for p in bench_orders.made(MODELS, "4m", 2, 100).parameters()) == 4340226
+    assert sum(p.numel() for p in made(MODELS, "17k", 2, 100).parameters()) == 16898
+    assert sum(p.numel() for p in made(MODELS, "4m", 2, 100).parameters()) == 4340226
     rates = {
         module.p
-        for name in (None, *bench_orders.YARDSTICKS)
-        for module in bench_orders.made(MODELS, "17k", 2, 9, name).modules()
+        for name in (None, *YARDSTICKS)
+        for module in made(MODELS, "17k", 2, 9, name).modules()
         if isinstance(module, torch.nn.Dropout)
     }
     assert rates == {MODELS["sigma_gpt"].arms["random"]["dropout"]}
@@ -126,36 +126,29 @@ def test_sizes_and_dropout_are_those_of_the_lab():
 
 def test_a_step_learns_and_its_loss_asks_each_token_at_its_place():
     torch.manual_seed(0)
-    model = bench_orders.made(MODELS, "17k", 2, LENGTH)
+    model = made(MODELS, "17k", 2, LENGTH)
     tokens, generator = (torch.arange(LENGTH) % 2).repeat(8, 1), torch.Generator().manual_seed(0)
-    call = bench_orders.step(model, "random", lambda: tokens, generator)
+    call = step(model, "random", lambda: tokens, generator)
     losses = [call() for _ in range(150)]
     assert (
         losses[0] > 0.5 and np.mean(losses[-10:]) < 0.3
     )  # a wrong order of answers would leave log 2
-    plain = bench_orders.made(MODELS, "17k", 2, LENGTH, "torch attention")
+    plain = made(MODELS, "17k", 2, LENGTH, "torch attention")
     before = functional.cross_entropy(plain(tokens).transpose(1, 2), tokens).item()
-    assert bench_orders.step(plain, None, lambda: tokens, generator)() == pytest.approx(
-        before, rel=1e-5
-    )
+    assert step(plain, None, lambda: tokens, generator)() == pytest.approx(before, rel=1e-5)
 
 
 def test_ratios_are_taken_round_by_round():
     times = clock.Times({"a": [2.0, 9.0, 8.0], "b": [1.0, 3.0, 2.0]}, [0.0] * 3)
-    assert bench_orders.ratios(times, "a", "b") == {
-        "ratio": 3.0,
-        "low": 2.0,
-        "high": 4.0,
-        "rounds": 3,
-    }
+    assert times.ratios("a", "b") == {"ratio": 3.0, "low": 2.0, "high": 4.0, "rounds": 3}
 
 
 # --- cells
 
 
 def test_the_cell_that_answers_in_any_order_is_taken(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_orders, "ROOT", project(tmp_path))
-    task = bench_orders.trained("mini", "permutation", CPU)
+    monkeypatch.setattr(sequence_samplers, "ROOT", project(tmp_path))
+    task = trained("mini", "permutation", CPU)
     assert (
         task.cell == "sigma_gpt-random-tiny-s0"
         and len(task.numbers) == 7
@@ -164,25 +157,25 @@ def test_the_cell_that_answers_in_any_order_is_taken(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "made, says",
+    "cells, says",
     [
         ({}, "no cell that answers"),
         ({"cells": ("random",), "length": 9}, "other sequences"),
         (None, "there is no"),
     ],
 )
-def test_what_has_no_cell_to_time_says_why(tmp_path, monkeypatch, made, says):
+def test_what_has_no_cell_to_time_says_why(tmp_path, monkeypatch, cells, says):
     monkeypatch.setattr(
-        bench_orders,
+        sequence_samplers,
         "ROOT",
-        tmp_path if made is None else project(tmp_path, **({"cells": ("fractal",)} | made)),
+        tmp_path if cells is None else project(tmp_path, **({"cells": ("fractal",)} | cells)),
     )
-    assert says in bench_orders.trained("mini", "permutation", CPU)["skipped"]
+    assert says in trained("mini", "permutation", CPU)["skipped"]
 
 
 def test_samplers_go_through_the_same_prompts_a_batch_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_orders, "ROOT", project(tmp_path))
-    task = bench_orders.trained("mini", "permutation", CPU)
+    monkeypatch.setattr(sequence_samplers, "ROOT", project(tmp_path))
+    task = trained("mini", "permutation", CPU)
     task = replace(task, known=np.full(len(task.numbers), 4))
     sizes = []
 
@@ -191,7 +184,7 @@ def test_samplers_go_through_the_same_prompts_a_batch_at_a_time(tmp_path, monkey
         assert (tokens[:, 4:] == 0).all(), "what was to be drawn was handed over"
         return passes.Drawn(tokens, tokens, known, known, known)
 
-    draws = bench_orders.Draws(task, passes.Sampler(echo), 2, 5, torch.Generator())
+    draws = Draws(task, passes.Sampler(echo), 2, 5, torch.Generator())
     draws()
     draws()
     assert sizes == [2, 2, 1] * 2 and [rows.tolist() for rows, _ in draws.found] == [
@@ -242,23 +235,21 @@ def test_windows_draft_from_the_models_own_law_of_a_position_given_nothing_and_d
 def test_every_part_has_its_rows(told):
     content, printed = told
     assert [(row["size"], row["batch"]) for row in content["cache"]] == list(
-        bench_orders.QUICK.decoding
+        bench_sequences.QUICK.decoding
     )
-    batches = [batch for batch, _ in bench_orders.QUICK.draws]
+    batches = [batch for batch, _ in bench_sequences.QUICK.draws]
     assert {(row["task"], row["batch"], row["sampler"]) for row in content["sampling"]} == {
         (task, batch, sampler)
         for task in ("product", "permutation")
         for batch in batches
-        for sampler in bench_orders.SAMPLERS
+        for sampler in SAMPLERS
     }
     assert {row["task"] for row in content["skipped"]} == {
         "mazes",
         "climbs",
     } and "mazes        left out: " in printed
     assert {(row["size"], row["against"]) for row in content["training"]} == {
-        (size, name)
-        for size in bench_orders.SIZES
-        for name in (*bench_orders.YARDSTICKS, "left_to_right")
+        (size, name) for size in bench_sequences.SIZES for name in (*YARDSTICKS, "left_to_right")
     }
     for row in content["cache"] + content["sampling"] + content["training"]:
         assert 0 < row["low"] <= row["ratio"] <= row["high"]
@@ -266,7 +257,7 @@ def test_every_part_has_its_rows(told):
 
 
 def test_passes_and_positions_are_those_of_the_samplers(told):
-    lengths = {"product": bench_orders.QUICK.product, "permutation": LENGTH}
+    lengths = {"product": bench_sequences.QUICK.product, "permutation": LENGTH}
     for row in told[0]["sampling"]:
         assert (
             row["sequential_passes"]
@@ -281,7 +272,7 @@ def test_passes_and_positions_are_those_of_the_samplers(told):
 
 def test_validity_has_its_interval_and_an_untrained_model_is_not_valid(told):
     rows = {(row["task"], row["sampler"]): row for row in told[0]["validity"]}
-    names = ("own", *bench_orders.SAMPLERS)
+    names = ("own", *SAMPLERS)
     assert set(rows) == {(task, name) for task in ("product", "permutation") for name in names}
     for name in names:
         assert (
@@ -292,7 +283,7 @@ def test_validity_has_its_interval_and_an_untrained_model_is_not_valid(told):
             <= rows["product", name]["high"]
         )
         assert rows["permutation", name]["n"] == sum(
-            (1 + bench_orders.QUICK.rounds) * count for _, count in bench_orders.QUICK.draws
+            (1 + bench_sequences.QUICK.rounds) * count for _, count in bench_sequences.QUICK.draws
         )
 
 
@@ -315,7 +306,10 @@ def test_goals_are_met_or_missed_as_the_rows_say(told):
 def found(validity):
     """Rows at the very edge of the goals; the burst's samples of mazes are as valid as
     `validity` (low, high) says."""
-    interval = lambda name, low, high: {"task": "mazes", "sampler": name, "low": low, "high": high}  # noqa: E731
+
+    def interval(name, low, high):
+        return {"task": "mazes", "sampler": name, "low": low, "high": high}
+
     return {
         "cache": [{"size": "4m", "batch": 1, "tokens": 512, "ratio": 4.9}],
         "training": [
@@ -344,22 +338,22 @@ def found(validity):
     [((0.85, 0.95), True), ((0.5, 0.79), False), ((0.91, 0.99), False), ((None, None), False)],
 )
 def test_the_goals_are_those_asked_for_and_speed_does_not_buy_validity(validity, fair):
-    met = {row["goal"]: row["met"] for row in bench_orders.goals(found(validity))}
+    met = {row["goal"]: row["met"] for row in bench_sequences.goals(found(validity))}
     assert list(met.values()) == [False, True, fair, False, True, False]
     assert ("it is NOT" in list(met)[2]) is not fair
     assert (
         "350 positions in 2.00 ms, one by one 100 in 8.20 ms: 3.5 x the work"
-        in bench_orders.goals(found(validity))[1]["work"]
+        in bench_sequences.goals(found(validity))[1]["work"]
     )
 
 
 def test_an_unknown_profile_is_refused_before_anything_runs(capsys, monkeypatch):
-    monkeypatch.setattr(bench_orders, "measured", lambda *_: pytest.fail("it ran"))
-    assert bench_orders.main(["--profile", "minni"]) == 2
+    monkeypatch.setattr(bench_sequences, "measure_all", lambda *_: pytest.fail("it ran"))
+    assert bench_sequences.main(["--profile", "minni"]) == 2
     assert "mini" in capsys.readouterr().err
 
 
 def test_a_device_that_is_not_there_is_refused(capsys, monkeypatch):
     monkeypatch.setenv("TRADEWIND_DEVICE", "cuda:99")
-    assert bench_orders.main(["--quick"]) == 2
+    assert bench_sequences.main(["--quick"]) == 2
     assert "TRADEWIND_DEVICE" in capsys.readouterr().err

@@ -47,6 +47,18 @@ class Times:
             a / b for a, b in zip(self.rounds_ms[name], self.rounds_ms[yardstick], strict=True)
         )
 
+    def ratios(self, name: str, yardstick: str) -> dict[str, float]:
+        """The same with the least and the greatest of the rounds, and how many they are."""
+        by_round = [
+            a / b for a, b in zip(self.rounds_ms[name], self.rounds_ms[yardstick], strict=True)
+        ]
+        return {
+            "ratio": statistics.median(by_round),
+            "low": min(by_round),
+            "high": max(by_round),
+            "rounds": len(by_round),
+        }
+
 
 def busy() -> tuple[float, float, float]:
     """Now, CPU seconds of the whole machine (0 where /proc/stat is not) and of this process with

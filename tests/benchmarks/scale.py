@@ -20,8 +20,7 @@ from stages.batches import Batch
 from stages.errors import DataError
 from stages.fields.models.gka_mlp_tnn import GKAMLPTNN
 from stages.neighbours import methods, walks
-from stages.neighbours.experiment import sets
-from stages.neighbours.experiment.clock import once
+from tests.benchmarks.clock import once
 
 POINTS, WALK = 33_000_000, 500
 NEIGHBOURS, QUERIES, WINDOW, ROUNDS = 100, 256, 0.05, 5
@@ -71,7 +70,10 @@ def index_and_ask(folder: str, method: str, answer: Connection) -> None:
             )
         )
     ]
-    ask = lambda: indexes[0].query(asked, NEIGHBOURS, window=WINDOW)  # noqa: E731
+
+    def ask() -> None:
+        indexes[0].query(asked, NEIGHBOURS, window=WINDOW)
+
     ask()
     ms = [1e3 * once(ask) / QUERIES for _ in range(ROUNDS)]
     answer.send(

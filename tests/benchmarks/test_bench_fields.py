@@ -9,8 +9,7 @@ import torch
 from stages import params
 from stages.errors import InputError
 from stages.fields.models import build
-from stages.neighbours.experiment import clock
-from tests.benchmarks import bench_fields, scaling
+from tests.benchmarks import bench_fields, clock, scaling
 
 CPU, MODELS = torch.device("cpu"), params.load().models
 SETTINGS = [
@@ -219,7 +218,9 @@ def test_figure_c4_has_models_and_kernels_at_every_size(told):
         assert f"{points:7,} {name:16}" in printed
     assert {fit["contender"] for fit in content["growth"]} == names
     unmeasured = "HyperMixer's exponent was not measured"
-    assert unmeasured not in printed and unmeasured in bench_fields.shown(content | {"growth": []})
+    assert unmeasured not in printed and unmeasured in bench_fields.as_text(
+        content | {"growth": []}
+    )
 
 
 def test_goals_are_met_or_missed_as_the_rows_say(told):
@@ -272,7 +273,7 @@ def test_the_goals_are_those_asked_for():
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_anything_runs(words, says, capsys, monkeypatch):
-    monkeypatch.setattr(bench_fields, "measured", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr(bench_fields, "measure_all", lambda *_: pytest.fail("it ran"))
     assert bench_fields.main(words) == 2
     assert says in capsys.readouterr().err
 

@@ -22,11 +22,11 @@ from torch import Tensor
 from stages import seeds
 from stages.neighbours import methods
 from stages.neighbours.contract import Index
-from stages.neighbours.experiment.clock import Contender, Times, once, race
 from stages.neighbours.experiment.measure import KDTREES, SCALES, Truth, brute_force, wrong_rows
 from stages.neighbours.experiment.sets import PointSet
-from stages.neighbours.yardstick import expand_and_filter
 from stages.params import Search
+from tests.benchmarks.clock import Contender, Times, once, race
+from tests.benchmarks.yardstick import expand_and_filter
 
 YARDSTICK = "yardstick"
 FAST = ("boxes", "compiled", "forest")  # asked all queries
