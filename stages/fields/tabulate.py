@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stages import runner, spreads
+from stages import spreads
 from stages.fields import claims, costs
 from stages.fields.printed import sets
 from stages.fields.results import table
@@ -43,20 +43,9 @@ def inputs(experiment: str, profile: str) -> list[Path]:
 TABULATION = Tabulation(gathered, table, claims_of, draw, inputs)
 
 
-def plan(asked: runner.Asked) -> runner.Work:
-    """The work of `python -m stages.fields.tabulate`."""
-    return TABULATION.work(asked, "stages.fields.tabulate")
-
-
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return runner.command(
-        "stages.fields.tabulate",
-        "Gather an experiment's numbers, claims and figures.",
-        ("experiment", "profile"),
-        plan,
-        argv,
-    )
+    return TABULATION.command("stages.fields.tabulate", argv)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stages import runner, spreads
+from stages import spreads
 from stages.sequences import claims
 from stages.sequences.reporting import texts
 from stages.sequences.reporting.results import described, table
@@ -46,20 +46,9 @@ def inputs(experiment: str, profile: str) -> list[Path]:
 TABULATION = Tabulation(content_of, table, claims_of, draw, inputs)
 
 
-def plan(asked: runner.Asked) -> runner.Work:
-    """The work of `python -m stages.sequences.tabulate`."""
-    return TABULATION.work(asked, "stages.sequences.tabulate")
-
-
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return runner.command(
-        "stages.sequences.tabulate",
-        "Gather an experiment's numbers, claims and figures.",
-        ("experiment", "profile"),
-        plan,
-        argv,
-    )
+    return TABULATION.command("stages.sequences.tabulate", argv)
 
 
 if __name__ == "__main__":

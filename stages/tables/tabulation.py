@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stages import records, runner
-from stages.files import atomic_file, write_json
+from stages.files import atomic_file, read_json, write_json
 from stages.tables.gather import gather, over_seeds
 from stages.tables.published import PUBLISHED
 
@@ -59,6 +59,16 @@ class Tabulation:
     def work(self, asked: runner.Asked, module: str) -> runner.Work:
         """The work of the stage whose module is `module`."""
         experiment, profile, home = asked["experiment"], asked["profile"], asked.home
+        alone = asked.names.get("table")
+        if alone:
+            return runner.Work(
+                stage="tabulate",
+                cell=f"{experiment}/{profile}",
+                record=None,
+                do=lambda: self.again(experiment, profile, Path(alone)),
+                inputs=[],
+                code=[module],
+            )
         return runner.Work(
             stage="tabulate",
             cell=f"{experiment}/{profile}",
@@ -71,6 +81,24 @@ class Tabulation:
                 PUBLISHED,
             ],
             code=[module],
+        )
+
+    def again(self, experiment: str, profile: str, path: Path) -> dict[str, Path]:
+        """Write the text of table.md to a path, from metrics.json alone."""
+        content = read_json(home_of(experiment, profile) / "metrics.json")
+        with atomic_file(path, "w") as stream:
+            stream.write(self.table(experiment, profile, content))
+        return {}
+
+    def command(self, module: str, argv: Sequence[str] | None) -> int:
+        """The command line of the stage whose module is `module`; its exit code."""
+        return runner.command(
+            module,
+            "Gather an experiment's numbers, claims and figures.",
+            ("experiment", "profile"),
+            lambda asked: self.work(asked, module),
+            argv,
+            {"--table": {"metavar": "FILE", "help": "write table.md alone, from metrics.json"}},
         )
 
 

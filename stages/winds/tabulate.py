@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stages import runner, spreads
+from stages import spreads
 from stages.tables.table import addresses, datasets_of
 from stages.tables.tabulation import Content, Tabulation, gathered, home_of
 from stages.winds import claims, tables
@@ -94,20 +94,9 @@ def inputs(experiment: str, profile: str) -> list[Path]:
 TABULATION = Tabulation(gathered, table, claims_of, draw, inputs)
 
 
-def plan(asked: runner.Asked) -> runner.Work:
-    """The work of `python -m stages.winds.tabulate`."""
-    return TABULATION.work(asked, "stages.winds.tabulate")
-
-
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return runner.command(
-        "stages.winds.tabulate",
-        "Gather an experiment's numbers, claims and figures.",
-        ("experiment", "profile"),
-        plan,
-        argv,
-    )
+    return TABULATION.command("stages.winds.tabulate", argv)
 
 
 if __name__ == "__main__":

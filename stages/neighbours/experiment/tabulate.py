@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stages import runner
 from stages.files import atomic_folder
 from stages.neighbours.experiment import claims
 from stages.neighbours.experiment.results import BENCHMARKS, described, found_in, table
@@ -49,20 +48,9 @@ def inputs(experiment: str, profile: str) -> list[Path]:
 TABULATION = Tabulation(content_of, table, claims_of, draw, inputs)
 
 
-def plan(asked: runner.Asked) -> runner.Work:
-    """The work of `python -m stages.neighbours.experiment.tabulate`."""
-    return TABULATION.work(asked, "stages.neighbours.experiment.tabulate")
-
-
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return runner.command(
-        "stages.neighbours.experiment.tabulate",
-        "Gather the searches' numbers, claims and figures.",
-        ("experiment", "profile"),
-        plan,
-        argv,
-    )
+    return TABULATION.command("stages.neighbours.experiment.tabulate", argv)
 
 
 if __name__ == "__main__":
