@@ -152,6 +152,9 @@ def check(record: dict, path: str) -> None:
                 raise TypeError(f"{side}.{name}")
     if not all(isinstance(text, str) for text in record["code"]["files"].values()):
         raise TypeError("code.files")
+    modules = record["code"].get("modules", [])
+    if not (isinstance(modules, list) and all(isinstance(name, str) for name in modules)):
+        raise TypeError("code.modules")
 
 
 def nearest_home(homes: dict[str, Node], path: str) -> Node | None:

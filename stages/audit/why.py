@@ -20,6 +20,7 @@ from stages.audit.counting import rows
 from stages.audit.snapshot import Snapshot, resolve
 from stages.errors import InputError, TradewindError
 from stages.files import read_json
+from stages.tables.gather import over_seeds
 
 PINNED = (
     "files",
@@ -201,8 +202,6 @@ def copied(pair: Pair) -> bool:
 def evaluated(file: Path, metric: Metric) -> float | None:
     """The number in what an evaluation wrote, an arm's made from its cells as the table makes
     it; None where it is not there."""
-    from stages.winds.tabulate import over_seeds
-
     try:
         cells = {
             f"{metric.dataset}/{name}": entry for name, entry in read_json(file)["cells"].items()

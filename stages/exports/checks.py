@@ -14,7 +14,7 @@ from pathlib import Path
 
 from stages import records
 from stages.audit.chain import SEED, SOURCES, Node
-from stages.audit.checks import dig
+from stages.audit.settings import dig
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry, manifest_md5, read_lock
 from stages.errors import DataError
