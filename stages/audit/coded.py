@@ -17,7 +17,7 @@ from pathlib import Path
 
 from stages import code, files
 from stages.audit.chain import Node
-from stages.audit.earlier import History
+from stages.audit.earlier import History, meaning
 from stages.errors import DataError, InputError
 
 
@@ -158,14 +158,3 @@ class Code:
             return Judged("PASS")
         told = ", ".join(differing)
         return Judged("FAIL", f"the code of {producer} is not what it ran with: {told}")
-
-
-def meaning(path: str, content: bytes) -> str:
-    """The digest of a file's meaning, of what is no Python that of its bytes. A version that
-    cannot be read as Python has none."""
-    if not path.endswith(".py"):
-        return hashlib.sha256(content).hexdigest()
-    try:
-        return code.meaning(content)
-    except DataError:
-        return ""

@@ -9,8 +9,10 @@ import hashlib
 from functools import cached_property
 from pathlib import Path
 
+from stages import code
 from stages.audit.history import blobs, git
 from stages.code import PACKAGE
+from stages.errors import DataError
 
 
 class History:
@@ -95,3 +97,19 @@ class History:
             pairs = (line.partition("\t") for line in filter(None, lines.split("\0")))
             self._trees[commit] = {path: about.split()[2] for about, _, path in pairs}
         return self._trees[commit]
+
+    def meaning(self, path: str, sha256: str) -> str | None:
+        """The digest of what a version of a file means; None where no commit holds it."""
+        content = self.held(path, sha256)
+        return None if content is None else meaning(path, content)
+
+
+def meaning(path: str, content: bytes) -> str:
+    """The digest of a file's meaning, of what is no Python that of its bytes. A version that
+    cannot be read as Python has none: ""."""
+    if not path.endswith(".py"):
+        return hashlib.sha256(content).hexdigest()
+    try:
+        return code.meaning(content)
+    except DataError:
+        return ""

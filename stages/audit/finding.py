@@ -1,10 +1,10 @@
 """What an audit says: the steps of the chain, what is wrong with them, and the verdict.
 
-A problem is FAIL where bytes, names or numbers contradict each other, INCONCLUSIVE where the audit
-could not compare like with like (another library version, a file that is not here), STALE where the number is one of
-another profile than the chosen one, made by the code of an earlier commit. FAIL outweighs
-INCONCLUSIVE, which outweighs STALE, which outweighs PASS. Problems carry the path of the file they concern and the stage
-that produced it.
+A problem is FAIL where bytes, names or numbers contradict each other; INCONCLUSIVE where the audit
+could not compare like with like (another library version, a file that is not here); STALE where the
+number is of another profile than the chosen one, and the code of an earlier commit made it. FAIL
+outweighs INCONCLUSIVE, that STALE, that PASS. Problems carry the path of the file they concern and
+the stage that produced it.
 """
 
 from dataclasses import dataclass, field
@@ -26,8 +26,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the chain: stage, the file or folder, ok | FAIL | INCONCLUSIVE | STALE, and what is
-    known of it."""
+    """One line of the chain: stage, the file or folder, ok or the worst verdict of its problems,
+    and what is known of it."""
 
     stage: str
     path: str

@@ -1,6 +1,7 @@
 """The audit of one number, to the depth asked for.
 
-record  the records, locks, parameters, code, environment and commit agree with each other and with the small files (seconds)
+record  the records, locks, parameters, code, environment and commit agree with each other and with
+        the small files (seconds)
 hash    and every byte of the chain, on disk and in DVC's cache, is the recorded one
 eval    and the number comes out again when the checkpoint is evaluated
 train   and the checkpoint comes out again when the cell is trained

@@ -8,7 +8,8 @@ from stages.verbs import Verbs, added
 
 
 def audit(arguments: argparse.Namespace) -> int:
-    """Print the chain behind a number and the verdict: exit 0 PASS, 1 FAIL, 3 INCONCLUSIVE."""
+    """Print the chain behind a number and the verdict: exit 0 PASS, 1 FAIL, 3 INCONCLUSIVE or
+    STALE."""
     from stages import audit as auditor
 
     finding = auditor.audit(arguments.metric, arguments.verify, Path.cwd())
@@ -57,8 +58,9 @@ def rows(arguments: argparse.Namespace) -> int:
     """Print where the rows asked for stand, or, where none are asked for, what stands on both
     sides: exit 1 where something leaks."""
     from stages.audit import rows as provenance
+    from stages.audit import rows_read
 
-    held = provenance.opened(arguments.dataset, Path.cwd())
+    held = rows_read.opened(arguments.dataset, Path.cwd())
     asked = {name: getattr(arguments, name) for name in ("day", "aircraft", "flight", "file")}
     if any(value is not None for value in asked.values()):
         print(provenance.render(held, provenance.ask(held, **asked)))
@@ -91,7 +93,7 @@ def add_audit(verbs: Verbs) -> None:
         "audit",
         "where a number came from, and whether it still holds",
         "Walk from a published number to its raw bytes and check every step.\n"
-        "Exit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.",
+        "Exit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE or STALE.",
         "tradewind audit wind_nowcast/mini/simulated/msa-shared-20k-s0/rmse_component_kn --verify "
         "eval",
     )
