@@ -19,8 +19,8 @@ from torch.utils.checkpoint import checkpoint
 from stages.batches import Batch, Prediction
 from stages.contracts import FieldModel
 from stages.layers.averaging import bounded
+from stages.layers.distances import chunks
 from stages.layers.gaussian_process import KINDS, Law, conditional, local_lengths, log_density
-from stages.neighbours.linear import chunks
 
 SD, NOISE, LEVEL = 0.5, 0.2, 0.7  # where learning starts, of a standardised wind
 
