@@ -22,7 +22,8 @@ from stages.sequences.evaluate import Held, Settings
 from stages.sequences.evaluation import __main__ as command
 from stages.sequences.evaluation import passes, posteriors
 from stages.sequences.evaluation.passes import Drawn, Sampler
-from stages.sequences.models import ORDERS, build
+from stages.sequences.models import build
+from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.models.diffusion import Diffusion
 from stages.sequences.tokens import Sequences
 from stages.training import store
@@ -270,7 +271,7 @@ def test_likelihood_is_the_mean_log_chance_of_the_tokens_after_the_prompt(tmp_pa
 
 
 def test_losses_follow_the_order_and_see_what_came_before_only(tmp_path):
-    network = ORDERS["sigma_gpt"](3, LENGTH, **SIZE).eval()
+    network = SigmaGPT(3, LENGTH, **SIZE).eval()
     tokens = torch.from_numpy(drawn_by("text", 20))
     order = passes.ordered("random", 20, LENGTH, 2, torch.Generator().manual_seed(0))
     whole = evaluation.losses(network, tokens, order, 2, 7)
@@ -400,7 +401,7 @@ def test_all_is_written_strictly_and_by_two_processes_with_the_same_bytes(whole,
     )
     assert uniform["posteriors"]["0"]["value"] == pytest.approx(0, abs=1e-12)
     assert random["parameters"] == sum(
-        p.numel() for p in ORDERS["sigma_gpt"](LENGTH, LENGTH, **SIZE).parameters()
+        p.numel() for p in SigmaGPT(LENGTH, LENGTH, **SIZE).parameters()
     )
     assert random["history"] == {"val": [[5, 0.7]]} and {
         "valid",
