@@ -306,7 +306,7 @@ def test_a_run_killed_anywhere_ends_with_the_bits_of_one_that_was_not(tmp_path, 
 # --- the command
 
 
-def test_symmetries_are_refused_outside_the_train.unit_square():
+def test_symmetries_are_refused_outside_the_unit_square():
     assert train.unit_square(prepared())
     assert not train.unit_square(replace(prepared(), target_x=prepared().target_x * 2 - 1))
     assert not train.unit_square(
