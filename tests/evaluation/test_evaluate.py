@@ -538,7 +538,7 @@ def test_one_cell_is_measured_anew_and_nothing_else_is_touched(project, capsys):
         (
             "msa-shared-20k-s0",
             {"model": "msa", "arm": "shared", "size": "20k"},
-            "size 20k is not of 12k, 5k",
+            "size 20k is not of 5k",
         ),
         (
             "msa-shared-5k-s7",
