@@ -17,12 +17,12 @@ from stages.params.orders import OrderEvaluation
 from stages.params.sequences import Maze, Reading
 from stages.sequences import memory_claims as claims
 from stages.sequences import reading as sequences
-from stages.sequences.claims import Ordered
+from stages.sequences.comparisons import Ordered
+from stages.sequences.data import maze as reader
+from stages.sequences.data import maze as simulator
 from stages.sequences.evaluation import likelihood, memory, passes, samples
 from stages.sequences.evaluation.data import EvaluationData, Settings
-from stages.sequences.made import maze as simulator
 from stages.sequences.models.diffusion import Diffusion
-from stages.sequences.reading import maze as reader
 from stages.spreads import Spreads
 
 CELLS = 35

@@ -19,7 +19,7 @@ from stages.errors import DataError, DivergedError, InputError
 from stages.fields import evaluate as command
 from stages.fields import evaluation_data
 from stages.fields import measure as evaluation
-from stages.fields import prepare as preparation
+from stages.fields import problem as preparation
 from stages.fields.evaluation_data import EvaluationData, Settings
 from stages.fields.models import build
 from stages.fields.sets import PreparedSets
