@@ -18,7 +18,7 @@ from stages.params.sequences import Maze, Reading
 from stages.sequences import evaluate as evaluation
 from stages.sequences import memory_claims as claims
 from stages.sequences import reading as sequences
-from stages.sequences.claims import Ordered
+from stages.sequences.comparisons import Ordered
 from stages.sequences.data import maze as reader
 from stages.sequences.data import maze as simulator
 from stages.sequences.evaluate import Held, Settings
