@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from stages import files
+from stages.colours import colour
 from stages.fields import costs, sensitivity
 from stages.fields import results as set_results
 from stages.fields import scans as set_scans
-from stages.winds import figures
 
 SIZES = {
     "msa-shared-layers_1": (0.4, 8_737),
@@ -27,7 +27,7 @@ POINTS = (256, 4_096, 16_384)
 
 def found(errors=SIZES, dataset="rooms_brief", step=600):
     """Arms and cells of these errors; intervals lie a twentieth to either side, the mean leaves 1."""
-    number = lambda mse: {"mean": mse, "low": 0.95 * mse, "high": 1.05 * mse, "unit": "1", "n": 40}  # noqa: E731
+    number = lambda mse: {"mean": mse, "low": 0.95 * mse, "high": 1.05 * mse, "unit": "1", "n": 40}
     arms = {
         f"{dataset}/{arm}": {"seeds": 1, "metrics": {"mse": number(mse)}}
         for arm, (mse, _) in {**errors, "mean": (1.0, 0)}.items()
@@ -462,8 +462,8 @@ def test_every_model_of_the_wind_figures_has_a_colour_of_its_own_and_arms_have_m
         *figures.PLAIN,
     ]
     assert (
-        len({figures.colour(arm) for arm in arms}) == len(arms)
-        and figures.colour("unheard-of") not in figures.COLOURS.values()
+        len({colour(arm) for arm in arms}) == len(arms)
+        and colour("unheard-of") not in figures.COLOURS.values()
     )
     assert {figures.dash(arm) for arm in figures.PLAIN} == {":"} and figures.dash(
         "tfs-shared-20k"
