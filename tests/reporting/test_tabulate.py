@@ -11,10 +11,10 @@ from results_project import CELLS, EXPERIMENT, FLOOR, HOME, POINTS, PROFILE, SHA
 
 from stages import files, records
 from stages.errors import DataError
-from stages.tables import published
-from stages.tables.gather import over_seeds
+from stages.tables.gather import gather, over_seeds
 from stages.tables.table import arm_of
 from stages.winds import figures, tables, tabulate
+from stages.winds.printed import weather
 
 PRINTED = "printed RMSE [kn]"
 
@@ -173,7 +173,7 @@ def test_the_noise_floor_is_known_where_truth_is(project):
 def test_every_cell_is_gathered_as_it_was_evaluated_and_half_written_folders_are_not(project):
     half = HOME / "evaluated/.simulated.abcdefgh.tmp"
     files.write_json(half / "metrics.json", {"cells": {"ghost": {}}})
-    cells = tabulate.gather(HOME)
+    cells = gather(HOME)
     (half / "metrics.json").unlink()
     assert set(cells) == {
         f"{dataset}/{cell}" for dataset, values in CELLS.items() for cell in values
@@ -187,7 +187,7 @@ def test_every_cell_is_gathered_as_it_was_evaluated_and_half_written_folders_are
 
 def test_nothing_evaluated_is_an_error_that_says_what_to_run(tmp_path):
     with pytest.raises(DataError, match="dvc repro") as caught:
-        tabulate.gather(tmp_path)
+        gather(tmp_path)
     assert str(tmp_path / "evaluated") in str(caught.value)
 
 
@@ -307,7 +307,7 @@ def test_the_weather_services_metrics_stand_above_the_printed_rows(monkeypatch):
             "metrics": {tables.RMSE: {"mean": 9.0, "unit": "kn", "n": 3}},
         },
     }
-    table = tables.weather(arms, "hour_winds", published.weather())
+    table = tables.weather(arms, "hour_winds", weather())
     assert table.rows[0] == (
         "msa-shared-20k",
         "0.00",
@@ -333,10 +333,7 @@ def test_the_weather_services_metrics_stand_above_the_printed_rows(monkeypatch):
         *(f"printed, {model}" for model in ("cnp", "gen", "gka", "tfs", "msa")),
     }
     assert (
-        tables.weather(
-            {"hour_winds/knn": arms["hour_winds/knn"]}, "hour_winds", published.weather()
-        )
-        is None
+        tables.weather({"hour_winds/knn": arms["hour_winds/knn"]}, "hour_winds", weather()) is None
     )
 
 

@@ -11,8 +11,8 @@ from baselines_project import EXPERIMENT, HOME
 from results_project import PROFILE
 
 from stages import files, records
-from stages.colours import colour
 from stages.figures import sweeps as sweep_figures
+from stages.figures.colours import colour
 from stages.figures.drawing import plt
 from stages.page.readme import block
 from stages.tables.gather import over_seeds
