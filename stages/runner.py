@@ -8,6 +8,7 @@ before any work, so a plan imports what is heavy (torch, Great Expectations) onl
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,7 +59,8 @@ class Work:
     work that is no stage's own and leaves no trace; inputs: files and folders that it reads; code:
     modules on whose closures it rests; params: what the record tells of parameters; do: does it and
     returns the outputs, final path -> file that holds its bytes; environment: what the record tells
-    beside the machine's own; clear: removes, once the record stands, what a killed run would have gone on from.
+    beside the machine's own; clear: removes, once the record stands, what a killed run would have
+    gone on from.
     """
 
     stage: str
@@ -81,6 +83,12 @@ def known(what: str, name: str, names: Collection[str], where: str = "") -> str:
         nearest = params.nearest(name, names).lstrip("; ")
         raise InputError(f"unknown {what}", where=where, found=repr(name), expected=nearest)
     return name
+
+
+def _alone() -> bool:
+    """Whether this process is a stage's own (`python -m stages...`), so that all it loaded is."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec is not None and spec.name.partition(".")[0] == __name__.partition(".")[0]
 
 
 def run(work: Work) -> None:
@@ -115,8 +123,8 @@ def run(work: Work) -> None:
 
 
 def declared(work: Work) -> None:
-    """TradewindError where the process has loaded code that the work does not rest on."""
-    if strays := code.outside(work.code):
+    """TradewindError where a stage's process has loaded code that the work does not rest on."""
+    if _alone() and (strays := code.outside(work.code)):
         raise TradewindError(
             "the stage loaded code that it does not declare",
             where=work.cell,
