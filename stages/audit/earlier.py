@@ -16,10 +16,11 @@ from stages.errors import DataError
 
 
 class History:
-    """The versions of a repository's code. Without git, or before a first commit, none."""
+    """The versions of a repository's code. Without git, or before a first commit, none; `known`
+    is False of a place that has no history at all, such as a bundle."""
 
-    def __init__(self, root: Path):
-        self.root = root
+    def __init__(self, root: Path | None):
+        self.root, self.known = root or Path(), root is not None
         self._commits: dict[tuple[tuple[str, str], ...], str | None] = {}
         self._trees: dict[str, dict[str, str]] = {}
 
@@ -34,7 +35,8 @@ class History:
         words = ("--all", "-m", "--raw", "--no-abbrev", "--no-renames", "--format=commit %H")
         found: dict[tuple[str, str], list[str]] = {}
         commit = ""
-        for line in (git(self.root, "log", *words, "--", PACKAGE) or "").splitlines():
+        log = git(self.root, "log", *words, "--", PACKAGE) if self.known else ""
+        for line in (log or "").splitlines():
             if line.startswith("commit "):
                 commit = line.removeprefix("commit ")
             elif line.startswith(":"):
