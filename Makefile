@@ -18,7 +18,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup repro test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours bench-dag clean
+.PHONY: help setup repro test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-dag clean
 
 help:
 	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
@@ -29,7 +29,7 @@ help:
 	@echo "make doctor                                       what is amiss with this machine, and what mends it"
 	@echo "make bench                                        speed and memory, as ratios in one run"
 	@echo "make bench-fields [ARGS=--quick]                  of these, the models of chapter 3 against torch's own encoder"
-	@echo "make bench-orders [ARGS=--quick]                  and sequences in any order: cache, bursts, training, the shuffle"
+	@echo "make bench-sequences [ARGS=--quick]               and sequences in any order: cache, bursts, training, the shuffle"
 	@echo "make setup                                        only create the environment"
 
 setup: $(READY)
@@ -69,9 +69,9 @@ doctor: $(READY)
 	$(BIN)/tradewind doctor
 
 # Benchmarks time the kernels that each machine has.
-bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours: export TRADEWIND_ARITHMETIC := native
+bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours: export TRADEWIND_ARITHMETIC := native
 
-bench: bench-decode bench-prepare bench-model bench-fields bench-orders bench-neighbours bench-dag
+bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-dag
 
 bench-decode: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_decode
@@ -87,8 +87,8 @@ bench-model: $(READY)
 bench-fields: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_fields $(if $(PROFILE),--profile $(PROFILE)) $(ARGS)
 
-# Cached decoding, bursts, training and the shuffle as ratios; writes .work/bench/orders.json. Trained cells of mini are timed where there are any.
-bench-orders: $(READY)
+# Cached decoding, bursts, training and the shuffle as ratios; writes .work/bench/sequences.json. Trained cells of mini are timed where there are any.
+bench-sequences: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_sequences $(ARGS)
 
 # Writes reports/neighbours/<profile>/benchmarks.json, which the report shows; about ten minutes on an idle machine.

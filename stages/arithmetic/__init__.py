@@ -6,7 +6,8 @@ maker; oneDNN, numba and NumPy pick by its instructions, OpenBLAS by its model. 
 choice when it is loaded, so `settle` runs before any of them is (stages/__init__.py), and child
 processes inherit it. What a setting cannot make alike is replaced when torch is loaded
 (kernels.py). TRADEWIND_ARITHMETIC=native leaves torch and numba their own kernels: other last
-digits on another processor, judged by a tolerance.
+digits on another processor, judged by a tolerance. TRADEWIND_KERNELS=off turns our own compiled
+kernels off (stages/layers/kernels): torch's answer then.
 """
 
 import importlib.abc
@@ -14,11 +15,12 @@ import importlib.machinery
 import os
 import platform
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from types import ModuleType
 
 VARIABLE, COMMON, NATIVE = "TRADEWIND_ARITHMETIC", "common", "native"
+KERNELS, ON, OFF = "TRADEWIND_KERNELS", "on", "off"
 NEEDED = frozenset({"avx2", "fma"})  # of the processor
 
 # NumPy and OpenBLAS make data as well as predictions: they compute alike under either name.
@@ -49,6 +51,18 @@ def asked(environ: MutableMapping[str, str]) -> str:
     return name
 
 
+def compiled(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether our own compiled kernels compute: they do, but where TRADEWIND_KERNELS is off. The
+    one place that reads it. ValueError for an unknown word."""
+    word = environ.get(KERNELS) or ON
+    if word not in (ON, OFF):
+        raise ValueError(
+            f"unknown choice of kernels: found {KERNELS}={word!r}, expected {ON!r} or {OFF!r}; "
+            f"unset it for {ON!r}"
+        )
+    return word == ON
+
+
 def able(machine: str | None = None, flags: frozenset[str] | None = None) -> bool:
     """Whether this processor can compute in the common arithmetic; `flags` are its instructions."""
     flags = processor()["flags"] if flags is None else flags
@@ -73,6 +87,7 @@ def processor() -> dict:
 def settle(environ: MutableMapping[str, str]) -> None:
     """Set the kernels of every library in the environment, and have torch mended when it is
     loaded."""
+    compiled(environ)  # an unknown word is told before any work starts
     environ.update(ALWAYS)
     if asked(environ) == COMMON and able():
         environ.update(CHOSEN)

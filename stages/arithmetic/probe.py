@@ -128,13 +128,15 @@ def _short(library: str) -> str:
 
 def line() -> str:
     """The arithmetic of this process in a word: `common numpy:1a2b3c4d torch:5e6f7a8b
-    numba:haswell`, each library where it is loaded."""
+    numba:haswell`, each library where it is loaded; numba is off where our kernels are."""
     parts = [
         f"{library}:{_short(library)}" for library in ("numpy", "torch") if library in sys.modules
     ]
-    return " ".join(
-        [arithmetic.name(), *parts, *([f"numba:{target()}"] if "numba" in sys.modules else [])]
-    )
+    if not arithmetic.compiled():
+        parts.append(f"numba:{arithmetic.OFF}")
+    elif "numba" in sys.modules:
+        parts.append(f"numba:{target()}")
+    return " ".join([arithmetic.name(), *parts])
 
 
 def target() -> str:

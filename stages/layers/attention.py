@@ -3,9 +3,9 @@ section 3.3.3), made for narrow heads.
 
 The arithmetic is that of torch's TransformerEncoderLayer(norm_first=False, relu, dropout 0). Two
 things make it faster and change no result: on the processor heads have a kernel of their own
-(fused.py), and a layer computes only the tokens that somebody reads (`last`). Elsewhere heads are
-padded with zeros to a whole vector register, because torch's fused kernels handle widths such as 4,
-6 or 12 badly.
+(kernels/attention.py), and a layer computes only the tokens that somebody reads (`last`). Elsewhere
+heads are padded with zeros to a whole vector register, because torch's fused kernels handle widths
+such as 4, 6 or 12 badly.
 Shapes: B batch, N tokens (keys), Q queries, H width.
 """
 
@@ -17,11 +17,8 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
+from stages.layers.kernels import LANES  # also a head width that CUDA's fused kernels accept
 from stages.layers.kernels import attention as fused
-
-LANES = (
-    16  # float32 numbers in a 512-bit register; also a head width that CUDA's fused kernels accept
-)
 
 
 def usable(mask: Bool[Tensor, "B N"]) -> Bool[Tensor, "B 1 1 N"] | None:

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from stages.errors import DataError, InputError
-from stages.neighbours.linear import nearest
+from stages.layers.distances import nearest
 
 EXTENTS = {
     "unit": (0.0, 1.0),

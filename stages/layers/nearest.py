@@ -3,7 +3,7 @@ section 1.4.1).
 
 Points tied at the last place share what is left of the places, so that the order of the context
 never matters; fewer points than places: those there are; none: 0, the mean of the training rows in
-standardised units. Exact, in chunks (stages/neighbours/linear.py).
+standardised units. Exact, in chunks (stages/layers/distances.py).
 Shapes: B batch, C context points, T target points, X input dimensions, I context values.
 """
 
@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from stages.batches import Batch
-from stages.neighbours.linear import chunks, square_distance
+from stages.layers.distances import chunks, square_distance
 
 
 def nearest_mean(batch: Batch, places: int) -> Float[Tensor, "B T I"]:

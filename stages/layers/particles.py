@@ -22,8 +22,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from stages.layers.attention import LANES
-from stages.neighbours.linear import chunks
+from stages.layers.distances import chunks
+from stages.layers.kernels import LANES
 
 AREA_KM, CEILING_KM = (
     300.0,

@@ -1,7 +1,7 @@
 """Exact causal k nearest points on the CPU, compiled: a k-d tree over unscaled coordinates, one for
 every diagonal scale.
 
-Medians cut the points along their widest axis into leaves (kernels.py); a query looks at the
+Medians cut the points along their widest axis into leaves (layers/kernels/search_code.py); a query looks at the
 nearest box first and leaves out every box
 
 - whose earliest point in time comes after all that the query sees, or
@@ -23,8 +23,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from stages import arithmetic
 from stages.errors import InputError
 from stages.layers.kernels import search_code as kernels
+from stages.neighbours.boxes import Boxes
 from stages.neighbours.contract import AXES, Index, Neighbours, empty
 
 CHUNK = 16  # queries that a thread takes at a time
@@ -36,7 +38,8 @@ class Compiled(Index):
 
     `units` (4,) make the axes comparable where it is cut (default: their spread).
     Threads: torch.get_num_threads(); the answer does not depend on them. InputError for points
-    elsewhere and for units that are none.
+    elsewhere and for units that are none. Where our kernels are off (stages/arithmetic) `Boxes`
+    finds the same neighbours by torch; it counts its own comparisons.
     """
 
     def __init__(
@@ -51,6 +54,9 @@ class Compiled(Index):
         super().__init__(points, trajectory)
         self.order = self.order.int()
         inverse = 1 / _units(points, units).numpy()
+        self._off = None if arithmetic.compiled() else Boxes(points, trajectory)
+        if self._off is not None:
+            return
         given = points.numpy(force=True)
         depth = max(0, -(-len(given) // kernels.LEAF) - 1).bit_length()
         table, index = (
@@ -68,6 +74,8 @@ class Compiled(Index):
         self._tree = table.ravel(), index, boxes.ravel(), lowest
 
     def _search(self, queries: Tensor, k: int, scale: Tensor, allowed: Tensor) -> Neighbours:
+        if self._off is not None:
+            return self._off._search(queries, k, scale, allowed)
         answer, end = empty(len(queries), k, self.points), (allowed - 1).clamp(min=0)
         latest = self.times[end].masked_fill(allowed == 0, -torch.inf)
         asked = [

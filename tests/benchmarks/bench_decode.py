@@ -32,7 +32,10 @@ def invented(count: int) -> pl.Series:
     """Comm-B replies in the form of 5,0 and 6,0 as they are flown, DF20 and DF21 in turn:
     hexadecimal text [count]."""
     rng = seeds.stream(0, "bench", "decode")
-    draw = lambda low, high: rng.integers(low, high, count).astype(np.uint64)
+
+    def draw(low: int, high: int) -> np.ndarray:
+        return rng.integers(low, high, count).astype(np.uint64)
+
     ground = draw(180, 260)
     # last bit of each field and its value; the status bits are 1
     fifty = {

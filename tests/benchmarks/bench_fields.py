@@ -65,7 +65,7 @@ def plan(x_dim: int, quick: bool) -> "list[tuple[scaling.Contender, str]]":
     ]
 
 
-def measured(
+def measure_all(
     models: dict[str, params.Model],
     where: "torch.device",
     quick: bool,
@@ -147,7 +147,7 @@ def goals(found: dict) -> list[dict]:
 
 def run(where: "torch.device", quick: bool, size: str, most_gib: float, minutes: float) -> dict:
     """All that is printed, as one JSON object: where it was measured, rows, exponents, goals."""
-    from stages.neighbours.experiment import clock
+    from tests.benchmarks import clock
 
     models = params.load().models
     if size not in JUDGED:
@@ -158,7 +158,7 @@ def run(where: "torch.device", quick: bool, size: str, most_gib: float, minutes:
             expected=", ".join(JUDGED),
         )
     start, before = time.monotonic(), clock.busy()
-    found = measured(models, where, quick, size, most_gib, minutes)
+    found = measure_all(models, where, quick, size, most_gib, minutes)
     others = clock.others(before)
     return {
         "date": datetime.date.today().isoformat(),
@@ -181,8 +181,8 @@ def spread(middle: float, low: float, high: float, places: int) -> str:
     return f"{middle:.{places}f} ({low:.{places}f}-{high:.{places}f})"
 
 
-def shown(content: dict) -> str:
-    """The tables and the goals, as text."""
+def as_text(content: dict) -> str:
+    """The tables and the goals."""
     machine = content["machine"]
     device = machine["gpu"] if content["device"].startswith("cuda") else machine["cpu"]
     lines = [
@@ -193,10 +193,20 @@ def shown(content: dict) -> str:
         lines.append("WARNING: other processes were busy: run it again on a quiet machine")
     if content["quick"]:
         lines.append("WARNING: a quick run: its sets are too small to judge the goals by")
-    lines.append(
+    goal_lines = [
+        f"{'met ' if row['met'] else 'MISS'}  {row['goal']}: {row['value']:.3g} (at most "
+        f"{row['bar']:g})"
+        for row in content["goals"]
+    ]
+    return "\n".join([*lines, *models_table(content), *contexts_table(content), "", *goal_lines])
+
+
+def models_table(content: dict) -> list[str]:
+    """Lines: a model, its work and what both cost beside the yardstick."""
+    lines = [
         f"{'setting':8} {'model':11} {'size':5} {'parameters':>10} {'work':10} {'ms':>9} "
         f"{'torch ms':>9} {'ratio (min-max)':>19} {'MiB':>8} {'torch MiB':>9} {'ratio':>6}"
-    )
+    ]
     for row in content["models"]:
         head = f"{row['setting']:8} {row['model']:11} {row['size']:5}"
         lines.append(
@@ -208,13 +218,16 @@ def shown(content: dict) -> str:
                 f"{row['mib']:8.2f} {row['torch_mib']:9.2f} {row['mib_ratio']:6.2f}"
             )
         )
-    lines.append(
+    return lines
+
+
+def contexts_table(content: dict) -> list[str]:
+    """Lines: a step at each size of the context, and the exponents of growth."""
+    lines = [
         f"\nA step against the context's size: models of {content['size']}, single layers of MSA's "
-        f"shape (figure C.4); at most {content['most_gib']:g} GiB"
-    )
-    lines.append(
-        f"{'points':>7} {'contender':16} {'ms (min-max)':>29} {'ratio':>6} {'MiB':>9} {'ratio':>6}"
-    )
+        f"shape (figure C.4); at most {content['most_gib']:g} GiB",
+        f"{'points':>7} {'contender':16} {'ms (min-max)':>29} {'ratio':>6} {'MiB':>9} {'ratio':>6}",
+    ]
     for row in content["contexts"]:
         head = f"{row['points']:7,} {row['contender']:16}"
         if "skipped" in row:
@@ -236,17 +249,7 @@ def shown(content: dict) -> str:
             "WARNING: HyperMixer's exponent was not measured: it ran at fewer than two of the "
             "large sizes"
         )
-    return "\n".join(
-        [
-            *lines,
-            "",
-            *(
-                f"{'met ' if row['met'] else 'MISS'}  {row['goal']}: {row['value']:.3g} (at most "
-                f"{row['bar']:g})"
-                for row in content["goals"]
-            ),
-        ]
-    )
+    return lines
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -314,7 +317,7 @@ def measure(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     where = batches.device() if os.environ.get("TRADEWIND_DEVICE") else torch.device("cpu")
     content = run(where, options.quick, options.size, options.most_gib, options.minutes)
-    print(shown(content))
+    print(as_text(content))
     kept = options.json or (
         None if options.quick else Path("reports/sparse_fields", options.profile, "benchmarks.json")
     )

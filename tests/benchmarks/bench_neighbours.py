@@ -20,8 +20,9 @@ from tqdm import tqdm
 
 from stages import files, params
 from stages.errors import InputError, reported
-from stages.neighbours.experiment import clock, races, scale, sets
+from stages.neighbours.experiment import sets
 from stages.neighbours.experiment.sets import RANDOM, SIMULTANEOUS, SMOOTH
+from tests.benchmarks import clock, races, scale
 
 GOALS = {  # method -> set -> k -> ratio to the yardstick, at most
     "boxes": {SMOOTH: {16: 0.5, 100: 0.4, 1000: 0.2}, RANDOM: {16: 1.0, 100: 0.6, 1000: 0.25}},
@@ -71,6 +72,12 @@ def goals(found: dict) -> list[dict]:
         for row in found["builds"]
         if row["method"] in ("boxes", "compiled", "trajectory")
     ]
+    return rows + large_goals(found) + gpu_goals(found)
+
+
+def large_goals(found: dict) -> list[dict]:
+    """Goals of the largest index and of a trained model's epoch."""
+    rows = []
     for row in found["large"]:
         if row["larger"] > 1:
             rows += [
@@ -85,32 +92,28 @@ def goals(found: dict) -> list[dict]:
                 )
             )
     if found["epoch"]:
-        rows.append(
-            goal(
-                "an epoch of GKA-MLP-TNN over a day of a million points, s",
-                found["epoch"]["seconds"],
-                EPOCH_S,
-            )
-        )
+        name = "an epoch of GKA-MLP-TNN over a day of a million points, s"
+        rows.append(goal(name, found["epoch"]["seconds"], EPOCH_S))
+    return rows
+
+
+def gpu_goals(found: dict) -> list[dict]:
+    """Goals of the searches that run where the points are."""
+    rows = []
     for row in found["tables"]:
-        if (
-            row["device"] == "cuda"
-            and row["method"] in ("boxes", "trajectory")
-            and row["set"] == SMOOTH
+        if (row["device"], row["set"]) == ("cuda", SMOOTH) and row["method"] in (
+            "boxes",
+            "trajectory",
         ):
+            name = f"{row['method']} over linear search on the GPU"
             rows += [
-                goal(
-                    f"{row['method']} over linear search on the GPU",
-                    row["speed_up"],
-                    GPU["speed_up"],
-                    most=False,
-                ),
+                goal(name, row["speed_up"], GPU["speed_up"], most=False),
                 goal(f"{row['method']} on the GPU, ms a query", row["ms"], GPU["ms"]),
             ]
     return rows
 
 
-def measured(
+def measure_all(
     search: params.Search, prepared: dict[str, Path], plan: races.Plan, large: int, steps: int
 ) -> dict:
     """All races; `prepared` are the folders of prepared sets, `large` the points of the largest
@@ -158,7 +161,7 @@ def run(
         name: Path("data", profile.profile, "prepared", name) for name in search.sets.original
     }
     start, before = time.monotonic(), clock.busy()
-    found = measured(search, prepared, plan(search), large, steps)
+    found = measure_all(search, prepared, plan(search), large, steps)
     others = clock.others(before)
     return {
         "profile": profile.profile,
@@ -173,7 +176,7 @@ def run(
     }
 
 
-def shown(content: dict) -> str:
+def as_text(content: dict) -> str:
     """The speed table and the goals, as text."""
     machine = content["machine"]
     lines = [
@@ -240,7 +243,7 @@ def measure(options: argparse.Namespace) -> None:
         )
     content = run(known[options.profile], options.points, 0 if options.skip_33m else scale.POINTS)
     files.write_json(Path("reports/neighbours", options.profile, "benchmarks.json"), content)
-    print(shown(content))
+    print(as_text(content))
 
 
 if __name__ == "__main__":

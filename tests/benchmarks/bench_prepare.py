@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from stages import params, seeds
-from stages.winds import prepare
+from stages.winds import rows
 
 DAYS, CHUNK, AIRCRAFT = 35, 500_000, 20_000
 LIMIT_BYTES, LIMIT_S, LIMIT_ROWS = 4 * 2**30, 180.0, 33_000_000
@@ -103,7 +103,9 @@ def measure(folder: Path) -> int:
 
 def main(arguments: list[str]) -> int:
     """Generate here, measure in a child, so that the generator's memory does not count."""
-    parser = argparse.ArgumentParser(prog="bench_prepare", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.bench_prepare", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--rows", type=int, default=LIMIT_ROWS)
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

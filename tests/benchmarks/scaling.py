@@ -4,7 +4,7 @@ nn.TransformerEncoder (thesis figure C.4).
 Step = zero_grad, forward, mean squared error, backward, clip 4, Adam 3e-4 (ours fused, as in our
 trainer; the yardstick's as torch makes it); evaluation = forward in eval mode without gradients
 (where torch takes its own fast path). Contenders take turns in one process; a ratio is the median
-of the ratios of the rounds (search/clock.py). Peak memory is counted, not sampled: the most bytes
+of the ratios of the rounds (clock.py). Peak memory is counted, not sampled: the most bytes
 that torch's allocator had handed out at once during the first call, above what lay there before it
 (model and data). So it holds activations, gradients and optimizer state, is the same in every run,
 and leaves out code, and what a library keeps for itself.
@@ -31,8 +31,8 @@ from stages.errors import InputError
 from stages.fields.models import build
 from stages.layers.attention import Attention
 from stages.layers.mlp import mlp
-from stages.neighbours.experiment import clock
 from stages.params import Model
+from tests.benchmarks import clock
 from tests.benchmarks.bench_msa import Yardstick
 
 MIB = 2.0**20
@@ -67,17 +67,15 @@ class Setting:
     def batch(self, device: torch.device) -> Batch:
         """Random points, all real."""
         draw = seeds.torch_stream(0, "bench", "fields", self.name)
-        of = lambda points, width: torch.randn(self.sets, points, width, generator=draw)  # noqa: E731
-        ones = lambda points: torch.ones(self.sets, points, dtype=torch.bool)  # noqa: E731
         x, i, o = self.dims
-        return Batch(
-            of(self.context, x),
-            of(self.context, i),
-            ones(self.context),
-            of(self.targets, x),
-            ones(self.targets),
-            of(self.targets, o),
-        ).to(device)
+        shapes = ((self.context, x), (self.context, i), (self.targets, x), (self.targets, o))
+        context_x, context_y, target_x, target_y = (
+            torch.randn(self.sets, *shape, generator=draw) for shape in shapes
+        )
+        context, target = (
+            torch.ones(self.sets, count, dtype=torch.bool) for count in (self.context, self.targets)
+        )
+        return Batch(context_x, context_y, context, target_x, target, target_y).to(device)
 
 
 class Framework(nn.Module):
@@ -216,14 +214,10 @@ def pair(
         mib[name] = counted(calls[name], device)[0]
         row |= {"parameters": parameters} if name == "ours" else {}
     times = clock.race({name: repeated(call) for name, call in calls.items()}, rounds)
-    ratios = [a / b for a, b in zip(times.rounds_ms["ours"], times.rounds_ms["torch"], strict=True)]
     return row | {
         "ms": times.median("ours"),
         "torch_ms": times.median("torch"),
-        "ratio": statistics.median(ratios),
-        "low": min(ratios),
-        "high": max(ratios),
-        "rounds": len(ratios),
+        **times.ratios("ours", "torch"),
         "mib": mib["ours"],
         "torch_mib": mib["torch"],
         "mib_ratio": mib["ours"] / mib["torch"],

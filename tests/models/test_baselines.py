@@ -9,7 +9,7 @@ from stages import seeds
 from stages.batches import collate, single
 from stages.errors import InputError
 from stages.fields.models import build
-from stages.neighbours import linear
+from stages.layers import distances
 
 
 def some(context, targets):
@@ -26,7 +26,7 @@ def test_an_average_is_the_mean_of_its_context(name):
 
 @pytest.mark.parametrize("count", [1, 2, 7, 50, 80])
 def test_nearest_neighbours_against_a_full_sort(count, monkeypatch):
-    monkeypatch.setattr(linear, "PAIRS", 130)  # several chunks
+    monkeypatch.setattr(distances, "PAIRS", 130)  # several chunks
     (x, y, t), batch = some(50, 23)
     model = build("knn", {"neighbours": (count,)})
     order = np.argsort(((t[:, None] - x[None]) ** 2).sum(-1), axis=1)[:, :count]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from stages.layers.kernels import attention as fused
-from stages.layers.kernels import attention_code as fused_kernels
+from stages.layers.kernels import attention_code
 from tests.benchmarks.scaling import counted
 
 SHAPES = [  # sets, queries, keys, heads, width
@@ -160,7 +160,7 @@ def test_exp_is_right_to_a_unit_in_the_last_place():
     @numba.njit
     def every(values, found):
         for i in range(len(values)):
-            found[i] = fused_kernels.exponential(values[i])
+            found[i] = attention_code.exponential(values[i])
 
     found = np.empty_like(values)
     every(values, found)

@@ -10,7 +10,7 @@ from stages import seeds
 from stages.batches import Batch
 from stages.fields.models.kriging import Kriging
 from stages.fields.models.optimum import Optimum
-from stages.neighbours import linear
+from stages.layers import distances
 
 UNITS = np.array([100.0, 100.0, 1.0, 60.0])  # km, km, km, min of a local unit
 KINDS = ("squared_exponential", "matern")
@@ -155,7 +155,7 @@ def test_the_loss_is_the_likelihood_of_context_and_target_together(kind, monkeyp
                 other.shift[index] += sign * 0.02
                 sides.append(other.loss(batch).item())
         assert whole[index].item() == pytest.approx((sides[0] - sides[1]) / 0.04, abs=3e-4)
-    monkeypatch.setattr(linear, "PAIRS", 2 * 81)  # two sets at a time
+    monkeypatch.setattr(distances, "PAIRS", 2 * 81)  # two sets at a time
     model.shift.grad = None
     parts = model.loss(batch)
     parts.backward()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stages import seeds
 from stages.errors import InputError
-from stages.layers.kernels import search_code as kernels
+from stages.layers.kernels import machine_code
 from stages.neighbours import contract
 from stages.neighbours.compiled import Compiled
 
@@ -249,8 +249,8 @@ def test_where_nothing_can_be_cached_it_is_compiled_all_the_same(monkeypatch):
             raise RuntimeError("no locator available")
         return lambda function: function
 
-    monkeypatch.setattr(kernels.numba, "njit", njit)
-    assert kernels.compiled(len) is len and asked == [
+    monkeypatch.setattr(machine_code.numba, "njit", njit)
+    assert machine_code.compiled(len) is len and asked == [
         {"nogil": True, "cache": True},
         {"nogil": True},
     ]

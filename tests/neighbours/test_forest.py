@@ -12,7 +12,7 @@ from stages.neighbours import forest
 from stages.neighbours.contract import square_distance
 from stages.neighbours.forest import Forest
 from stages.neighbours.walks import random_points, smoothed_random_walk
-from stages.neighbours.yardstick import expand_and_filter
+from tests.benchmarks.yardstick import expand_and_filter
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

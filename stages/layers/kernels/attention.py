@@ -17,6 +17,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from stages import arithmetic
+
 WIDEST = 64  # of a head; torch's kernel likes wider ones
 # queries or keys that make a part of their own, so that threads can share a head; at most so many
 PART, PARTS = (1024, 8)
@@ -31,6 +33,7 @@ def takes(tokens: Tensor, width: int) -> bool:
         and tokens.dtype == torch.float32
         and 0 < width <= WIDEST
         and not torch.is_autocast_enabled("cpu")
+        and arithmetic.compiled()
     )
 
 
@@ -50,9 +53,7 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, real: Tensor | None, *tokens: Tensor) -> Tensor:
-        from stages.layers.kernels import (
-            attention_code as fused_kernels,  # numba takes a third of a second
-        )
+        from stages.layers.kernels import attention_code  # numba takes a third of a second
 
         tokens = tuple(part.detach().contiguous() for part in tokens)
         query, memory = tokens[0], tokens[-1]
@@ -62,8 +63,8 @@ class _Attend(torch.autograd.Function):
             query.new_zeros(len(query), query.shape[3], query.shape[1]),
         )
         _share(
-            fused_kernels.forward,
-            fused_kernels.room(query.shape[1], memory.shape[1], query.shape[4], False),
+            attention_code.forward,
+            attention_code.room(query.shape[1], memory.shape[1], query.shape[4], False),
             query.shape[1],
             query,
             memory,
@@ -76,7 +77,7 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
-        from stages.layers.kernels import attention_code as fused_kernels
+        from stages.layers.kernels import attention_code
 
         if (
             torch.is_grad_enabled()
@@ -92,8 +93,8 @@ class _Attend(torch.autograd.Function):
             read.new_zeros(_parts(memory.shape[1]), *read.shape),
         )
         _share(
-            fused_kernels.backward,
-            fused_kernels.room(query.shape[1], memory.shape[1], query.shape[4], True),
+            attention_code.backward,
+            attention_code.room(query.shape[1], memory.shape[1], query.shape[4], True),
             memory.shape[1],
             query,
             memory,

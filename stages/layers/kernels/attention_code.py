@@ -1,4 +1,4 @@
-"""The machine code under `fused`: attention in tiles, forward and backward, float32, on one thread.
+"""The machine code under attention.py: attention in tiles, forward and backward, float32, on one thread.
 
 A tile holds LANES queries side by side, one a lane, and KEYS keys one below the other: all that is
 done to a tile is done to whole rows of lanes, whatever the width of a head, so that narrow heads
@@ -16,7 +16,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from stages.layers.kernels.search_code import compiled
+from stages.layers.kernels.machine_code import compiled
 
 # queries and keys of a tile: two tiles and the rows they are made of fit a processor's nearest
 # cache

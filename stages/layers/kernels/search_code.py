@@ -12,11 +12,11 @@ in this file, whose time stamp is what numba's cache on disk is checked against.
 Shapes: N points, M queries, k neighbours, G = (2 leaves) / 8 + 1 groups. Units: the caller's.
 """
 
-from functools import partial
 from typing import no_type_check
 
-import numba
 import numpy as np
+
+from stages.layers.kernels.machine_code import compiled
 
 LEAF = 32  # points of a leaf, at most
 CHILDREN = 8  # of a step of the search
@@ -27,17 +27,6 @@ MANY = 64  # entries of which more than three are looked at to part them
 NONE = np.int64(0)  # numba compiles a function once more for a literal 0
 # numba tests a signed place for counting from the end: in the loops that cost, places are unsigned
 PLACE = np.uintp
-
-
-def compiled(function=None, **options):
-    """The function as machine code (numba's `options`), kept on disk; where no folder can be
-    written (NUMBA_CACHE_DIR names another), for this process only."""
-    if function is None:
-        return partial(compiled, **options)
-    try:
-        return numba.njit(nogil=True, cache=True, **options)(function)
-    except RuntimeError:
-        return numba.njit(nogil=True, **options)(function)
 
 
 @compiled

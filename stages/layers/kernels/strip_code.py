@@ -2,19 +2,21 @@
 and which drafts a pass has settled.
 
 Steps are told by their rows and places, in any number of each row. Columns of heads are filled up
-with zeros to whole fours. No sum is ordered by how many steps a pass holds or by who else is in it:
+with zeros to whole fours, places to whole LANES. No sum is ordered by how many steps a pass holds or by who else is in it:
 a row's answer does not depend on its batch.
 Shapes: N steps of a pass, R rows, H heads, L lanes, D = L filled up, T length, M = T filled up to
-fours.
+sixteens.
 """
 
+from functools import partial
 from typing import no_type_check
 
 import numpy as np
 
+from stages.layers.kernels import LANES, attention_code, machine_code
 from stages.layers.kernels.attention_code import LEAST, ONE, ZERO, exponential
-from stages.layers.kernels.machine_code import compiled
-from stages.sequences.sampling.strip import LANES
+
+compiled = partial(machine_code.compiled, beside=attention_code)
 
 
 @compiled(fastmath={"contract"})

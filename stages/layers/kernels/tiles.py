@@ -18,10 +18,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-LANES, WIDEST = (
-    16,
-    64,
-)  # heads are so wide, or twice, three times or four times: whole registers of float32
+from stages import arithmetic
+from stages.layers.kernels import LANES
+
+WIDEST = 64  # of a head, in whole LANES
 SMALL = 1 << 18  # pairs of queries and keys that are not worth a second thread
 
 
@@ -69,6 +69,7 @@ def takes(packed: Tensor, width: int, deep: int) -> bool:
         and packed.device.type == "cpu"
         and packed.dtype == torch.float32
         and not torch.is_autocast_enabled("cpu")
+        and arithmetic.compiled()
     )
 
 
@@ -77,9 +78,7 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, packed: Tensor, heads: int, width: int, causal: bool) -> Tensor:
-        from stages.layers.kernels import (
-            tiles_code as tile_kernels,  # numba takes a third of a second
-        )
+        from stages.layers.kernels import tiles_code  # numba takes a third of a second
 
         packed = packed.detach().contiguous()
         count, tokens, columns = packed.shape
@@ -88,8 +87,8 @@ class _Attend(torch.autograd.Function):
             packed.new_empty(count * heads, tokens, 2),
         )
         _share(
-            tile_kernels.forward,
-            tile_kernels.room(tokens, width, read.shape[2] // heads, False),
+            tiles_code.forward,
+            tiles_code.room(tokens, width, read.shape[2] // heads, False),
             packed,
             heads,
             width,
@@ -103,7 +102,7 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
-        from stages.layers.kernels import tiles_code as tile_kernels
+        from stages.layers.kernels import tiles_code
 
         if (
             torch.is_grad_enabled()
@@ -116,8 +115,8 @@ class _Attend(torch.autograd.Function):
         heads, width, causal = ctx.kind
         by_packed = torch.empty_like(packed)
         _share(
-            tile_kernels.backward,
-            tile_kernels.room(packed.shape[1], width, read.shape[2] // heads, True),
+            tiles_code.backward,
+            tiles_code.room(packed.shape[1], width, read.shape[2] // heads, True),
             packed,
             heads,
             width,

@@ -15,6 +15,7 @@ all heads | their keys | their values; what is read is (B, T, H E). P and E are 
 Shapes: B sequences, T tokens, H heads, P width of a head's queries and keys, E of its values.
 """
 
+from functools import partial
 from typing import no_type_check
 
 import numpy as np
@@ -23,12 +24,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from stages.layers.kernels import LANES, attention_code, machine_code
 from stages.layers.kernels.attention_code import LEAST, ONE, ZERO, cut, exponential
-from stages.layers.kernels.machine_code import compiled
 
-# of sums: eight of the thirty-two registers that AVX-512 has, enough that no sum waits for the one
-# before
-ROWS, LANES = (8, 16)
+compiled = partial(machine_code.compiled, beside=attention_code)
+
+# of LANES sums: eight of the thirty-two registers that AVX-512 has, enough that no sum waits for
+# the one before
+ROWS = 8
 TALL = 32  # queries of a tile of the backward pass
 NUMBER, WIDE, PLACES = (
     ir.FloatType(),

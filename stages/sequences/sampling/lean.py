@@ -17,12 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from stages.layers.kernels.strip import Mix
 from stages.sequences.models.sigma_gpt import Block, SigmaGPT
 
 SLAB = 1 << 15  # numbers between the products of a branch that are worked on together
-Mix = Callable[
-    [int, Tensor], Tensor
-]  # (block, queries | keys | values (N, 3, H, L), unscaled) -> mixed values, N H L numbers in order
 
 
 class Norm(NamedTuple):
