@@ -73,22 +73,15 @@ class History:
         wanted = {path: version[0] for path, version in found.items() if version}
         if not files or len(wanted) < len(files):
             return None
-        for commit in self._candidates(wanted):
+        for commit in self._order:
             tree = self._tree(commit)
             if all(tree.get(path) == name for path, name in wanted.items()):
                 return commit
         return None
 
-    def _candidates(self, wanted: dict[str, str]) -> list[str]:
-        """The commits that brought one of the versions, newest first: where all stand together
-        for the first time, the last of them came."""
-        either = {
-            commit for version in wanted.items() for commit in self._introduced.get(version, ())
-        }
-        return [commit for commit in self._order if commit in either]
-
     @cached_property
     def _order(self) -> list[str]:
+        """The commits that touch code, newest first, merges last."""
         listed = git(self.root, "log", "--all", "--format=%H", "--", PACKAGE) or ""
         merges = [commit for commits in self._introduced.values() for commit in commits]
         return list(dict.fromkeys([*listed.split(), *merges]))
