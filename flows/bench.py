@@ -246,7 +246,7 @@ def parallel(folder: Path, each: int = 7, seconds: float = 10.0) -> list[Row]:
 def start(times: int = 7) -> list[Row]:
     """The start of a stage that needs no torch."""
     say("the start of a stage without torch ...")
-    code = "import sys, stages.acquisition.__main__; assert 'torch' not in sys.modules"
+    code = "import sys, stages.winds.acquire; assert 'torch' not in sys.modules"
     begin = lambda: subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)  # noqa: E731 - no leash, which is an interpreter too
     return [row("start of a stage without torch", timed(begin, times), 0.4)]
 

@@ -6,6 +6,7 @@ before any work starts), 1 for a failure of data or of a run, 75 (sysexits' EX_T
 another run holds the place.
 """
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -135,11 +136,13 @@ def typed(error: Exception) -> Exception:
 
 def reported(work: Callable[[], object]) -> int:
     """Do the work of a command; its exit code. An error of ours, or a file's, is told on
-    standard error; others are bugs and pass."""
+    standard error; others are bugs and pass. Processes that work together meet an error of ours
+    together: the first tells it."""
     try:
         work()
     except TradewindError as error:
-        print(f"error: {error}", file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":
+            print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except OSError as error:
         print(

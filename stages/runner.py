@@ -7,6 +7,8 @@ before any work, so a plan imports what is heavy (torch, Great Expectations) onl
 """
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,7 @@ NAMES = {
     "experiment": "a folder of reports/",
     "profile": "a profile of params.yaml",
     "dataset": "a data set of the profile",
+    "model": "a model of params.yaml",
     "cell": "a cell of the experiment (reports/EXPERIMENT/cells.yaml)",
 }
 
@@ -27,11 +30,11 @@ NAMES = {
 class Asked:
     """The names that a stage was called with, checked, and the parameters."""
 
-    names: Mapping[str, str]
+    names: Mapping[str, Any]  # text, or what an option of the stage's own makes of it
     parameters: params.Params
 
     def __getitem__(self, name: str) -> str:
-        return self.names[name]
+        return str(self.names[name])
 
     @property
     def profile(self) -> params.Profile:
@@ -52,15 +55,17 @@ class Asked:
 class Work:
     """What a stage is about to do.
 
-    stage: its word in the record; cell: PROFILE/DATASET[/CELL]; record: the record's file; inputs:
-    files and folders that it reads; code: modules on whose closures it rests; params: what the
-    record tells of parameters; do: does it and returns the outputs, final path -> file that holds
-    its bytes; environment: what the record tells beside the machine's own.
+    stage: its word in the record; cell: PROFILE/DATASET[/CELL]; record: the record's file, None for
+    work that is no stage's own and leaves no trace; inputs: files and folders that it reads; code:
+    modules on whose closures it rests; params: what the record tells of parameters; do: does it and
+    returns the outputs, final path -> file that holds its bytes; environment: what the record tells
+    beside the machine's own; clear: removes, once the record stands, what a killed run would have
+    gone on from.
     """
 
     stage: str
     cell: str
-    record: Path
+    record: Path | None
     do: Callable[[], Mapping[str, Path]]
     inputs: Sequence[Path]
     code: Sequence[str]
@@ -68,6 +73,8 @@ class Work:
     seed: int | None = None
     device: str = "cpu"
     threads: int | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    clear: Callable[[], object] | None = None
 
 
 def known(what: str, name: str, names: Collection[str], where: str = "") -> str:
@@ -78,17 +85,24 @@ def known(what: str, name: str, names: Collection[str], where: str = "") -> str:
     return name
 
 
+def _alone() -> bool:
+    """Whether this process is a stage's own (`python -m stages...`), so that all it loaded is."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec is not None and spec.name.partition(".")[0] == __name__.partition(".")[0]
+
+
 def run(work: Work) -> None:
-    """Do the work under its lock and write its record. TradewindError, OSError as they come."""
-    with files.guard(f"{work.stage}/{work.cell}"), records.timed(work.stage, work.cell):
+    """Do the work under its lock and write its record. TradewindError, OSError as they come.
+
+    The lock is the record's: two experiments may evaluate one data set at once.
+    """
+    if work.record is None:
+        files.die_with(os.getppid())
+        work.do()
+        return
+    with files.guard(work.record.with_suffix("").as_posix()), records.timed(work.stage, work.cell):
         outputs = work.do()
-        if strays := code.outside(work.code):
-            raise TradewindError(
-                "the stage loaded code that it does not declare",
-                where=work.cell,
-                found=", ".join(strays),
-                remedy="name these modules in the stage's Work.code and its deps in dvc.yaml",
-            )
+        declared(work)
         record = records.make(
             work.stage,
             work.cell,
@@ -100,8 +114,23 @@ def run(work: Work) -> None:
             device=work.device,
             threads=work.threads,
         )
+        record["environment"] |= work.environment
         files.fault("before_record")
         files.write_json(work.record, record)
+        if work.clear:
+            files.fault("before_clear")
+            work.clear()
+
+
+def declared(work: Work) -> None:
+    """TradewindError where a stage's process has loaded code that the work does not rest on."""
+    if _alone() and (strays := code.outside(work.code)):
+        raise TradewindError(
+            "the stage loaded code that it does not declare",
+            where=work.cell,
+            found=", ".join(strays),
+            remedy="name these modules in the stage's Work.code and its deps in dvc.yaml",
+        )
 
 
 def command(
@@ -110,21 +139,27 @@ def command(
     names: Sequence[str],
     plan: Callable[[Asked], Work],
     argv: Sequence[str] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    run: Callable[[Work], None] = run,
 ) -> int:
     """The command line of a stage: `python -m MODULE NAMES...`; its exit code.
 
-    module: dotted name of the stage's module; about: one sentence for --help; names: of NAMES.
+    module: dotted name of the stage's module; about: one sentence for --help; names: of NAMES;
+    options: of the stage's own, flag -> what argparse is told of it; they stand among Asked.names;
+    run: what does the planned work.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=about)
     for name in names:
         parser.add_argument(name, help=NAMES[name])
-    options = vars(parser.parse_args(argv))
+    for flag, told in (options or {}).items():
+        parser.add_argument(flag, **told)
+    given = vars(parser.parse_args(argv))
 
     def work() -> None:
         parameters = params.load()
-        if "experiment" in options:
-            known("experiment", options["experiment"], params.experiments())
-        known("profile", options["profile"], parameters.profiles)
-        run(plan(Asked(options, parameters)))
+        if "experiment" in given:
+            known("experiment", given["experiment"], params.experiments())
+        known("profile", given["profile"], parameters.profiles)
+        run(plan(Asked(given, parameters)))
 
     return reported(work)

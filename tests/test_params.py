@@ -535,7 +535,7 @@ def test_a_stage_ends_with_2_before_any_work(tmp_path):
     (tmp_path / "params.yaml").write_text(changed("  clip: 4.0", "  clip: none"))
     root = Path(__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-m", "stages.acquisition", "mini", "simulated"],
+        [sys.executable, "-m", "stages.winds.acquire", "mini", "simulated"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

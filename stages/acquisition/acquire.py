@@ -1,133 +1,128 @@
-"""The acquisition stage: one data set's bytes, as they come, into `data/<profile>/raw/<dataset>/`.
+"""The acquisition of one data set: its bytes, as they come, into data/PROFILE/raw/DATASET/.
 
-Kinds: `simulate`, `gaussian`, the problems of `problems/` and `sequences` (seeded, no network),
-`files` (each pinned by URL and digest), `listed` (many of them, pinned by a listing in
+What is made by us is given by its family (`Own`: what makes it, seeded, no network). The rest is
+fetched: `files` (each pinned by URL and digest), `listed` (many of them, pinned by a listing in
 data/sources), `archive` (pinned, unpacked by our own extractor) and `cds` (asked of the Climate
 Data Store, which pins nothing). A pinned file is looked for in the mirror, then among verified
-downloads of earlier runs (`.work/downloads/<digest>/`), then fetched. Beside the bytes stand
-manifest.json (name, URL, sha256, bytes, licence, source of each file); the record goes to its place
-in git. Neither says which way a file came: the bytes are the same. Sizes in bytes.
+downloads of earlier runs (`.work/downloads/<digest>/`), then fetched. Beside the bytes stands
+manifest.json (name, URL, sha256, bytes, licence, source of each file), which does not say which way
+a file came: the bytes are the same. Sizes in bytes.
 """
 
+import os
 import re
 import shutil
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stages import files, records
-from stages.acquisition import archive, download
+from stages import files, records, runner
+from stages.acquisition import archive, cds, download
 from stages.acquisition.mirror import Mirror, copy
 from stages.acquisition.sources import HOSTS, pinned
-from stages.errors import DataError, DownloadError, InputError
-from stages.params import PROBLEMS, Dataset, Source
+from stages.errors import DataError, DownloadError
+from stages.params import Dataset, Source
 
-CODE = ("stages/acquisition", "stages/seeds.py")
 OWN = ("manifest.json",)
-FILE = re.compile(
-    r"[A-Za-z0-9][A-Za-z0-9_.-]*"
-)  # what a listing may name: nothing outside the raw folder
-FRAME_BYTES = 48  # a line of a simulated frame, its share of the truth included
-FRAMES_PER_UPDATE = 8
-WIND_BYTES = 80  # a line of a drawn wind
+# What a listing may name: nothing outside the raw folder.
+FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 SPARE = 64 << 20
+UNHURRIED = download.Limits()
+
+
+@dataclass(frozen=True)
+class Own:
+    """Data of our own: what fills the raw folder, and at most how many bytes it writes."""
+
+    make: Callable[[Path], object]
+    bytes: float
+
+
+def work(
+    asked: runner.Asked,
+    known: Sequence[str],
+    module: str,
+    own: Callable[[Dataset], Own | None],
+    **ways: Any,
+) -> runner.Work:
+    """The stage of family module `module`: acquire a data set, one of `known`, of the profile.
+
+    own(dataset): how it is made, or None for what is fetched. TRADEWIND_MIRROR may name a folder
+    that is looked into, by digest, before the network is asked; `ways` go to `acquire`. InputError
+    for an unknown name or a mirror that is not there; the work raises as `acquire` does.
+    """
+    name = runner.known(f"data set of profile {asked['profile']!r}", asked["dataset"], known)
+    dataset, final = asked.parameters.datasets[name], asked.data("raw")
+    if folder := os.environ.get("TRADEWIND_MIRROR"):
+        ways = {"mirror": Mirror(folder)} | ways
+
+    def do() -> dict[str, Path]:
+        acquire(final, dataset, own(dataset), **ways)
+        return records.outputs_of(final, final)
+
+    return runner.Work(
+        stage="acquire",
+        cell=f"{asked['profile']}/{name}",
+        record=records.location("acquire", asked["profile"], name),
+        do=do,
+        inputs=[],
+        code=[module],
+        params={"dataset": dataset.model_dump(mode="json")},
+        seed=dataset.plan.seed if dataset.plan else None,
+    )
 
 
 def acquire(
-    profile: str,
-    name: str,
+    final: Path,
     dataset: Dataset,
+    own: Own | None = None,
     *,
     mirror: Mirror | None = None,
-    data: Path = Path("data"),
-    limits: download.Limits = download.Limits(),
+    limits: download.Limits = UNHURRIED,
     hosts: frozenset[str] = HOSTS,
     loopback: bool = False,
-) -> Path:
-    """Make the raw folder of data set `name` and return it.
+) -> None:
+    """Make the raw folder `final` of a data set, which is called as the folder is.
 
-    BusyError when another run makes it; DownloadError, DataError, InputError as the parts raise
-    them. Old state or new: the folder is replaced whole, and only by a complete one.
+    DownloadError, DataError, InputError as the parts raise them. Old state or new: the folder is
+    replaced whole, and only by a complete one.
     """
-    if dataset.kind == "captures":
-        raise InputError(
-            "captures are not acquired: they are taken in as they arrive",
-            where=f"{profile}/{name}",
-            remedy="drop them into the folder `retraining.drop` of params.yaml and run `python -m "
-            "stages.winds.retraining intake`",
-        )
-    final = data / profile / "raw" / name
-    with (
-        files.guard(f"acquisition-{profile}-{name}"),
-        records.timed("acquisition", f"{profile}/{name}"),
-    ):
-        room(final, dataset)
-        with files.atomic_folder(final) as folder:
-            if dataset.plan:
-                entries, packed = simulated(dataset, folder), {}
-            elif dataset.kind == "cds":
-                from stages.acquisition import cds
-
-                entries, packed = (
-                    {
-                        name: records.describe(folder / name) | facts
-                        for name, facts in cds.fetch(dataset.cds, folder).items()
-                    },
-                    {},
-                )
-            else:
-                get = _Getter(mirror, limits, hosts, loopback)
-                entries, packed = (unpacked if dataset.kind == "archive" else fetched)(
-                    dataset, folder, get
-                )
-            manifest = {
-                "dataset": name,
-                "entry": dataset.entry,
-                "kind": dataset.kind,
-                "files": entries,
-            }
-            files.write_json(
-                folder / "manifest.json", manifest | ({"archives": packed} if packed else {})
-            )
-            record = records.make(
-                "acquire",
-                f"{profile}/{name}",
-                inputs=[],
-                outputs=records.outputs_of(folder, final),
-                params={"dataset": dataset.model_dump(mode="json")},
-                code=CODE,
-                seed=dataset.plan.seed if dataset.plan else None,
-            )
+    room(final, bytes_needed(dataset) if own is None else own.bytes)
+    with files.atomic_folder(final) as folder:
+        packed: dict[str, Any] = {}
+        if own is not None:
+            entries = made(own, folder)
+        elif dataset.kind == "cds":
+            entries = asked_for(dataset, folder)
+        else:
+            get = _Getter(mirror, limits, hosts, loopback)
+            way = unpacked if dataset.kind == "archive" else fetched
+            entries, packed = way(dataset, folder, get)
+        manifest = {
+            "dataset": final.name,
+            "entry": dataset.entry,
+            "kind": dataset.kind,
+            "files": entries,
+        }
         files.write_json(
-            data.joinpath(*records.location("acquire", profile, name).parts[1:]), record
-        )
-    return final
-
-
-def simulated(dataset: Dataset, folder: Path) -> dict[str, Any]:
-    """Let the simulator of its kind fill the folder; the files are ours and carry the project's
-    licence."""
-    if dataset.kind in PROBLEMS:
-        import_module(f"stages.fields.made.{dataset.kind}").make(dataset.plan, folder)
-    elif dataset.kind == "sequences":
-        laws = ("product", "step", "permutation")
-        import_module(
-            f"stages.sequences.made.{'laws' if dataset.plan.kind in laws else dataset.plan.kind}"
-        ).make(dataset.plan, folder)
-    elif dataset.kind == "gaussian":
-        from stages.winds.sky import gaussian_wind
-
-        gaussian_wind.make(dataset.gaussian, folder)
-    else:
-        from stages.winds.sky.simulated import (
-            simulate,  # these are heavy to import, and only their kinds need them
+            folder / "manifest.json", manifest | ({"archives": packed} if packed else {})
         )
 
-        simulate(dataset.simulate, folder)
+
+def made(own: Own, folder: Path) -> dict[str, Any]:
+    """Let the maker fill the folder; the files are ours and carry the project's licence."""
+    own.make(folder)
     return {
         path.relative_to(folder).as_posix(): entry(path, None, "MIT", "simulated")
         for path in records.files_in([folder])
     }
+
+
+def asked_for(dataset: Dataset, folder: Path) -> dict[str, Any]:
+    """What the Climate Data Store sends, a file a month."""
+    told = cds.fetch(dataset.cds, folder)
+    return {name: records.describe(folder / name) | facts for name, facts in told.items()}
 
 
 def fetched(
@@ -229,24 +224,15 @@ class _Getter:
                 )
 
 
-def room(final: Path, dataset: Dataset) -> None:
-    """DownloadError unless the disk holds an upper estimate of what is about to be written
-    (twice: the store keeps a copy)."""
-    if dataset.kind == "simulate":
-        plan = dataset.simulate
-        needed = plan.hours * 3600 / plan.update_s * plan.aircraft * FRAMES_PER_UPDATE * FRAME_BYTES
-    elif dataset.kind == "gaussian":
-        needed = dataset.gaussian.reports * WIND_BYTES
-    elif dataset.kind == "cds":
-        from stages.acquisition import cds
+def bytes_needed(dataset: Dataset) -> float:
+    """An upper estimate of what a fetched data set writes (twice: the store keeps a copy)."""
+    if dataset.kind == "cds":
+        return 2 * cds.bytes_needed(dataset.cds)
+    return 2 * sum(source.bytes or source.bytes_max for source in pinned_files(dataset).values())
 
-        needed = 2 * cds.bytes_needed(dataset.cds)
-    elif dataset.kind in PROBLEMS:
-        needed = getattr(dataset.plan, "bytes", 0)
-    else:
-        needed = 2 * sum(
-            source.bytes or source.bytes_max for source in pinned_files(dataset).values()
-        )
+
+def room(final: Path, needed: float) -> None:
+    """DownloadError unless the disk at `final` holds so many bytes and some to spare."""
     place = final
     while not place.exists():
         place = place.absolute().parent

@@ -9,27 +9,23 @@ RFC 9110 (ranges 14, conditional requests 13, Retry-After 10.2.3).
 """
 
 import contextlib
-import email.utils
 import http.client
 import os
 import random
 import re
 import shutil
-import socket
 import ssl
-import threading
 import time
-import urllib.request
-from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from tqdm import tqdm
 
 from stages import files
+from stages.acquisition import asking
 from stages.acquisition.sources import HOSTS, digest, matches, objection, pinned, public
 from stages.errors import DataError, DownloadError, InputError
 
@@ -113,13 +109,8 @@ class _Download:
     def __init__(
         self, source: "Source", path: Path, limits: Limits, hosts: frozenset[str], loopback: bool
     ):
-        self.source, self.path, self.limits, self.hosts, self.loopback = (
-            source,
-            path,
-            limits,
-            hosts,
-            loopback,
-        )
+        self.source, self.path, self.limits = source, path, limits
+        self.hosts, self.loopback = hosts, loopback
         self.part = path.with_name(path.name + ".part")
         self.note = path.with_name(path.name + ".part.json")
         self.cap = source.bytes or source.bytes_max
@@ -164,8 +155,8 @@ class _Download:
         raise self.error(
             f"a download failed {self.limits.attempts} times",
             found=f"at last: {last}",
-            remedy="run again later: what "
-            "came is kept and continued; or name a folder that holds the file in TRADEWIND_MIRROR",
+            remedy="run again later: what came is kept and continued; or name a folder that holds "
+            "the file in TRADEWIND_MIRROR",
         )
 
     def attempt(self) -> None:
@@ -184,8 +175,8 @@ class _Download:
         try:
             with self.request(headers) as response:
                 self.judge(response)
-                start, total = _extent(response)
-                found = {"etag": _strong(response.headers.get("ETag")), "length": total}
+                start, total = asking.extent(response)
+                found = {"etag": asking.strong(response.headers.get("ETag")), "length": total}
                 if response.status == 206 and (not at or start != at or found != known):
                     self.forget()
                     raise _Again("the file changed on the server while it came; begun anew")
@@ -207,59 +198,17 @@ class _Download:
 
     @contextlib.contextmanager
     def request(self, headers: dict[str, str]) -> Iterator[http.client.HTTPResponse]:
-        """The reply after allowed redirects. A watchdog hangs up at the deadline, so that no
-        trickle can outlast it."""
+        """The reply after allowed redirects, within the deadline."""
         url = self.source.url
         for _ in range(HOPS + 1):
-            connection = self.connection(url)
-            with contextlib.closing(connection):
-                connection.connect()
-                watchdog = threading.Timer(max(0.0, self.left_s()), _hang_up, [connection.sock])
-                watchdog.daemon = True
-                watchdog.start()
-                try:
-                    parts = urlsplit(url)
-                    connection.request(
-                        "GET",
-                        (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
-                        headers=headers,
-                    )
-                    response = connection.getresponse()
-                    if response.status not in REDIRECTS:
-                        yield response
-                        return
-                    url = self.redirected(url, response.headers.get("Location", ""))
-                finally:
-                    watchdog.cancel()
+            with asking.get(url, headers, self.limits.silence_s, self.left_s) as response:
+                if response.status not in REDIRECTS:
+                    yield response
+                    return
+                url = self.redirected(url, response.headers.get("Location", ""))
         raise self.error(
             f"more than {HOPS} redirects", found=f"the last one leads to {public(url)}"
         )
-
-    def connection(self, url: str) -> http.client.HTTPConnection:
-        """A connection to the URL's host, through the environment's https proxy where there is
-        one."""
-        parts, timeout = urlsplit(url), max(0.01, min(self.limits.silence_s, self.left_s()))
-        if parts.scheme == "http":
-            return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
-        context = ssl.create_default_context()
-        proxy = urllib.request.getproxies().get("https")
-        if not proxy or urllib.request.proxy_bypass(parts.hostname):
-            return http.client.HTTPSConnection(
-                parts.hostname, 443, timeout=timeout, context=context
-            )
-        via = urlsplit(proxy if "//" in proxy else f"//{proxy}")
-        secret = f"{unquote(via.username)}:{unquote(via.password or '')}" if via.username else ""
-        tunnel = http.client.HTTPSConnection(
-            via.hostname, via.port or 8080, timeout=timeout, context=context
-        )
-        tunnel.set_tunnel(
-            parts.hostname,
-            443,
-            {"Proxy-Authorization": "Basic " + b64encode(secret.encode()).decode()}
-            if secret
-            else {},
-        )
-        return tunnel
 
     def redirected(self, url: str, location: str) -> str:
         """Where a redirect leads, if it may lead there: same scheme, host on the list."""
@@ -283,7 +232,9 @@ class _Download:
             self.forget()
             raise _Again("the server does not have the range; begun anew")
         if status in TRANSIENT:
-            raise _Again(f"HTTP {status}", _retry_after_s(response.headers.get("Retry-After", "")))
+            raise _Again(
+                f"HTTP {status}", asking.retry_after_s(response.headers.get("Retry-After", ""))
+            )
         if status not in (200, 206):
             raise self.error(
                 "the server refuses the file",
@@ -445,34 +396,3 @@ class _Download:
         """Remove the part, then its validator."""
         self.part.unlink(missing_ok=True)
         self.note.unlink(missing_ok=True)
-
-
-def _hang_up(sock: socket.socket) -> None:
-    """Wake a read that is blocked on this socket (the plain socket's shutdown: TLS has nothing
-    more to say)."""
-    with contextlib.suppress(OSError):
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
-
-
-def _strong(etag: str | None) -> str | None:
-    """A strong entity tag, or None: a weak one does not promise equal bytes."""
-    return etag if etag and re.fullmatch(r'"[\x21\x23-\x7e]*"', etag) else None
-
-
-def _extent(response: http.client.HTTPResponse) -> tuple[int, int | None]:
-    """(first byte, whole length or None) of what a 200 or 206 carries."""
-    if response.status != 206:
-        return 0, response.length
-    found = re.fullmatch(
-        r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", response.headers.get("Content-Range", "").strip()
-    )
-    return (int(found[1]), int(found[3])) if found else (-1, None)
-
-
-def _retry_after_s(text: str) -> float:
-    """Seconds a server asks us to wait: a number or an HTTP date; 0 for anything else."""
-    if re.fullmatch(r"\s*\d{1,9}\s*", text):
-        return float(text)
-    with contextlib.suppress(TypeError, ValueError):
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    return 0.0

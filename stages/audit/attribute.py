@@ -21,6 +21,7 @@ from pathlib import Path
 
 from stages.audit.causes import differences
 from stages.audit.chain import PLACES, Node
+from stages.audit.commands import RUN
 from stages.audit.hashes import Locks
 from stages.audit.render import redact
 from stages.audit.snapshot import Snapshot
@@ -145,7 +146,7 @@ class Variant:
         if (
             path.startswith(SETTINGS)
             or path in ("params.yaml", "dvc.yaml", "dvc.lock")
-            or path.endswith(("/dvc.yaml", "/dvc.lock"))
+            or path.endswith(("/dvc.yaml", "/dvc.lock", "/cells.yaml"))
         ):
             return "parameter"
         return "code" if path.startswith("stages/") else "data"
@@ -166,7 +167,10 @@ class Variant:
         other = self.pair.nodes[1].get(node.path)
         known = other and not node.error and not other.error
         return (
-            {change.kind for change in differences(node.record, other.record, "")}
+            {
+                change.kind
+                for change in differences(node.record, other.record, "", self.pair.history.meaning)
+            }
             if known
             else set()
         )
@@ -219,7 +223,7 @@ class Variant:
                 self.link(self.pair.a, path, described["sha256"])
         entry = locks.producer(node.homes[0])
         words = shlex.split(entry.cmd) if entry else []
-        if words[:3] != ["exec", "python", "-m"] or not words[3].startswith("stages."):
+        if tuple(words[:3]) != RUN or not words[3].startswith("stages."):
             raise Unmade(
                 "dvc.lock names no command of ours for a stage",
                 where=node.homes[0],
@@ -281,7 +285,8 @@ def needed(path: str) -> bool:
     """Whether a stage may read a file of the repository; of data and reports only what is
     declared there, sources and printed companions."""
     declared = path.count("/") == 2 and path.endswith(("/dvc.yaml", "/dvc.lock"))
-    companions = path.count("/") == 2 and path.startswith("reports/") and path.endswith(".csv")
+    companions = path.count("/") == 2 and path.startswith("reports/")
+    companions &= path.endswith((".csv", "/cells.yaml"))
     return path.startswith(NEEDED) or declared or companions or "/" not in path
 
 

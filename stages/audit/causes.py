@@ -6,12 +6,13 @@ stage read or declared is asked. A setting that several stages read (`decode.win
 `wind_max_m_s` in the next record) is one change, told where it enters.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stages.audit import arithmetics
 
+Meaning = Callable[[str, str], str | None]
 ABSENT = "absent"
 KINDS = (
     "data",
@@ -73,8 +74,39 @@ def shown(value: Any) -> str:
     return text if len(text) <= 70 else text[:67] + "..."
 
 
-def differences(old: dict, new: dict, stage: str) -> list[Change]:
-    """Every difference of two records of a stage but their inputs and outputs."""
+def unknown(path: str, sha256: str) -> None:
+    """The meaning of a version of a file whose bytes nobody asks for."""
+
+
+def recoded(old: dict, new: dict, meaning: Meaning) -> Iterator[tuple[str, str]]:
+    """The files of code that mean something else in the other record, and how. What was moved
+    and means the same is no difference; a version of unknown meaning is, where its bytes are
+    others."""
+    if old.get("modules") is not None and old.get("digest") == new.get("digest"):
+        return
+    sides = old["files"], new["files"]
+    gone, come = (
+        {path: side[path] for path in sorted(side.keys() - other.keys())}
+        for side, other in (sides, sides[::-1])
+    )
+    left, arrived = (
+        {path: told for path, sha in side.items() if (told := meaning(path, sha))}
+        for side in (gone, come)
+    )
+    moved = {*left.values()} & {*arrived.values()}
+    for path in sorted(sides[0].keys() | sides[1].keys()):
+        if path in gone or path in come:
+            if (left.get(path) or arrived.get(path)) not in moved:
+                yield path, "removed" if path in gone else "added"
+        elif sides[0][path] != sides[1][path]:
+            before, after = (meaning(path, side[path]) for side in sides)
+            if before is None or before != after:
+                yield path, "changed"
+
+
+def differences(old: dict, new: dict, stage: str, meaning: Meaning = unknown) -> list[Change]:
+    """Every difference of two records of a stage but their inputs and outputs; `meaning` digests
+    a version of a file of code (its path and SHA-256), None where it is not known."""
     found = []
     for key, how in keys(old["params"], new["params"]):
         found.append(
@@ -84,21 +116,9 @@ def differences(old: dict, new: dict, stage: str) -> list[Change]:
         how = f"{shown(old.get('seed'))} → {shown(new.get('seed'))}"
         if not any(change.kind == "seed" and change.how == how for change in found):
             found.append(Change("seed", "seed", how, stage))
-    before, after = old["code"]["files"], new["code"]["files"]
-    for path in sorted(before.keys() | after.keys()):
-        if before.get(path) != after.get(path):
-            found.append(
-                Change(
-                    "code",
-                    path,
-                    "added"
-                    if path not in before
-                    else "removed"
-                    if path not in after
-                    else "changed",
-                    stage,
-                )
-            )
+    found += [
+        Change("code", path, how, stage) for path, how in recoded(old["code"], new["code"], meaning)
+    ]
     for key, how in keys(*(arithmetics.comparable(side["environment"]) for side in (old, new))):
         found.append(
             Change(

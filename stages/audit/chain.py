@@ -152,6 +152,9 @@ def check(record: dict, path: str) -> None:
                 raise TypeError(f"{side}.{name}")
     if not all(isinstance(text, str) for text in record["code"]["files"].values()):
         raise TypeError("code.files")
+    modules = record["code"].get("modules", [])
+    if not (isinstance(modules, list) and all(isinstance(name, str) for name in modules)):
+        raise TypeError("code.modules")
 
 
 def nearest_home(homes: dict[str, Node], path: str) -> Node | None:
@@ -241,10 +244,11 @@ def published(ledger: Ledger, metric: Metric) -> tuple[dict, tuple[str, ...]]:
     file = ledger.root / metric.table
     if not file.exists():
         known = ["/".join(path.split("/")[1:3]) for path in ledger.tables()]
+        asked = f"{metric.experiment}/{metric.profile}"
         raise InputError(
             "there is no table of that experiment and profile",
             where=metric.table,
-            found=f"{metric.experiment}/{metric.profile}{nearest(f'{metric.experiment}/{metric.profile}', known)}",
+            found=asked + nearest(asked, known),
             remedy="run `dvc repro`, or `dvc pull` for what others have computed",
         )
     table = read_json(file)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from stages import records
 from stages.audit import arithmetics, history
-from stages.audit.checks import Case
+from stages.audit.case import Case
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry, read_lock, read_text
 from stages.audit.ownrun import OwnRun
@@ -24,7 +24,8 @@ def committed(case: Case) -> Iterator[Problem]:
     """The cone's files are those of the commit, or of an own run of it."""
     chain = case.chain
     small = {*chain.tables, *(node.path for node in chain.nodes), *filter(case.kept, chain.files)}
-    small |= {path for node in chain.nodes for path in node.record.get("code", {}).get("files", {})}
+    today = [node for node in chain.nodes if not case.earlier(node)]
+    small |= {path for node in today for path in node.record.get("code", {}).get("files", {})}
     table = chain.tables[0] if chain.tables else "reports"
     case.commit = history.look(case.root, table, sorted(filter(INSIDE.match, small)))
     if case.commit is None:

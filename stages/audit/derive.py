@@ -1,125 +1,67 @@
 """What a tabulation wrote, derived again: metrics.json and claims.json from the evaluations,
 table.md from metrics.json.
 
-The code is that which wrote them (tabulate and its kin), so that equality is to the byte; that this
-code is what the record names is checked elsewhere (checks.code). Evaluations may not be here; the
-table needs none: metrics.json, the printed values beside it, chosen settings and benchmarks, all in
-git, are enough for it. Paths are told from the project's root, as those modules read them.
+The declared command of the stage that tabulates is run again where the project is laid out
+(laid.py), so that equality is to the byte; that its code is what the record names is checked
+elsewhere (checks.code). Evaluations may not be here; the table needs none: metrics.json, the
+printed values beside it, chosen settings and benchmarks, all in git, are enough for it.
 """
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from stages.audit import commands
 from stages.audit.finding import Problem
+from stages.audit.hashes import Locks
+from stages.audit.laid import Laid
 from stages.errors import TradewindError
-from stages.fields import results as set_results
 from stages.files import json_text, read_json
-from stages.neighbours.experiment import results as searches
-from stages.sequences.reporting import results as order_results
-from stages.sequences.reporting import texts as order_texts
-from stages.winds import tabulate
+from stages.tables.gather import over_seeds
 
 HERE = "derived again from"
+TABLE = ".again.md"
 
 
-def metrics(experiment: str, profile: str) -> dict[str, Any]:
-    """The content of metrics.json, from the evaluations."""
-    home, prepared = Path("reports") / experiment / profile, Path("data") / profile / "prepared"
-    cells = tabulate.gather(home)
-    content = {
-        "experiment": experiment,
-        "profile": profile,
-        "cells": cells,
-        "arms": tabulate.over_seeds(cells),
-    }
-    if experiment == searches.EXPERIMENT:
-        sets, bound = searches.described(home)
-        return content | {"sets": sets} | ({"bound": bound} if bound else {})
-    if experiment in order_results.EXPERIMENTS:
-        about = order_results.described(home)
-        return content | {
-            "about": about,
-            "texts": order_texts.gathered(home, prepared, cells, about),
-        }
-    return content
-
-
-def claims(experiment: str, profile: str) -> dict[str, Any]:
-    """The content of claims.json, from the evaluations."""
-    home = Path("reports") / experiment / profile
-    if experiment == searches.EXPERIMENT:
-        from stages.neighbours.experiment import claims as search_claims
-
-        return search_claims.check(home)
-    if experiment in order_results.EXPERIMENTS:
-        from stages.sequences import claims as order_claims
-
-        return order_claims.check(home)
-    if experiment in set_results.EXPERIMENTS:
-        from stages.fields import claims as set_claims
-
-        return set_claims.check(home, experiment)
-    from stages.winds import claims as wind_claims
-
-    return wind_claims.check(home, experiment)
-
-
-def table(experiment: str, profile: str, content: dict[str, Any]) -> str:
-    """The text of table.md, from metrics.json and what stands in git beside it."""
-    cells, arms = content["cells"], content["arms"]
-    if experiment == searches.EXPERIMENT:
-        return searches.table(
-            profile,
-            searches.read(Path("reports") / experiment / profile),
-            content["sets"],
-            content.get("bound"),
-        )
-    if experiment in order_results.EXPERIMENTS:
-        return order_results.table(experiment, profile, content)
-    if experiment in set_results.EXPERIMENTS:
-        return set_results.table(experiment, profile, arms, cells)
-    return tabulate.table(experiment, profile, arms, cells)
-
-
-def derived(root: Path, path: str, evaluated: bool) -> Iterator[Problem]:
+def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Problem]:
     """What differs between a published table's files and the same derived again; `path` is its
-    metrics.json.
+    metrics.json, `laid` a copy of the project that one tabulation may write in.
 
     Without its evaluations here (`evaluated`), arms are derived from cells, the table from
     metrics.json, and claims are left.
     """
-    _, experiment, profile, _ = path.split("/")
     home = path.rpartition("/")[0]
-    with contextlib.chdir(root):
-        try:
-            content = read_json(path)
-            if evaluated:
-                yield from told(path, json_text(metrics(experiment, profile)), "the evaluations")
-                yield from told(
-                    f"{home}/claims.json", json_text(claims(experiment, profile)), "the evaluations"
-                )
-            else:
-                yield from told(
-                    path,
-                    json_text(content | {"arms": tabulate.over_seeds(content["cells"])}),
-                    "its own cells",
-                )
-            yield from told(f"{home}/table.md", table(experiment, profile, content), path)
-        except (TradewindError, KeyError, TypeError, AttributeError, ValueError, OSError) as error:
-            said = (
-                " ".join(str(error).split())
-                if isinstance(error, TradewindError)
-                else f"{type(error).__name__}: {error}"
-            )
-            yield Problem("FAIL", path, f"what rests on it cannot be {HERE} it: {said}")
+    try:
+        content = read_json(laid.root / path)
+        if not evaluated:
+            arms = json_text(content | {"arms": over_seeds(content["cells"])})
+            yield from told(laid.root, path, arms, "its own cells")
+        command = commands.command(locks, path)
+        for dep in locks.producer(path).deps:
+            if evaluated or not dep.startswith(f"{home}/evaluated"):
+                laid.link(dep)
+        if evaluated:
+            laid.run(command)
+            for name in ("metrics.json", "claims.json", "table.md"):
+                again = (laid.folder / home / name).read_text(encoding="utf-8")
+                yield from told(laid.root, f"{home}/{name}", again, "the evaluations")
+            return
+        laid.link(path)
+        laid.run(command, "--table", TABLE)
+        again = (laid.folder / TABLE).read_text(encoding="utf-8")
+        yield from told(laid.root, f"{home}/table.md", again, path)
+    except (TradewindError, KeyError, TypeError, AttributeError, ValueError, OSError) as error:
+        said = (
+            " ".join(str(error).split())
+            if isinstance(error, TradewindError)
+            else f"{type(error).__name__}: {error}"
+        )
+        yield Problem("FAIL", path, f"what rests on it cannot be {HERE} it: {said}")
 
 
-def told(path: str, again: str, source: str) -> Iterator[Problem]:
+def told(root: Path, path: str, again: str, source: str) -> Iterator[Problem]:
     """FAIL with the first line that differs, where a file is not the text derived for it."""
     try:
-        now = Path(path).read_text(encoding="utf-8")
+        now = (root / path).read_text(encoding="utf-8")
     except FileNotFoundError:
         return  # presence says so
     except UnicodeDecodeError:
@@ -140,5 +82,7 @@ def differing(now: str, again: str) -> str:
         ),
         0,
     )
-    show = lambda line: "nothing" if line is None else repr(line[max(0, at - 40) :][:100])  # noqa: E731
-    return f"line {number} is {show(left)}, not {show(right)}"
+    left, right = (
+        "nothing" if line is None else repr(line[max(0, at - 40) :][:100]) for line in (left, right)
+    )
+    return f"line {number} is {left}, not {right}"

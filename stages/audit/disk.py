@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
-from stages.audit.checks import PULL, Case
+from stages.audit.case import PULL, Case
 from stages.audit.finding import Problem
 from stages.audit.hashes import Cache, manifest_md5
 

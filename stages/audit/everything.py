@@ -8,18 +8,24 @@ cache is counted and inconclusive.
 """
 
 import contextlib
+import os
+import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from stages import records
-from stages.audit import checks, committed, derive, disk
+from stages.audit import checks, commands, committed, derive, disk, settings
+from stages.audit.absent import missing
+from stages.audit.case import REPRO, Case
 from stages.audit.chain import Chain, Ledger, Metric
-from stages.audit.checks import PULL, REPRO, Case
 from stages.audit.finding import EXIT_CODES, Problem, worst
-from stages.audit.hashes import Bytes, Cache, Locks, manifest_md5
+from stages.audit.hashes import Bytes, Cache, Entry, Locks, manifest_md5
 from stages.audit.impact import all_chains
+from stages.audit.laid import Laid
 from stages.audit.render import grouped, redact
 from stages.audit.sweep import Swept, sweep
 from stages.errors import DataError, ParamsError
@@ -87,8 +93,8 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
         *(check for check in checks.ALL if check is not checks.value),
         *committed.ALL,
         disk.contents,
-        lambda c: disk.objects(c, cache),
-        lambda c: spare(c, cache),
+        partial(disk.objects, cache=cache),
+        partial(spare, cache=cache),
         strays,
         pictures,
         unrecorded,
@@ -98,7 +104,7 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
     problems = list(dict.fromkeys(problem for step in steps for problem in step(case)))
     failing = [problem for problem in problems if problem.verdict == "FAIL"]
     found.problems = failing + missing(
-        case, cache, [problem for problem in problems if problem.verdict != "FAIL"]
+        case, [problem for problem in problems if problem.verdict != "FAIL"]
     )
     found.resting = (
         below(sorted({problem.path for problem in failing}), all_chains(case.ledger))
@@ -134,7 +140,7 @@ def opened(root: Path) -> Case:
         }
     )
     try:
-        params = checks.read_params(root)
+        params = settings.read_params(root)
     except ParamsError as error:
         early.append(Problem("FAIL", "params.yaml", " ".join(str(error).split())))
     return Case(root, chain.metric, ledger, chain, locks, contents, {}, params, early)
@@ -226,6 +232,8 @@ def unrecorded(case: Case) -> Iterator[Problem]:
     for entry in case.locks.entries:
         if recorded.isdisjoint(entry.outs):
             for path, md5 in entry.deps.items():
+                if foreign(case, entry) and commands.LISTED.fullmatch(path):
+                    continue  # the code of an earlier commit
                 now = (
                     manifest_md5(case.bytes.manifest(path))
                     if (case.root / path).is_dir()
@@ -242,18 +250,38 @@ def unrecorded(case: Case) -> Iterator[Problem]:
                     )
 
 
+def foreign(case: Case, entry: Entry) -> bool:
+    """Whether a lock's entry is of another profile than the one that runs."""
+    profile = entry.name.partition("@")[2].partition("-")[0]
+    known = case.params.get("profiles", {})
+    return profile in known and profile != case.code.chosen
+
+
 def tabulated(case: Case) -> Iterator[Problem]:
-    """Every number of every table, and every claim, derived again."""
-    for table in case.chain.tables:
-        folder, node = table.rpartition("/")[0], case.chain.files[table]
-        wanted = [
-            path
-            for path in (node.record.get("inputs", ()) if node else ())
-            if path.startswith(f"{folder}/evaluated/")
-        ]
-        yield from derive.derived(
-            case.root, table, bool(wanted) and all((case.root / path).is_file() for path in wanted)
-        )
+    """Every number of every table, and every claim, derived again; but of what earlier code
+    made."""
+    mine = [
+        table
+        for table in case.chain.tables
+        if (node := case.chain.files[table]) is None or not case.earlier(node)
+    ]
+    with tempfile.TemporaryDirectory(prefix="verify-") as folder:
+        laid = [(table, Laid(case.root, Path(folder, str(n)))) for n, table in enumerate(mine)]
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            for problems in pool.map(lambda pair: again(case, *pair), laid):
+                yield from problems
+
+
+def again(case: Case, table: str, laid: Laid) -> list[Problem]:
+    """What of a table is not what is derived again; its evaluations are used where all are here."""
+    node = case.chain.files[table]
+    wanted = [
+        path
+        for path in (node.record.get("inputs", ()) if node else ())
+        if path.startswith(f"{table.rpartition('/')[0]}/evaluated/")
+    ]
+    here = bool(wanted) and all((case.root / path).is_file() for path in wanted)
+    return list(derive.derived(case.locks, laid, table, here))
 
 
 def promoted(case: Case) -> Iterator[Problem]:
@@ -264,71 +292,14 @@ def promoted(case: Case) -> Iterator[Problem]:
         yield Problem("FAIL", promotions.LEDGER.as_posix(), broken)
 
 
-def missing(case: Case, cache: Cache, problems: list[Problem]) -> list[Problem]:
-    """INCONCLUSIVE problems, those of absent files gathered: one a profile, with the count and the
-    command that brings them.
-
-    Of a profile that params.yaml does not run and of whose data nothing at all is here, only that
-    is told: a note.
-    """
-    away: dict[str, dict[str, Problem]] = {}
-    others: dict[tuple[str, str], list[Problem]] = {}
-    for problem in problems:
-        if PULL not in problem.text:
-            others.setdefault((problem.verdict, problem.text), []).append(problem)
-        elif problem.path not in case.bytes.stead:
-            parts = problem.path.split("/")
-            away.setdefault(parts[1] if parts[0] == "data" else parts[2], {})[problem.path] = (
-                problem
-            )
-    told = []
-    for profile, paths in sorted(away.items()):
-        size = sum((case.described(path) or {}).get("bytes", 0) for path in paths)
-        gone = sum(not (case.root / path).exists() for path in paths)
-        text = (
-            f"{gone:,} of its files and folders are neither on disk nor in DVC's cache"
-            if gone
-            else f"{len(paths):,} have no copy in DVC's cache"
-        )
-        verdict = "NOTE" if elsewhere(case, profile) else "INCONCLUSIVE"
-        told.append(
-            Problem(
-                verdict,
-                f"profile {profile}",
-                f"{text} ({size / 1e6:,.1f} MB recorded), so nothing is known of them; `python -m "
-                f"flows.profiles {profile} -- dvc pull` brings them, `make repro "
-                f"PROFILE={profile}` makes them anew",
-            )
-        )
-    for (verdict, text), alike in others.items():
-        more = f" (and of {len(alike) - 1} more)" if len(alike) > 1 else ""
-        told.append(Problem(verdict, alike[0].path + more, text, alike[0].producer))
-    return told
-
-
-def elsewhere(case: Case, profile: str) -> bool:
-    """Whether params.yaml runs another profile and no data, trained cell or evaluation of this
-    one is here."""
-    kinds = [
-        *(f"data/{profile}/{kind}/" for kind in ("raw", "decoded", "prepared", "contexts")),
-        *(f"/{profile}/{kind}/" for kind in ("runs", "evaluated")),
-    ]
-    mine = [
-        path
-        for path in case.chain.files
-        if any(path.startswith(kind) or kind[0] == "/" and kind in path for kind in kinds)
-    ]
-    return case.params.get("run", {}).get("profile") not in (None, profile) and not any(
-        (case.root / path).exists() for path in mine
-    )
-
-
 def below(paths: list[str], chains: list[tuple[frozenset[str], list[str]]]) -> dict[str, list[str]]:
     """For each failing file or folder: the metrics whose chain meets it."""
-    inside = lambda files, path: path in files or any(file.startswith(path + "/") for file in files)  # noqa: E731
     return {
         path: sorted(
-            metric for files, metrics in chains if inside(files, path) for metric in metrics
+            metric
+            for files, metrics in chains
+            if path in files or any(file.startswith(path + "/") for file in files)
+            for metric in metrics
         )
         for path in paths
     }

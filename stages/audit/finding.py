@@ -1,14 +1,15 @@
 """What an audit says: the steps of the chain, what is wrong with them, and the verdict.
 
-A problem is FAIL where bytes, names or numbers contradict each other, INCONCLUSIVE where the audit
-could not compare like with like (another library version, a file that is not here). FAIL outweighs
-INCONCLUSIVE, which outweighs PASS. Problems carry the path of the file they concern and the stage
-that produced it.
+A problem is FAIL where bytes, names or numbers contradict each other; INCONCLUSIVE where the audit
+could not compare like with like (another library version, a file that is not here); STALE where the
+number is of another profile than the chosen one, and the code of an earlier commit made it. FAIL
+outweighs INCONCLUSIVE, that STALE, that PASS. Problems carry the path of the file they concern and
+the stage that produced it.
 """
 
 from dataclasses import dataclass, field
 
-EXIT_CODES = {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}
+EXIT_CODES = {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3, "STALE": 3}
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Problem:
     """One thing wrong: `broken` says that the bytes of `path` are not those recorded, so that
     all resting on it is void."""
 
-    verdict: str  # FAIL | INCONCLUSIVE | NOTE, which counts for nothing
+    verdict: str  # FAIL | INCONCLUSIVE | STALE | NOTE, which counts for nothing
     path: str
     text: str
     producer: str = ""
@@ -25,8 +26,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the chain: stage, the file or folder, ok | FAIL | INCONCLUSIVE, and what is
-    known of it."""
+    """One line of the chain: stage, the file or folder, ok or the worst verdict of its problems,
+    and what is known of it."""
 
     stage: str
     path: str
@@ -50,16 +51,16 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """PASS, FAIL or INCONCLUSIVE."""
+        """PASS, FAIL, INCONCLUSIVE or STALE."""
         return worst(self.problems)
 
     @property
     def exit_code(self) -> int:
-        """0 for PASS, 1 for FAIL, 3 for INCONCLUSIVE."""
+        """0 for PASS, 1 for FAIL, 3 for INCONCLUSIVE and STALE."""
         return EXIT_CODES[self.verdict]
 
 
 def worst(problems) -> str:
     """The verdict of a set of problems."""
     verdicts = {problem.verdict for problem in problems} - {"NOTE"}
-    return "FAIL" if "FAIL" in verdicts else "INCONCLUSIVE" if verdicts else "PASS"
+    return next((one for one in ("FAIL", "INCONCLUSIVE", "STALE") if one in verdicts), "PASS")

@@ -19,7 +19,6 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from stages import code as kinds
 from stages import records
 from stages.errors import DataError
 
@@ -176,7 +175,7 @@ def read_added(where: str, content: dict) -> Entry:
     return Entry(
         posixpath.basename(where),
         where,
-        "exec python -m stages.winds.retraining intake",
+        f"dvc add {posixpath.basename(where).removesuffix('.dvc')}",
         {},
         outs,
         {},
@@ -239,24 +238,6 @@ class Locks:
         while path and path not in self._made:
             path = posixpath.dirname(path)
         return self._made.get(path)
-
-    def code(self, path: str) -> list[str]:
-        """The code files and folders that the stage which made `path` declares, those of its
-        kind (stages/code.yaml) among them."""
-        entry = self.producer(path)
-        deps = entry.deps if entry else ()
-        lists = [
-            self._kinds.get(posixpath.basename(dep).removesuffix(".json"), ())
-            for dep in deps
-            if posixpath.dirname(dep) == kinds.HOME.as_posix()
-        ]
-        return [dep for dep in deps if dep.startswith("stages/")] + [
-            one for paths in lists for one in paths
-        ]
-
-    @cached_property
-    def _kinds(self) -> dict[str, list[str]]:
-        return kinds.kinds(self.root)
 
 
 class Cache:

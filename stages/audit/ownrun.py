@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from stages.audit import arithmetics, history
+from stages.audit.case import Case
 from stages.audit.chain import Node, read_node
-from stages.audit.checks import Case
 from stages.errors import DataError
 
 DATA = ("acquire", "decode", "validate", "prepare")  # made with NumPy, which is set alike always

@@ -20,7 +20,7 @@ STRUCK = (
         r"\1***",
     ),
 )
-MARKS = {"ok": "ok  ", "FAIL": "FAIL", "INCONCLUSIVE": "?   "}
+MARKS = {"ok": "ok  ", "FAIL": "FAIL", "INCONCLUSIVE": "?   ", "STALE": "old "}
 
 
 def redact(text: str) -> str:

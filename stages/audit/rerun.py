@@ -19,10 +19,7 @@ and nearer to them than to any other seed's; the number may move by the whole di
 nearest other seed's. Of one seed nothing is known then, and a difference is inconclusive.
 """
 
-import os
-import shlex
-import subprocess
-import sys
+import importlib
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,15 +27,15 @@ from pathlib import Path
 
 import numpy as np
 
-from stages import params
 from stages.arithmetic import probe
-from stages.audit import arithmetics
+from stages.audit import arithmetics, commands
+from stages.audit.case import Case
 from stages.audit.chain import SEED, members, pick
-from stages.audit.checks import Case
 from stages.audit.finding import Finding, Problem, worst
+from stages.audit.laid import Laid
 from stages.errors import TradewindError
 from stages.files import read_json
-from stages.winds import tabulate
+from stages.tables.gather import over_seeds
 
 WEIGHTS = "weights.safetensors"
 NUMBERS = ("value", "mean", "low", "high", "std")  # all else is compared exactly
@@ -50,22 +47,20 @@ OTHERS = 1e-3  # relative: the same checkpoint evaluated on another arithmetic
 
 def evaluation(case: Case, found: Finding) -> Iterator[Problem]:
     """The metric recomputed from the recorded checkpoints."""
-    runs = {
-        cell: case.root / case.metric.folder / "runs" / case.metric.dataset / cell
-        for cell in case.chain.cells
-    }
-    yield from compared(case, found, runs, "evaluating the checkpoint")
+    with tempfile.TemporaryDirectory(prefix="audit-") as folder:
+        laid = Laid(case.root, Path(folder))
+        yield from compared(case, found, laid, "evaluating the checkpoint")
 
 
 def compared(
     case: Case,
     found: Finding,
-    runs: dict[str, Path],
+    laid: Laid,
     what: str,
     seeds: dict[str, float] | None = None,
     stages: tuple[str, ...] = ("evaluate",),
 ) -> Iterator[Problem]:
-    """The published number against the same number from these run folders.
+    """The published number against the same number made again where the project is laid out.
 
     `seeds` is what its parts may differ by beyond rounding, `stages` those whose arithmetic counts.
     """
@@ -77,11 +72,12 @@ def compared(
         )
         return
     try:
-        again = recomputed(case, runs)
+        again = recomputed(case, laid)
         if again == case.value:
             found.notes.append(f"{what} gives the published number to the last bit")
             return
-        other = recomputed(case, runs, more_threads=1)
+        laid.add_threads(1)
+        other = recomputed(case, laid)
     except TradewindError as error:
         yield Problem(
             blame(found), case.metric.table, f"{what} failed: {' '.join(str(error).split())}"
@@ -105,8 +101,9 @@ def elsewhere(case: Case, *stages: str) -> str:
     """Both arithmetics in words where one of these stages ran on another than this process'; ""
     where none did.
 
-    torch is loaded by now, so that its part counts.
+    torch is loaded for it, so that its part counts as it does where numbers are made.
     """
+    importlib.import_module("torch")
     own = arithmetics.line_of({"arithmetic": probe.line()})
     nodes = [node for node in case.chain.nodes if node.stage in stages and not node.error]
     lines = {arithmetics.line_of(node.record["environment"] | {"device": "cpu"}) for node in nodes}
@@ -146,116 +143,21 @@ def differences(
     return same, "; ".join(texts)
 
 
-def recomputed(case: Case, runs: dict[str, Path], more_threads: int = 0) -> dict:
-    """The metric's entry from checkpoints; an arm's is made from its cells as the table makes
-    it. A search is searched again."""
-    from stages.winds import evaluate  # brings torch, which no other depth needs
-
-    everything = params.load(case.root / "params.yaml")
-    if case.metric.dataset in everything.profiles[case.metric.profile].learning:
-        return answered(case, runs, everything, more_threads)
-    if case.metric.dataset in everything.profiles[case.metric.profile].learning_orders:
-        return continued(case, runs, everything, more_threads)
-    if untrained(case):
-        return searched(case, everything, more_threads)
-    wanted, protocol = everything.profiles[case.metric.profile].evaluation, everything.training
-    settings = evaluate.Settings(
-        wanted.leads_min,
-        wanted.bootstrap,
-        protocol.seed,
-        everything.contexts,
-        protocol.threads + more_threads,
-        device_of(case),
-    )
-    prepared = case.root / "data" / case.metric.profile / "prepared" / case.metric.dataset
-    cells = {
-        f"{case.metric.dataset}/{name}": evaluate.cell(run, prepared, settings)
-        for name, run in runs.items()
-    }
-    return pick(
-        cells.get(case.metric.key) or tabulate.over_seeds(cells)[case.metric.key], case.metric
-    )
-
-
-def answered(
-    case: Case, runs: dict[str, Path], everything: params.Params, more_threads: int
-) -> dict:
-    """The metric's entry on sets of points: from checkpoints, or from a companion that needs
-    none."""
-    from stages.fields import evaluate as sets
-
-    metric = case.metric
-    settings = sets.Settings.of(
-        everything, metric.experiment, metric.profile, metric.dataset, device_of(case)
-    )
-    settings = replace(settings, threads=settings.threads + more_threads)
-    prepared = case.root / "data" / metric.profile / "prepared" / metric.dataset
-    if untrained(case):
-        cells = {
-            f"{metric.dataset}/{name}": entry
-            for name, entry, _ in sets.companions(sets.Held.open(prepared, settings))
-        }
-    else:
-        cells = {
-            f"{metric.dataset}/{name}": sets.cell(run, prepared, settings)
-            for name, run in runs.items()
-        }
-    return pick(cells.get(metric.key) or tabulate.over_seeds(cells)[metric.key], metric)
-
-
-def continued(
-    case: Case, runs: dict[str, Path], everything: params.Params, more_threads: int
-) -> dict:
-    """The metric's entry on sequences: from checkpoints, or from a companion that needs none."""
-    from stages.sequences import evaluate as orders
-
-    metric, profile = case.metric, everything.profiles[case.metric.profile]
-    settings = orders.Settings(
-        profile.orders,
-        everything.training.seed,
-        everything.training.threads + more_threads,
-        device_of(case),
-    )
-    prepared = case.root / "data" / metric.profile / "prepared" / metric.dataset
-    if untrained(case):
-        cells = {
-            f"{metric.dataset}/{name}": entry
-            for name, entry, _ in orders.companions(orders.Held.open(prepared, settings))
-        }
-    else:
-        cells = {
-            f"{metric.dataset}/{name}": orders.cell(run, prepared, settings)
-            for name, run in runs.items()
-        }
-    return pick(cells.get(metric.key) or tabulate.over_seeds(cells)[metric.key], metric)
+def recomputed(case: Case, laid: Laid) -> dict:
+    """The metric's entry, made again by the command that evaluates its data set, cell by cell; an
+    arm's is made from its cells as the table makes it."""
+    home = f"{case.metric.folder}/evaluated/{case.metric.dataset}"
+    command = commands.command(case.locks, home)
+    for path in case.locks.producer(home).deps:
+        laid.link(path)
+    cells = {f"{case.metric.dataset}/{name}": laid.cell(command, name) for name in case.chain.cells}
+    return pick(cells.get(case.metric.key) or over_seeds(cells)[case.metric.key], case.metric)
 
 
 def untrained(case: Case) -> bool:
-    """Whether the number rests on no trained cell: a count of the experiment `neighbours`, or a
-    companion on sets of points."""
+    """Whether the number rests on no trained cell: a count, say, or a companion that needs
+    no training."""
     return not any(node.stage == "train" for node in case.chain.nodes)
-
-
-def searched(case: Case, everything: params.Params, more_threads: int) -> dict:
-    """The metric's entry from the whole point set searched again."""
-    from stages.neighbours.experiment.evaluate import again
-    from stages.neighbours.experiment.measure import Settings
-
-    profile, name = everything.profiles[case.metric.profile], case.metric.dataset
-    settings = Settings(
-        profile.search, profile.evaluation.bootstrap, everything.training.threads + more_threads
-    )
-    prepared = (
-        case.root / "data" / case.metric.profile / "prepared" / name
-        if name in profile.search.sets.original
-        else None
-    )
-    with tempfile.TemporaryDirectory(prefix="audit-") as folder:
-        cells = {
-            f"{name}/{cell}": entry
-            for cell, entry in again(name, prepared, Path(folder), settings).items()
-        }
-    return pick(cells[case.metric.key], case.metric)
 
 
 def device_of(case: Case) -> str:
@@ -282,28 +184,20 @@ def training(case: Case, found: Finding) -> Iterator[Problem]:
         yield from evaluation(case, found)
         return
     with tempfile.TemporaryDirectory(prefix="audit-") as name:
-        project, runs = Path(name), {}
-        furnish(project, case)
+        laid = Laid(case.root, Path(name))
+        moved = False
         for cell in case.chain.cells:
             home = f"{case.metric.folder}/runs/{case.metric.dataset}/{cell}"
-            failure = trained(case, project, home)
-            if failure:
+            if failure := trained(case, laid, home):
                 yield failure
                 return
-            runs[cell] = project / home
-            yield from nearness(case, found, cell, project / home)
-        moved = any(
-            (
-                case.root / case.metric.folder / "runs" / case.metric.dataset / cell / WEIGHTS
-            ).read_bytes()
-            != (run / WEIGHTS).read_bytes()
-            for cell, run in runs.items()
-        )
+            yield from nearness(case, found, cell, laid.folder / home)
+            old, new = (place / home / WEIGHTS for place in (case.root, laid.folder))
+            moved |= old.read_bytes() != new.read_bytes()
         near = 1.0 if elsewhere(case, "train", "evaluate") else NEAR
         spread = between_seeds(case, near) if moved else None
-        yield from compared(
-            case, found, runs, "training again and evaluating", spread, ("train", "evaluate")
-        )
+        stages = ("train", "evaluate")
+        yield from compared(case, found, laid, "training again and evaluating", spread, stages)
 
 
 def between_seeds(case: Case, near: float) -> dict[str, float]:
@@ -327,56 +221,20 @@ def between_seeds(case: Case, near: float) -> dict[str, float]:
     }
 
 
-def furnish(project: Path, case: Case) -> None:
-    """A temporary project: links to code, settings, prepared data and declared experiments;
-    whatever training writes stays in it."""
-    declared = [
-        file.relative_to(case.root).as_posix()  # params.experiments reads them
-        for file in sorted(case.root.glob("reports/*/dvc.yaml"))
-    ]
-    for name in (
-        "stages",
-        "params.yaml",
-        "constraints.txt",
-        *(f"data/{case.metric.profile}/{part}" for part in ("prepared", "contexts")),
-        f"{case.metric.folder}/sweeps",
-        *declared,
-    ):
-        if (case.root / name).exists():
-            (project / name).parent.mkdir(parents=True, exist_ok=True)
-            (project / name).symlink_to((case.root / name).resolve())
-
-
-def trained(case: Case, project: Path, home: str) -> Problem | None:
-    """Run the stage's own command (from dvc.lock) in the temporary project; what went wrong, if
-    anything did."""
+def trained(case: Case, laid: Laid, home: str) -> Problem | None:
+    """Run the stage's own command where the project is laid out; what went wrong, if anything
+    did."""
     entry = case.locks.producer(home)
-    words = shlex.split(entry.cmd) if entry else []
-    if words[:3] != ["exec", "python", "-m"] or words[3] not in (
-        "stages.training",
-        "stages.sequences.train",
-    ):
-        return Problem(
-            "INCONCLUSIVE",
-            home,
-            "dvc.lock names no training command for it",
-            entry.cmd if entry else "",
-        )
-    environment = {key: value for key, value in os.environ.items() if key != "FAULT"}
-    done = subprocess.run(
-        [sys.executable, *words[2:]],
-        cwd=project,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        check=False,
-    )
-    if done.returncode or not (project / home / WEIGHTS).exists():
-        return Problem(
-            "INCONCLUSIVE",
-            home,
-            f"training it again failed with exit code {done.returncode}",
-            entry.cmd,
-        )
+    try:
+        command = commands.command(case.locks, home)
+        for path in entry.deps:
+            laid.link(path)
+        laid.run(command)
+    except TradewindError as error:
+        text = f"training it again failed: {' '.join(str(error).split())}"
+        return Problem("INCONCLUSIVE", home, text, entry.cmd if entry else "")
+    if not (laid.folder / home / WEIGHTS).exists():
+        return Problem("INCONCLUSIVE", home, "training it again wrote no weights", entry.cmd)
     return None
 
 

@@ -4,9 +4,10 @@ the stage where it enters.
 Long lists of one kind at one stage are cut, so that a wide change stays readable.
 """
 
+from stages.audit.amiss import few
 from stages.audit.causes import PROOFLESS, Change
 from stages.audit.render import redact
-from stages.audit.why import Why, few, main
+from stages.audit.why import Why, main
 
 MOST = 10  # lines of one kind at one stage
 WIDE = 64  # letters, beyond which the column of stages is not moved further

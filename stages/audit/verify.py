@@ -1,6 +1,7 @@
 """The audit of one number, to the depth asked for.
 
-record  the records, locks, parameters, code, environment and commit agree with each other and with the small files (seconds)
+record  the records, locks, parameters, code, environment and commit agree with each other and with
+        the small files (seconds)
 hash    and every byte of the chain, on disk and in DVC's cache, is the recorded one
 eval    and the number comes out again when the checkpoint is evaluated
 train   and the checkpoint comes out again when the cell is trained
@@ -8,9 +9,9 @@ train   and the checkpoint comes out again when the cell is trained
 
 from pathlib import Path
 
-from stages.audit import checks, committed, disk, rerun
+from stages.audit import checks, committed, disk, rerun, settings
+from stages.audit.case import Case
 from stages.audit.chain import SOURCES, Ledger, Metric, published, walk
-from stages.audit.checks import Case
 from stages.audit.finding import Finding, Problem, Step, worst
 from stages.audit.hashes import Bytes, Locks
 from stages.audit.impact import all_chains, resting
@@ -37,6 +38,9 @@ def audit(path: str, depth: str = "record", root: str | Path = Path(".")) -> Fin
     ):
         if DEPTHS.index(depth) < DEPTHS.index(name):
             break
+        if name != "hash" and (text := earlier(found)):
+            found.notes.append(f"{name} was not run: {text}")
+            break
         if name != "hash" and worst(found.problems) == "FAIL":
             found.notes.append(f"{name} was not run: the chain is already broken")
             break
@@ -51,6 +55,14 @@ def audit(path: str, depth: str = "record", root: str | Path = Path(".")) -> Fin
     }
     found.resting = resting(broken, all_chains(case.ledger)) if broken else []
     return found
+
+
+def earlier(found: Finding) -> str:
+    """By which earlier code the number was made; "" where that of today means the same."""
+    if worst(found.problems) != "STALE":
+        return ""
+    text = next(problem.text for problem in found.problems if problem.verdict == "STALE")
+    return f"{text}; it is made again from a clone of that commit"
 
 
 def open_case(root: Path, metric: Metric) -> Case:
@@ -78,7 +90,7 @@ def open_case(root: Path, metric: Metric) -> Case:
             Problem("FAIL", metric.table, " ".join(str(error).split()), entry.cmd, broken=True)
         )
     try:
-        params = checks.read_params(root)
+        params = settings.read_params(root)
     except ParamsError as error:
         params = {}
         early.append(Problem("FAIL", "params.yaml", " ".join(str(error).split())))

@@ -14,12 +14,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stages.audit.amiss import stale
 from stages.audit.causes import PROOFLESS, Change, differences, merged, same, unpinned
 from stages.audit.chain import PLACES, SEED, Metric, Node, pick
 from stages.audit.counting import rows
+from stages.audit.earlier import History
 from stages.audit.snapshot import Snapshot, resolve
 from stages.errors import InputError, TradewindError
 from stages.files import read_json
+from stages.tables.gather import over_seeds
 
 PINNED = (
     "files",
@@ -73,6 +76,7 @@ class Pair:
         self.evaluated = f"{self.metric.folder}/evaluated/{self.metric.dataset}/metrics.json"
         self.nodes = [cone(side, self.evaluated) for side in (self.a, self.b)]
         self.followed: list[Change] = []
+        self.history = History(self.a.root)
         self.reads: list[dict[str, dict[str, dict]]] = [{}, {}]
         for side, reads in zip((self.a, self.b), self.reads, strict=True):
             for path, readers in side.chain.inputs.items():
@@ -180,7 +184,7 @@ def compare(root: Path, metric: Metric, commits: tuple[str, str], folder: Path) 
     answer.stale = [
         f"at {side.commit[:12]}: {text}"
         for side in dict.fromkeys((a, b))
-        for text in stale(side, pair.nodes[side is b])
+        for text in stale(side, pair.nodes[side is b], pair.history)
     ]
     return answer
 
@@ -201,8 +205,6 @@ def copied(pair: Pair) -> bool:
 def evaluated(file: Path, metric: Metric) -> float | None:
     """The number in what an evaluation wrote, an arm's made from its cells as the table makes
     it; None where it is not there."""
-    from stages.winds.tabulate import over_seeds
-
     try:
         cells = {
             f"{metric.dataset}/{name}": entry for name, entry in read_json(file)["cells"].items()
@@ -246,7 +248,7 @@ def explained(
         return [
             Change("unexplained", path, old.error or new.error, stage)
         ] if changed is not None else [], []
-    own = differences(old.record, new.record, stage)
+    own = differences(old.record, new.record, stage, pair.history.meaning)
     if new.stage == "acquire":
         return acquired(pair, new, own, changed is not None)
     if changed is None:
@@ -380,43 +382,3 @@ def edited(pair: Pair, moved: bool, causes: list[Change]) -> list[Change]:
         how = "nothing in its cone differs: edited by hand, or its making is not deterministic"
         found.append(Change("unexplained", pair.metric.table, how, "tabulate"))
     return found
-
-
-def stale(side: Snapshot, nodes: dict[str, Node]) -> list[str]:
-    """Records of the cone that were made with other code, or of other inputs, than the commit
-    holds."""
-    found = []
-    code = {
-        path for node in nodes.values() if not node.error for path in node.record["code"]["files"]
-    }
-    committed = side.sha256(code)
-    for node in sorted(
-        nodes.values(), key=lambda node: (list(PLACES).index(node.stage), node.path)
-    ):
-        if node.error:
-            found.append(f"the record {node.path} cannot be used: {node.error}")
-            continue
-        other = sorted(
-            path for path, sha in node.record["code"]["files"].items() if committed.get(path) != sha
-        )
-        if other:
-            found.append(
-                f"{node.producer} is stale: made with other code than the commit holds: "
-                f"{few(other)}"
-            )
-        for path, readers in side.chain.inputs.items():
-            owner = side.ledger.owner(path)
-            made = owner.record.get("outputs", {}).get(path) if owner else None
-            if made and any(
-                reader is node and described["sha256"] != made["sha256"]
-                for reader, described in readers
-            ):
-                found.append(
-                    f"{node.producer} is stale: it read another {path} than {owner.producer} made"
-                )
-    return found
-
-
-def few(names: list[str], most: int = 4) -> str:
-    """Names, not too many."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -6,7 +6,28 @@ the templates and tables that these name: `closure`. Each has a digest of what i
 imported by a computed name stands in deps as a closure of its own; `outside` finds what does not.
 """
 
-from stages.code.project import HOME, INERT, closure, list_of, outside, raw, recorded
+from stages.code.project import (
+    HOME,
+    INERT,
+    PACKAGE,
+    Project,
+    closure,
+    list_of,
+    outside,
+    raw,
+    recorded,
+)
 from stages.code.syntax import meaning
 
-__all__ = ["HOME", "INERT", "closure", "list_of", "meaning", "outside", "raw", "recorded"]
+__all__ = [
+    "HOME",
+    "INERT",
+    "PACKAGE",
+    "Project",
+    "closure",
+    "list_of",
+    "meaning",
+    "outside",
+    "raw",
+    "recorded",
+]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from stages import records
 from stages.audit.chain import SEED, SOURCES, Node
-from stages.audit.checks import dig
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry, manifest_md5, read_lock
+from stages.audit.settings import dig
 from stages.errors import DataError
 from stages.exports.tree import Tree
 from stages.params import PARTS, prefix
@@ -26,8 +26,7 @@ CONSTRAINTS = "constraints.txt"
 
 
 def sound(tree: Tree) -> Iterator[Problem]:
-    """Every record can be read, speaks of its own place and its own seed, and its code digest is
-    that of its list."""
+    """Every record can be read, and speaks of its own place and its own seed."""
     for node in tree.nodes:
         if node.error:
             yield Problem("FAIL", node.path, f"the record cannot be read: {node.error}")
@@ -47,11 +46,6 @@ def sound(tree: Tree) -> Iterator[Problem]:
                 node.path,
                 f"the cell is named for seed {seed[1]}, its record says seed "
                 f"{node.record.get('seed')}",
-            )
-        code = node.record["code"]
-        if records.digest_of(code["files"]) != code.get("digest"):
-            yield Problem(
-                "FAIL", node.path, "the record's code digest is not that of its list of files"
             )
 
 
@@ -104,22 +98,14 @@ def kept(tree: Tree) -> Iterator[Problem]:
 
 
 def code(tree: Tree) -> Iterator[Problem]:
-    """The code that every stage ran with is the tree's."""
+    """The code that every stage ran with means what the tree's means; of a profile that is not
+    the chosen one it may be that of an earlier commit, where git's history tells."""
     for node in read(tree):
-        then = node.record["code"]["files"]
-        differing = [
-            f"{path} ({'changed' if path in tree.modes else 'gone'})"
-            for path in sorted(then)
-            if tree.sha256.get(path) != then[path]
-        ]
-        if differing:
-            more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
-            yield Problem(
-                "FAIL",
-                node.path,
-                f"stale: the code of {node.producer} is not what it ran with: "
-                f"{', '.join(differing[:3])}{more}",
-            )
+        judged = tree.code.judge(node)
+        if judged.verdict == "STALE":
+            yield Problem("NOTE", node.path, judged.text)
+        elif judged.verdict != "PASS":
+            yield Problem(judged.verdict, node.path, f"stale: {judged.text}")
 
 
 def environments(tree: Tree) -> Iterator[Problem]:

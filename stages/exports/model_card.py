@@ -7,6 +7,7 @@ line in reports/ledger.jsonl too: by which numbers, against whom, on what.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,26 +21,13 @@ from stages.params import nearest
 
 LEDGER = "reports/ledger.jsonl"
 SHOWN = 60  # numbers in the table of evaluation
-LIMITS = {
-    "wind": (
-        (
-            "It nowcasts wind from measurements of the same region and the last hours; it knows no "
-            "physics and no forecast model's output."
-        ),
-        (
-            "Below and above the altitudes, and outside the region and season, of its training "
-            "data its numbers mean nothing."
-        ),
-        "Not for operational use: no flight may be planned or flown by it.",
-    ),
-    "other": (
-        (
-            "It is an experiment on a benchmark problem, trained small; the documents' own sizes "
-            "and budgets are larger where the report says so."
-        ),
-        "Its numbers hold for data drawn as its test set was.",
-    ),
-}
+STATED = re.compile(r"(?ms)^\*\*Limits\.\*\*(.*?)(?=^\s*$|\Z)")  # in an experiment's README
+LIMITS = (
+    "It is an experiment on a benchmark problem, trained small; the documents' own sizes and "
+    "budgets are larger where the report says so. Its numbers hold for data drawn as its test set "
+    "was."
+)
+AUDITED = re.compile(r"tradewind audit ([^/\s]+)/")
 
 
 def card(address: str, root: Path = Path(".")) -> str:
@@ -122,8 +110,7 @@ def weights(node: Node) -> set[str]:
 
 def render(tree: Tree, node: Node, entry: dict[str, Any] | None) -> str:
     """The card of a trained cell."""
-    record, (experiment, profile, dataset, cell) = node.record, name_of(node).split("/")
-    params, wind = record["params"], experiment.startswith("wind")
+    experiment, profile, dataset, cell = name_of(node).split("/")
     lines = [
         f"# Model card: {name_of(node)}",
         "",
@@ -131,6 +118,54 @@ def render(tree: Tree, node: Node, entry: dict[str, Any] | None) -> str:
         "",
         "## What it is",
         "",
+        *identity(tree, node, cell),
+        "## Intended use",
+        "",
+        (
+            "Research: comparison of models on the same data under the same protocol, and the "
+            "audit of published numbers."
+        ),
+        "",
+        "## Not intended",
+        "",
+        *limits(tree, experiment),
+        "",
+        "## Data",
+        "",
+        *data(tree, node, profile, dataset),
+        "",
+        *training(node),
+        *evaluation(tree, experiment, profile, dataset, cell),
+        *(against(entry) if entry else []),
+        "## How to check",
+        "",
+        "    tradewind audit "
+        + first_number(tree, experiment, profile, dataset, cell)
+        + " --verify eval",
+        "",
+        (
+            "re-hashes every file behind the number and computes it again from these weights; "
+            "`--verify train` trains again."
+        ),
+        "Exit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def limits(tree: Tree, experiment: str) -> list[str]:
+    """What a model of an experiment is not for, as the experiment's README states it; else what
+    holds for every one of ours."""
+    path = f"reports/{experiment}/README.md"
+    text = tree.files[path].decode("utf-8", "replace") if path in tree.modes else ""
+    stated = [" ".join(found.split()) for found in STATED.findall(text)]
+    return [f"- {found}" for found in stated or (LIMITS,)]
+
+
+def identity(tree: Tree, node: Node, cell: str) -> list[str]:
+    """Its model, its files, its licence and authors."""
+    record, params = node.record, node.record["params"]
+    return [
         (
             f"- Model `{params.get('model', cell)}`, arm `{params.get('arm', 'plain')}`, size "
             f"`{params.get('size', 'none')}`, seed {record['seed']}."
@@ -146,24 +181,12 @@ def render(tree: Tree, node: Node, entry: dict[str, Any] | None) -> str:
         ),
         "",
     ]
-    lines += [
-        "## Intended use",
-        "",
-        (
-            "Research: comparison of models on the same data under the same protocol, and the "
-            "audit of published numbers."
-        ),
-        "",
-        "## Not intended",
-        "",
-        *(f"- {text}" for text in LIMITS["wind" if wind else "other"]),
-        "",
-        "## Data",
-        "",
-    ]
-    lines += data(tree, node, profile, dataset)
-    lines += [
-        "",
+
+
+def training(node: Node) -> list[str]:
+    """How it was trained: parameters, code and environment, as its record tells them."""
+    record, params = node.record, node.record["params"]
+    return [
         "## Training",
         "",
         *(
@@ -181,23 +204,6 @@ def render(tree: Tree, node: Node, entry: dict[str, Any] | None) -> str:
         ),
         "",
     ]
-    lines += evaluation(tree, experiment, profile, dataset, cell)
-    lines += against(entry) if entry else []
-    lines += [
-        "## How to check",
-        "",
-        "    tradewind audit "
-        + first_number(tree, experiment, profile, dataset, cell)
-        + " --verify eval",
-        "",
-        (
-            "re-hashes every file behind the number and computes it again from these weights; "
-            "`--verify train` trains again."
-        ),
-        "Exit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.",
-        "",
-    ]
-    return "\n".join(lines)
 
 
 def data(tree: Tree, node: Node, profile: str, dataset: str) -> list[str]:
@@ -323,6 +329,8 @@ def against(entry: dict[str, Any]) -> list[str]:
 
 def bare(tree: Tree, entry: dict[str, Any]) -> str:
     """The card of a champion whose training record has given way to a later one."""
+    audited = AUDITED.search(" ".join(map(str, entry.get("recheck", ()))))
+    experiment = audited[1] if audited else ""
     return "\n".join(
         [
             f"# Model card: champion {entry['after'][:12]}",
@@ -341,7 +349,7 @@ def bare(tree: Tree, entry: dict[str, Any]) -> str:
             *against(entry),
             "## Not intended",
             "",
-            *(f"- {text}" for text in LIMITS["wind"]),
+            *limits(tree, experiment),
             "",
             "## How to check",
             "",

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages import seeds
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.fields.sets import PreparedSets
 from stages.params import SetBudget
 from stages.training.group import ALONE, Group
-from stages.training.losses import LEAST, square
+from stages.training.losses import root, square
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,11 @@ class SetData:
     def loss(self, prediction: Prediction, batch: Batch) -> Tensor:
         """The problem's loss of one batch."""
         if self.sets.meta["loss"] == "rmse":
-            return square(prediction.mean, batch, self.sets.unit).clamp_min(LEAST).sqrt()
+            return root(prediction.mean, batch, self.sets.unit)
         return square(prediction.mean, batch, torch.ones_like(self.sets.unit))
 
     @torch.no_grad()
-    def validate(self, model: nn.Module, group: Group = ALONE) -> dict[str, float]:
+    def validate(self, model: FieldModel, group: Group = ALONE) -> dict[str, float]:
         """loss = mean over batches of the training's size, as the documents report; mse: over
         all targets, in standardised units."""
         model.eval()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.files import read_json
-from stages.winds.tables import Table
+from stages.tables.table import Table
 
 FILE = "benchmarks.json"
 NONE = "–"

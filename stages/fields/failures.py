@@ -13,15 +13,17 @@ context values move one answer, and the share of the nearest (figure C.5).
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from stages import seeds
-from stages.fields import probes
-from stages.fields import scores as set_scores
+from stages.batches import Batch
+from stages.fields import probes, scores
 from stages.fields.sets import PreparedSets
+from stages.scores import groups
 
 GRADIENTS = 64  # sets
 CORRECTED, MOST = 3, 300  # sets; updates
@@ -57,11 +59,11 @@ class Probed:
     ) -> dict:
         """A metric: the mean over sets with its interval over groups."""
         group = self.sets.group[numbers].cpu().numpy()
-        return set_scores.mean_of(
+        return groups.mean_of(
             values, group, unit, self.resamples, seeds.stream(self.seed, "bootstrap"), weight
         )
 
-    def first(self, count: int):
+    def first(self, count: int) -> tuple[Tensor, Batch]:
         """The numbers of a few test sets, evenly spread, and them as a batch of as many targets
         as the model was trained with."""
         numbers = spread(self.numbers, count)
@@ -139,17 +141,14 @@ def overlap(given: Probed) -> dict:
     batch = sets.batch(given.numbers, torch.arange(given.asked, device=given.numbers.device))
     for share in SHARES:
         generator = seeds.torch_stream(given.seed, "overlap")
-        draw = lambda n, g=generator: torch.randperm(n, generator=g)  # noqa: E731
+        draw = partial(torch.randperm, generator=generator)
         chosen, asked, usable = probes.regions(batch, middle, share / 100, count, draw)
         if not len(usable):
             return {}
         error = given.squares(given.model(chosen).mean, chosen.target_y)
         asked = asked.cpu().numpy()
         found[str(share)] = given.mean(
-            (error * asked).sum(1),
-            given.numbers[usable],
-            set_scores.squared(given.unit),
-            asked.sum(1),
+            (error * asked).sum(1), given.numbers[usable], scores.squared(given.unit), asked.sum(1)
         )
     return found
 
@@ -180,7 +179,7 @@ def tightness(given: Probed) -> dict:
         name: given.mean(
             (error * (bins == k)).sum(1),
             given.numbers,
-            set_scores.squared(given.unit),
+            scores.squared(given.unit),
             (bins == k).sum(1),
         )
         for k, name in enumerate(names)

@@ -15,11 +15,13 @@ from safetensors.numpy import load_file
 
 from stages.fields import tables as set_tables
 from stages.fields.claims import MANY, ONE, SOLVED
-from stages.fields.tables import MEAN, MSE, Companions
+from stages.fields.printed import Companions
+from stages.fields.tables import MEAN, MSE
+from stages.figures import colours
+from stages.figures.curves import curves
+from stages.figures.drawing import numbered, plt, save
 from stages.files import atomic_folder, read_json
-from stages.winds import figures
-from stages.winds.figures import numbered, plt, save
-from stages.winds.tables import arm_of, datasets_of, label
+from stages.tables.table import arm_of, datasets_of, label
 
 DPI = 80  # pixels an inch: small enough for the page
 STYLES = (
@@ -33,7 +35,7 @@ STYLES = (
 
 def colour(arm: str) -> str:
     """One colour a model, whatever its arm."""
-    return figures.colour(arm.split("-")[0])
+    return colours.colour(arm.split("-")[0])
 
 
 def styles(arms: Iterable[str]) -> dict[str, tuple[Any, str, float]]:
@@ -45,22 +47,6 @@ def styles(arms: Iterable[str]) -> dict[str, tuple[Any, str, float]]:
     return {
         arm: STYLES[k % len(STYLES)] for mine in of_model.values() for k, arm in enumerate(mine)
     }
-
-
-def curves(cells: dict[str, Any], dataset: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Arm -> steps (N,) that all its seeds reached and their validation losses (seeds, N)."""
-    members: dict[str, list[dict[int, float]]] = {}
-    for name, content in cells.items():
-        told = content.get("history", {}).get("val", [])
-        if name.startswith(dataset + "/") and len(told) > 1:
-            members.setdefault(arm_of(name).partition("/")[2], []).append(
-                {int(step): float(loss) for step, loss in told}
-            )
-    found = {}
-    for arm, seeds in members.items():
-        steps = sorted(set.intersection(*map(set, seeds)))
-        found[arm] = (np.array(steps), np.array([[seed[step] for step in steps] for seed in seeds]))
-    return found
 
 
 def learning(

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from stages.batches import Batch
 from stages.errors import DataError, DivergedError
+from stages.scores.hull import Hull
 
 TARGET, GRADIENT_ERROR = 1, 10.0  # figure 3.5: an error of 10 at the second output
 STEP_ERROR, STEP_RATE, STEP_GOAL = 5.0, 3e-4, 0.01  # figure 3.6, as the public scripts have it
@@ -165,8 +166,6 @@ def input_gradients(model: nn.Module, batch: Batch, target: int = TARGET) -> Ten
 def outside(context: np.ndarray, predicted: np.ndarray, tolerance: float = 1e-5) -> np.ndarray:
     """True (S, T) where a prediction (S, T, 1 or 2) leaves the hull of its set's context values (S,
     C, 1 or 2) by more than `tolerance` of the values' extent, which float32 arithmetic may."""
-    from stages.winds.breakdown import Hull
-
     extent = np.maximum(np.ptp(context, axis=1).max(1), np.finfo(np.float32).tiny)
     if context.shape[2] == 1:
         low, high = context.min(1), context.max(1)
@@ -186,18 +185,18 @@ def tight(batch: Batch, centre: Tensor, count: int, scale: Tensor) -> tuple[Batc
     (X,). Equal distances: the lower number."""
     at = (batch.context_x / scale)[torch.arange(len(centre)), centre][:, None]
     kept = (batch.context_x / scale - at).norm(dim=2).argsort(dim=1, stable=True)[:, :count]
-    pick = lambda values: torch.take_along_dim(
-        values, kept.reshape(*kept.shape, *[1] * (values.dim() - 2)), 1
-    )  # noqa: E731
-    return (
-        replace(
-            batch,
-            context_x=pick(batch.context_x),
-            context_y=pick(batch.context_y),
-            context_mask=pick(batch.context_mask),
-        ),
-        (batch.target_x / scale - at).norm(dim=2),
+    narrow = replace(
+        batch,
+        context_x=_picked(batch.context_x, kept),
+        context_y=_picked(batch.context_y, kept),
+        context_mask=_picked(batch.context_mask, kept),
     )
+    return narrow, (batch.target_x / scale - at).norm(dim=2)
+
+
+def _picked(values: Tensor, kept: Tensor) -> Tensor:
+    """The points `kept` (B, K) of each set's values (B, C) or (B, C, D)."""
+    return torch.take_along_dim(values, kept.reshape(*kept.shape, *[1] * (values.dim() - 2)), 1)
 
 
 def regions(
@@ -223,11 +222,10 @@ def regions(
         rows.append(
             torch.cat((own[draw(len(own))[:near]], other[draw(len(other))[: count - near]]))
         )
-    kept = torch.stack(rows)[..., None] if rows else torch.zeros(0, count, 1, dtype=torch.long)
-    pick = lambda values: torch.take_along_dim(values[usable], kept, 1)  # noqa: E731
+    kept = torch.stack(rows) if rows else torch.zeros(0, count, dtype=torch.long)
     chosen = Batch(
-        pick(batch.context_x),
-        pick(batch.context_y),
+        _picked(batch.context_x[usable], kept),
+        _picked(batch.context_y[usable], kept),
         torch.ones(len(usable), count, dtype=torch.bool),
         batch.target_x[usable],
         batch.target_mask[usable],

@@ -1,54 +1,20 @@
-"""The experiments on sets of points, gathered: metrics.json (every cell and its arm over seeds),
-table.md, claims.json, figures.
+"""What is told of an experiment on sets of points: its tables, by data set and across them.
 
 `sparse_fields` is the thesis' tables 3.2, 3.4, C.2 and C.4, `failure_modes` its section 3.5 and
-appendices C.8 and C.11. metrics.json has the form of tabulate.py, so that `tradewind audit` walks
-these numbers too; a cell's probes stay with the cell.
+appendices C.8 and C.11. A cell's probes stay with the cell.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from stages import records
 from stages.fields import costs, sensitivity
 from stages.fields import tables as set_tables
+from stages.fields.printed import sets, tightness
 from stages.fields.tables import MSE
-from stages.files import atomic_file, write_json
-from stages.tables import published
-from stages.tables.published import PUBLISHED, sets
-from stages.winds import tables
-from stages.winds.tabulate import gather, over_seeds
+from stages.tables.table import Table, addresses, datasets_of
+from stages.tables.tabulation import Content, home_of
 
-EXPERIMENTS = {
-    "sparse_fields": "Who recovers a field from a few measurements of it: heat, flow, weather?",
-    "failure_modes": "What can each model not hand on from what it was given, and why?",
-}
 TIMED = "sparse_fields"  # the experiment whose models `make bench-fields` times
-CODE = (
-    "stages/seeds.py",
-    "stages/spreads.py",
-    *(
-        f"stages/evaluation/{name}.py"
-        for name in ("claims", "set_claims", "bootstrap", "metrics", "scores")
-    ),
-    *(
-        f"stages/page/{name}.py"
-        for name in (
-            "set_results",
-            "set_tables",
-            "set_figures",
-            "set_scans",
-            "sensitivity",
-            "costs",
-            "tabulate",
-            "tables",
-            "figures",
-            "sweep_figures",
-            "published",
-        )
-    ),
-)
 LEGEND = (
     "± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over the "
     "independent sets of the test split. MSE is over all targets and components of the test sets "
@@ -68,7 +34,7 @@ class Section:
 
     dataset: str
     n: int
-    tables: tuple[tuple[str, tables.Table, str], ...]
+    tables: tuple[tuple[str, Table, str], ...]
 
 
 def sections(
@@ -78,10 +44,10 @@ def sections(
     git."""
     printed, rates, found = (
         sets(experiment),
-        sensitivity.rates(Path("reports", experiment, profile), cells),
+        sensitivity.rates(home_of(experiment, profile), cells),
         [],
     )
-    for dataset in tables.datasets_of(arms):
+    for dataset in datasets_of(arms):
         names = set_tables.ordered(arms, dataset)
         told = [("", *set_tables.results(arms, cells, dataset, printed))]
         for title, one in (
@@ -109,7 +75,7 @@ def sections(
                     "By distance from a narrow context, in standard deviations of the positions "
                     "(thesis, table C.7)"
                 ),
-                set_tables.tightness(cells, dataset, published.tightness()),
+                set_tables.tightness(cells, dataset, tightness()),
             ),
         ):
             told += [(title, *one)] if one else []
@@ -125,7 +91,7 @@ def sections(
     return found
 
 
-def across(experiment: str, arms: dict[str, Any]) -> list[tuple[str, tables.Table, str]]:
+def across(experiment: str, arms: dict[str, Any]) -> list[tuple[str, Table, str]]:
     """The tables that span data sets: figure 3.4, tables C.8 and C.9."""
     copied, parted = set_tables.copying(arms), set_tables.regions(arms, sets(experiment))
     found = (
@@ -160,11 +126,12 @@ def across(experiment: str, arms: dict[str, Any]) -> list[tuple[str, tables.Tabl
 def measured(experiment: str, profile: str) -> dict[str, Any] | None:
     """What `make bench-fields` measured for a profile, {} where it did not run; None of an
     experiment that it does not belong to."""
-    return costs.read(Path("reports") / experiment / profile) if experiment == TIMED else None
+    return costs.read(home_of(experiment, profile)) if experiment == TIMED else None
 
 
-def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, Any]) -> str:
+def table(experiment: str, profile: str, content: Content) -> str:
     """Markdown: what spans data sets, then a section a data set, then what was timed."""
+    arms, cells = content["arms"], content["cells"]
     lines = [f"# {experiment}, profile {profile}", "", LEGEND, ""]
     for title, one, said in across(experiment, arms):
         lines += [f"{title}:", "", *one.markdown(), *([f"{said}.", ""] if said else [])]
@@ -176,66 +143,6 @@ def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, 
                 + one.markdown()
                 + ([f"{said}.", ""] if said else [])
             )
-        mine = ", ".join(
-            f"`{name.partition('/')[2]}`"
-            for name in sorted(cells)
-            if name.startswith(section.dataset + "/")
-        )
-        lines += [
-            (
-                "Audit a number: `tradewind audit "
-                f"{experiment}/{profile}/{section.dataset}/CELL/{MSE}`, with CELL one of {mine}."
-            ),
-            "",
-        ]
+        lines += [addresses(experiment, profile, cells, section.dataset, MSE), ""]
     times = measured(experiment, profile)
     return "\n".join(lines + ([] if times is None else costs.markdown(times, profile)))
-
-
-def tabulate(experiment: str, profile: str) -> None:
-    """Write metrics.json, table.md, claims.json, figures/ and the record of one experiment on
-    sets and profile."""
-    from stages import spreads
-    from stages.fields import claims as set_claims
-    from stages.fields import figures as set_figures
-    from stages.fields import scans as set_scans
-
-    home, prepared = Path("reports") / experiment / profile, Path("data") / profile / "prepared"
-    cells = gather(home)
-    arms = over_seeds(cells)
-    write_json(
-        home / "metrics.json",
-        {"experiment": experiment, "profile": profile, "cells": cells, "arms": arms},
-    )
-    with atomic_file(home / "table.md", "w") as stream:
-        stream.write(table(experiment, profile, arms, cells))
-    write_json(home / "claims.json", set_claims.check(home, experiment))
-    set_figures.draw(
-        home,
-        prepared,
-        arms,
-        cells,
-        sets(experiment),
-        lambda folder: set_scans.draw(home, arms, cells, folder),
-    )
-    times = [file for file in [home / costs.FILE] if file.exists()]
-    outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
-    described = [
-        prepared / name / "sets.json" for name in tables.datasets_of(arms)
-    ]  # names and units, for the figures
-    record = records.make(
-        "tabulate",
-        f"{experiment}/{profile}",
-        params={},
-        code=CODE,
-        inputs=[
-            home / "evaluated",
-            *described,
-            *times,
-            home.parent / "companions.csv",
-            PUBLISHED,
-            *spreads.files(profile),
-        ],
-        outputs={path.as_posix(): path for path in records.files_in(outputs)},
-    )
-    write_json(records.location("tabulate", profile, experiment=experiment), record)

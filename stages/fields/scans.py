@@ -14,8 +14,9 @@ from typing import Any
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from stages.fields import costs, sensitivity
-from stages.winds.figures import MARKS, colour, numbered, plt, save
-from stages.winds.tables import datasets_of
+from stages.figures.colours import colour
+from stages.figures.drawing import MARKS, numbered, plt, save
+from stages.tables.table import datasets_of
 
 DPI = 80
 LINES = {

@@ -18,9 +18,9 @@ from statistics import fmean
 from typing import Any
 
 from stages.fields.claims import BRIEF
-from stages.fields.tables import MSE, NONE, digits, number, of_mean, parameters
+from stages.fields.tables import MSE, of_mean, parameters
 from stages.files import read_json
-from stages.winds.tables import Table, arm_of
+from stages.tables.table import NONE, Table, arm_of, digits, number
 
 VARIED = re.compile(r"([^-]+)-[^-]+-(layers|width)_(\d+)")
 PANELS = {
@@ -66,7 +66,7 @@ class Scan:
         """One a size: at the rate of the least validation loss (the least rate of several, where
         no loss is told)."""
         values = dict.fromkeys(point.value for point in self.trained)
-        loss = lambda point: (point.loss is None, point.loss or 0.0)  # noqa: E731
+        loss = lambda point: (point.loss is None, point.loss or 0.0)
         return tuple(
             min((point for point in self.trained if point.value == value), key=loss)
             for value in values

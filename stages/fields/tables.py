@@ -11,68 +11,14 @@ validation, as a mean over batches.
 from statistics import fmean, stdev
 from typing import Any
 
-from stages.fields import claims as set_claims
-from stages.fields.claims import overlapping
+from stages.claims.levels import Side, judged, level
+from stages.fields.claims import SOLVED, overlapping
+from stages.fields.comparisons import Evaluated
+from stages.fields.printed import Companions, document, notes, theirs
 from stages.tables.published import Printed
-from stages.winds.tables import Table, arm_of, label
+from stages.tables.table import NONE, Table, arm_of, label, number
 
-MSE, MEAN, NONE = "mse", "mean", "–"
-DOCUMENTS = {
-    "poisson": "poisson",
-    "navier_stokes": "navier_stokes",
-    "darcy": "darcy",
-    "weather": "era5_two_day",
-}  # ours by its prefix: as printed
-Companions = dict[tuple[str, str], dict[str, Printed]]
-
-
-def document(dataset: str) -> str:
-    """The documents' name of a data set's problem, '' where they have none: 'poisson_rooms' ->
-    'poisson'."""
-    return next((name for prefix, name in DOCUMENTS.items() if dataset.startswith(prefix)), "")
-
-
-def digits(value: float) -> str:
-    """Three significant digits: 0.00712, 7.98, 1,234."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
-
-
-def number(summary: dict[str, Any] | None, interval: bool = False) -> str:
-    """'0.00712 ± 0.0003 [0.0065, 0.0079]': mean, spread over seeds where there are several, 90 %
-    interval if asked."""
-    if summary is None:
-        return NONE
-    text = digits(summary["mean"]) + (f" ± {summary['std']:.2g}" if "std" in summary else "")
-    return text + (
-        f" [{digits(summary['low'])}, {digits(summary['high'])}]"
-        if interval and "low" in summary
-        else ""
-    )
-
-
-def mark(printed: Printed) -> str:
-    """† of a misprint, ‡ of what the document leaves open, nothing where nothing is to be said."""
-    return (
-        ""
-        if not printed.note
-        else "†"
-        if any(word in printed.note for word in ("prints", "printed", "TRAINING"))
-        else "‡"
-    )
-
-
-def theirs(printed: Printed | None) -> str:
-    """'0.00700 ± 0.0004† (thesis C.2)'."""
-    if printed is None:
-        return NONE
-    spread = f" ± {printed.std:.2g}" if printed.std is not None else ""
-    return f"{digits(printed.mean)}{spread}{mark(printed)} ({printed.table})"
-
-
-def notes(rows: list[Printed]) -> str:
-    """What † and ‡ mean under a table of these printed numbers, each note once; '' without any."""
-    found = dict.fromkeys((mark(row), row.table, row.note) for row in rows if row.note)
-    return "; ".join(f"{sign} {table}: {note}" for sign, table, note in found)
+MSE, MEAN = "mse", "mean"
 
 
 def ordered(arms: dict[str, Any], dataset: str) -> list[str]:
@@ -117,7 +63,7 @@ def results(
     )
     for name in names:
         metrics, other = arms[name]["metrics"], beside(printed, name)
-        told = lambda key: number(metrics.get(key))  # noqa: E731
+        told = lambda key: number(metrics.get(key))
         used += [other[key] for key in (MSE, "rmse") if key in other]
         rows.append(
             (
@@ -164,22 +110,15 @@ def sharing(cells: dict[str, Any], dataset: str, printed: Companions) -> tuple[T
         for name, content in cells.items()
         if name.startswith(dataset + "/")
     }
-    measured = set_claims.Evaluated(dataset, mine)
+    measured = Evaluated(dataset, mine)
     rows, used = [], []
     for model in sorted({cell.split("-")[0] for cell in mine}):
         for pair in measured.encodings(model):
-            one, two = (set_claims.level(measured, arm, ("metrics", MSE)) for arm in pair)
+            one, two = (level(measured, Side(arm, ("metrics", MSE))) for arm in pair)
             if one is None or two is None:
                 continue
-            told = set_claims.judged(
-                "",
-                "",
-                one.value - two.value,
-                set_claims.half_width([one, two]),
-                1.0,
-                True,
-                [one, two],
-            ).numbers
+            apart = one.value - two.value
+            told = judged("", "", apart, 1.0, True, [one, two]).numbers
             ends = (
                 f" [{100 * told['interval'][0]:.1f}, {100 * told['interval'][1]:.1f}]"
                 if "interval" in told
@@ -272,7 +211,7 @@ def copying(arms: dict[str, Any]) -> Table | None:
         return (
             NONE
             if found is None
-            else number(found, interval=True) + (" ✓" if found["mean"] < set_claims.SOLVED else "")
+            else number(found, interval=True) + (" ✓" if found["mean"] < SOLVED else "")
         )
 
     rows = tuple(

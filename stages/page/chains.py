@@ -14,12 +14,8 @@ from typing import Any
 
 from stages import records
 from stages.files import read_json
-from stages.neighbours.experiment import results as searches
-from stages.neighbours.experiment import tables as search_tables
-from stages.page.results import Result
-from stages.sequences.reporting import results as order_results
-from stages.sequences.reporting import tables as order_tables
-from stages.winds import tables
+from stages.page.blocks import Part
+from stages.tables.table import datasets_of
 
 SPINE = ("acquire", "decode", "prepare", "validate", "contexts")
 FEW = 60  # files of a stage that stand in the page
@@ -71,13 +67,13 @@ def source(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def spine(profile: str) -> dict[str, Any]:
-    """For every data set of a profile: its stages before any experiment, each a node; {} where
-    no record is."""
+def spine(profile: str, datasets: list[str]) -> dict[str, Any]:
+    """For data sets of a profile: their stages before any experiment, each a node; {} where no
+    record is."""
     found: dict[str, Any] = {}
     for file in sorted((Path("data") / profile / "records").glob("*.json")):
         dataset, _, stage = file.stem.rpartition(".")
-        if stage in SPINE and dataset:
+        if stage in SPINE and dataset in datasets:
             record = read_json(file)
             found.setdefault(dataset, {})[stage] = node(record) | (
                 {"from": source(record)} if stage == "acquire" else {}
@@ -85,80 +81,46 @@ def spine(profile: str) -> dict[str, Any]:
     return found
 
 
-def labels(experiment: str, content: dict[str, Any], dataset: str) -> dict[str, str]:
-    """Arm -> what the tables call it, where that is another word than its name."""
-    mine = [name.split("/")[1] for name in content["arms"] if name.split("/")[0] == dataset]
-    if experiment in order_results.EXPERIMENTS:
-        called = {arm: order_tables.called(arm) for arm in mine}
-    elif experiment == searches.EXPERIMENT:
-        k = max(
-            (int(arm.rpartition("-k")[2]) for arm in mine if arm.startswith("linear-")), default=0
+def nodes(home: Path, dataset: str, kind: str, endings: tuple[str, ...]) -> dict[str, Any]:
+    """The records of one kind (train, sweep) of a data set as nodes, by cell or model."""
+    files = sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))
+    return {
+        file.name.removeprefix(f"{dataset}.").removesuffix(f".{kind}.json"): node(
+            read_json(file), endings
         )
-        called = {f"{method}-aniso-k{k}": words for method, words in search_tables.METHODS.items()}
-        called |= {
-            f"trajectory-{one}_bound-k{k}": f"TNN, the {one}'s bound alone"
-            for one in ("segment", "box")
-        }
-        trees = ((arm, search_tables.LEAVES.fullmatch(arm.removesuffix(f"-k{k}"))) for arm in mine)
-        called |= {
-            arm: f"k-d tree, {found[2]}, leaves of {found[3]}" for arm, found in trees if found
-        }
-    else:
-        called = {arm: tables.label(arm) for arm in mine}
-    return {arm: words for arm, words in called.items() if arm in mine and words != arm}
+        for file in files
+    }
 
 
-def runs(
-    experiment: str, profile: str, content: dict[str, Any], results: list[Result]
-) -> dict[str, Any]:
+def runs(experiment: str, profile: str, content: dict[str, Any], part: Part) -> dict[str, Any]:
     """The part of the chains that an experiment adds in a profile: its table, evaluations,
     checkpoints and the main numbers.
 
     Per data set: `e` evaluation, `c` cell -> training, `s` model -> sweep, `a` arms, `say` arm ->
     words, `m` arm -> [address, value].
     """
-    home = records.location("tabulate", profile, experiment=experiment).parent
+    table = records.location("tabulate", profile, experiment=experiment)
     found: dict[str, Any] = {}
-    for dataset in tables.datasets_of(content["arms"]):
-        of = lambda kind, endings, dataset=dataset: {  # noqa: E731
-            file.name.removeprefix(dataset + ".").removesuffix(f".{kind}.json"): node(
-                read_json(file), endings
-            )
-            for file in sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))
-        }
+    for dataset in datasets_of(content["arms"]):
         evaluation = records.location("evaluate", profile, dataset, experiment=experiment)
         found[dataset] = {
             "e": node(read_json(evaluation), (".json",), 3),
-            "c": of("train", (".safetensors",)),
-            "s": of("sweep", ("",)),
+            "c": nodes(table.parent, dataset, "train", (".safetensors",)),
+            "s": nodes(table.parent, dataset, "sweep", ("",)),
             "a": [name.split("/")[1] for name in content["arms"] if name.split("/")[0] == dataset],
-            "say": labels(experiment, content, dataset),
+            "say": part.labels.get(dataset, {}),
             "m": {
                 one.arm: [one.address, f"{one.measure}: {one.value}"]
-                for one in results
+                for one in part.results
                 if one.dataset == dataset
             },
         }
-    return {
-        "t": node(
-            read_json(records.location("tabulate", profile, experiment=experiment)),
-            (".json", ".md"),
-        ),
-        "d": found,
-    }
+    return {"t": node(read_json(table), (".json", ".md")), "d": found}
 
 
-def chains(views: list[dict[str, Any]]) -> dict[str, Any]:
-    """The chains behind every table of these views; `views` hold experiment, profile, content
-    (metrics.json) and results."""
+def chains(experiment: str, profile: str, content: dict[str, Any], part: Part) -> dict[str, Any]:
+    """The chains behind every table of an experiment's page; `content` is its metrics.json."""
     return {
-        "spine": {
-            profile: spine(profile) for profile in dict.fromkeys(view["profile"] for view in views)
-        },
-        "runs": {
-            f"{view['experiment']}/{view['profile']}": runs(
-                view["experiment"], view["profile"], view["content"], view["results"]
-            )
-            for view in views
-        },
+        "spine": {profile: spine(profile, datasets_of(content["arms"]))},
+        "runs": {f"{experiment}/{profile}": runs(experiment, profile, content, part)},
     }

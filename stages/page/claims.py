@@ -14,9 +14,10 @@ from typing import Any
 import polars as pl
 
 from stages.errors import DataError
-from stages.page.results import DOCUMENTS, FAMILIES, documents, family
+from stages.page.result import DOCUMENTS, documents
 
 ERRATA = Path(__file__).with_name("errata.csv")
+STAGES = Path(__file__).parents[1]  # a family is a folder of it
 COLUMNS = ["document", "where", "printed", "right", "how", "evidence", "families"]
 
 
@@ -43,26 +44,26 @@ def interval(claim: dict[str, Any]) -> str:
     return f"[{ends[0]:.3g}, {ends[1]:.3g}]" if ends else "none: counted"
 
 
-def ledger(views: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every claim of these views as a row; `known` says whether its data set has a chain of its
-    own."""
-    rows = []
-    for view in views:
-        known = {name.split("/")[0] for name in view["content"]["arms"]}
-        for claim in view["claims"]:
-            seeds = claim.get("seeds")
-            rows.append(
-                {key: claim[key] for key in ("id", "text", "source", "verdict", "why", "dataset")}
-                | {
-                    "experiment": view["experiment"],
-                    "profile": view["profile"],
-                    "family": family(view["experiment"]),
-                    "documents": " ".join(documents("", [claim["source"]])),
-                    "known": claim["dataset"] in known,
-                    "interval": interval(claim),
-                    "seeds": str(seeds) if seeds else "no training",
-                }
-            )
+def ledger(
+    experiment: str, profile: str, family: str, arms: dict[str, Any], claims: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Every claim of an experiment and profile as a row; `known` says whether its data set has a
+    chain of its own."""
+    known, rows = {name.split("/")[0] for name in arms}, []
+    for claim in claims:
+        seeds = claim.get("seeds")
+        rows.append(
+            {key: claim[key] for key in ("id", "text", "source", "verdict", "why", "dataset")}
+            | {
+                "experiment": experiment,
+                "profile": profile,
+                "family": family,
+                "documents": " ".join(documents("", [claim["source"]])),
+                "known": claim["dataset"] in known,
+                "interval": interval(claim),
+                "seeds": str(seeds) if seeds else "no training",
+            }
+        )
     return rows
 
 
@@ -78,7 +79,8 @@ def errata(path: Path = ERRATA) -> list[dict[str, Any]]:
             found=", ".join(rows.columns),
         )
     for number, row in enumerate(rows.iter_rows(named=True), 2):
-        unknown = set((row["families"] or "").split()) - set(FAMILIES.values())
+        families = (row["families"] or "").split()
+        unknown = [name for name in families if not (STAGES / name).is_dir()]
         if row["document"] not in DOCUMENTS or unknown or not all(row.values()):
             raise DataError(
                 "an erratum lacks a part or names what there is not",
@@ -93,39 +95,19 @@ def errata(path: Path = ERRATA) -> list[dict[str, Any]]:
     ]
 
 
-def start(
-    views: list[dict[str, Any]], claims: list[dict[str, Any]], index: bool
-) -> list[dict[str, str]]:
-    """Where a new reader looks first: links to what is on this page, [] where there is nothing."""
-    winds = [view for view in views if view["kind"] == "wind"]
-    bound = next((view for view in views if view["kind"] == "search" and view["bound"]), None)
-    raw = next((view["results"][-1] for view in views if view["results"]), None)
-    real = next(
-        (one for view in winds if view["profile"] == "sample" for one in reversed(view["results"])),
-        raw,
-    )
-    found = []
-    if winds:
-        first = winds[0]
-        found.append(
-            {
-                "to": f"#{first['id']}-{first['datasets'][0]['name']}",
-                "title": "Who nowcasts the wind best?",
-                "words": "The wind table: every model beside the printed value, the hour's average "
-                "and the noise of the sensors.",
-            }
-        )
-    if bound:
-        found.append(
-            {
-                "to": "#bound",
-                "title": "Why the printed neighbour bound fails",
-                "words": "Squares are subtracted where lengths must be: a picture, and how often "
-                "it loses a neighbour.",
-            }
-        )
-    if real:
-        chain = "/".join((real.experiment, real.profile, real.dataset, real.arm))
+def start(views: list[dict[str, Any]], claims: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Where a new reader looks first: what the experiments name, each title once, and the lists of
+    the front page; [] where there is nothing."""
+    named: dict[str, dict[str, str]] = {}
+    for view in views:
+        for one in view["start"]:
+            link = {"to": f"{view['page']}#{one['anchor']}", "words": one["words"]}
+            named.setdefault(one["title"], {"title": one["title"]} | link)
+    known = [view["results"][-1] for view in views if view["results"]]
+    real = next((one for one in reversed(known) if one["profile"] == "sample"), None)
+    found, raw = list(named.values()), real or (known[0] if known else None)
+    if raw:
+        chain = "/".join(raw[key] for key in ("experiment", "profile", "dataset", "arm"))
         found.append(
             {
                 "to": "#results",
@@ -143,7 +125,6 @@ def start(
                 "words": f"{verdicts(claims)}; sort and filter them.",
             }
         )
-    if views and index:
         found.append(
             {
                 "to": "#errata",

@@ -31,7 +31,7 @@ def steps(
     for a record that is missing.
     """
     rows, home = [], records.location("tabulate", profile, experiment=experiment).parent
-    of = lambda kind: sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))  # noqa: E731
+    of = lambda kind: sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))
     swept, cells = of("sweep"), of("train")
     if cells or records.location("prepare", profile, dataset).exists():
         for stage, title in spine:

@@ -138,7 +138,8 @@ function steps([experiment, profile, dataset, arm]) {
 
 function show(id) {
   const [experiment, profile, dataset, arm] = id.split("/"), run = DATA.runs[`${experiment}/${profile}`], box = $("#chain");
-  if (!run) { if (DATA.pages[experiment]) location.href = `${DATA.pages[experiment]}#chain=${id}`; return; }
+  const elsewhere = DATA.pages[`${experiment}/${profile}`];
+  if (!run) { if (elsewhere) location.href = `${elsewhere}#chain=${id}`; return; }
   const part = run.d[dataset], one = part?.m[arm], known = one?.[0] || Object.values(part?.m || {})[0]?.[0].replace(/^(([^/]+\/){3})[^/]+/, `$1${arm}`);
   $("#chain-title").textContent = [part ? dataset : "", arm ? part.say[arm] || arm : "", `${experiment}, ${profile}`].filter(Boolean).join(" · ");
   const body = $("#chain-body"), list = made("ol");

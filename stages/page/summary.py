@@ -1,8 +1,10 @@
 """reports/summary-PROFILE.json: the main number of every arm of every experiment, small enough
-for `dvc metrics diff`."""
+for `dvc metrics diff`: `python -m stages.page.summary PROFILE`."""
 
+import sys
 from pathlib import Path
 
+from stages import files, records, runner
 from stages.errors import DataError
 from stages.files import read_json, write_json
 
@@ -28,3 +30,26 @@ def summary(profile: str) -> None:
             remedy="run `dvc repro`",
         )
     write_json(Path("reports") / f"summary-{profile}.json", found)
+
+
+def plan(asked: runner.Asked) -> runner.Work:
+    """The work of the stage; it leaves no record."""
+    profile = asked["profile"]
+
+    def do() -> dict[str, Path]:
+        with files.guard(f"summary/{profile}"), records.timed("summary", profile):
+            summary(profile)
+        return {}
+
+    return runner.Work("summary", profile, None, do, [], ["stages.page.summary"])
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit code of the command."""
+    return runner.command(
+        "stages.page.summary", "Gather the main numbers of a profile.", ("profile",), plan, argv
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

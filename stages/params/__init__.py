@@ -26,7 +26,7 @@ from stages.params.problems import (  # noqa: F401
     Sines,
     Weather,
 )
-from stages.params.reading import PARTS, gathered, prefix, read_yaml  # noqa: F401
+from stages.params.reading import PARTS, WHOLE, gathered, prefix, read_yaml  # noqa: F401
 from stages.params.sections import (  # noqa: F401  (the sections are read by whoever is handed one)
     Budget,
     Contexts,

@@ -37,7 +37,7 @@ class TextReading(Text):
 
 Readings = Annotated[
     PlainReading | FlightReading | TextReading, Field(discriminator="reader")
-]  # `reader`: a file of stages/sequences/reading
+]  # `reader`: a file of stages/sequences/data
 
 
 class OrderCell(Section):

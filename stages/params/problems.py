@@ -15,7 +15,7 @@ from stages.params.base import Count, Name, Positive, Section, Seed
 
 # poisson begins
 class Poisson(Section):
-    """Rooms with heaters, 32 a file; see stages/fields/made/poisson.py.
+    """Rooms with heaters, 32 a file; see stages/fields/problems/poisson/make.py.
 
     `layouts_per_file`: 1 in the real files, whose rooms share their heaters' places; 32 gives each
     room its own.
@@ -31,7 +31,7 @@ class Poisson(Section):
 
 # darcy begins
 class Darcy(Section):
-    """Porous media of two phases; see stages/fields/made/darcy.py.
+    """Porous media of two phases; see stages/fields/problems/darcy/make.py.
 
     `lattice` points a side are kept of `lattice * refinement` cells. `coefficients`: a where the
     field is negative, and where it is not. Li et al. take a field of `smoothness` 2 and
@@ -68,7 +68,7 @@ class Darcy(Section):
 
 # navier_stokes begins
 class NavierStokes(Section):
-    """Vorticity on the torus (stages/fields/made/navier_stokes.py); all numbers without dimension,
+    """Vorticity on the torus (stages/fields/problems/navier_stokes/make.py); all numbers without dimension,
     box and period 1.
 
     `train`, `val`, `test` count trajectories, `per_file` of them a file. A trajectory has `outputs`
@@ -107,7 +107,7 @@ class NavierStokes(Section):
 # sines begins
 class Sines(Section):
     """Points with values of a sine, or (`frequency` null) with random ones; see
-    stages/fields/made/sines.py."""
+    stages/fields/problems/sines.py."""
 
     seed: Seed
     frequency: Annotated[float, Field(ge=0.001, le=1000)] | None
@@ -134,7 +134,7 @@ WEATHER_BYTES_MAX = 2**28  # of one simulated file
 
 
 class Weather(Section):
-    """Red-noise weather as CDS would deliver it; see stages/fields/made/weather.py."""
+    """Red-noise weather as CDS would deliver it; see stages/fields/problems/weather/make.py."""
 
     seed: Seed
     start: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT00:00:00Z$")]

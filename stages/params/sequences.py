@@ -2,7 +2,7 @@
 and how many there are.
 
 A section of params.yaml a kind; `kind` is its name and the name of its simulator
-(stages/sequences/made/) and reader (stages/sequences/reading/). `train`, `val` and `test` count
+(stages/sequences/data/) and reader (there too). `train`, `val` and `test` count
 sequences of the three splits.
 """
 
@@ -189,7 +189,7 @@ class Maze(Made):
 # grammar begins
 class Grammar(Made):
     """Sentences of a small grammar, letter by letter, in sequences of `length` letters; see
-    stages/sequences/made/grammar.py.
+    stages/sequences/data/grammar.py.
 
     `nested`: the chance that a noun has a clause; `plural`: of a plural noun; `deepest`: clauses
     within clauses.
@@ -235,7 +235,7 @@ class ClimbReading(Section):
 
 class Climb(Made, ClimbReading):
     """Simulated climbs and descents of so many `types`, `flights_each` of one aircraft; see
-    stages/sequences/made/climb.py."""
+    stages/sequences/data/climb/make.py."""
 
     kind: Literal["climb"] = "climb"
     least_change_ft: Annotated[int, Field(ge=0, le=40_000)] = 0

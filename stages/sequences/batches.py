@@ -20,9 +20,10 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages import seeds
+from stages.contracts import Model, SequenceModel
 from stages.errors import DataError, InputError
 from stages.files import read_json
 from stages.params import nearest
@@ -84,10 +85,10 @@ class OrderBatch:
     noise: torch.Generator
 
 
-class Ordered(nn.Module):
+class Ordered(Model):
     """A model of orders as the loop calls it: one batch in, logits of the steps out (B, T, V)."""
 
-    def __init__(self, model: nn.Module):
+    def __init__(self, model: SequenceModel):
         super().__init__()
         self.model = model
 
@@ -96,10 +97,12 @@ class Ordered(nn.Module):
         return self.model(batch.tokens, batch.order)
 
 
-class Denoised(nn.Module):
+class Denoised(Model):
     """A model that brings its own loss and knows no order: diffusion."""
 
-    def __init__(self, model: nn.Module):
+    own_loss = True
+
+    def __init__(self, model: SequenceModel):
         super().__init__()
         self.model = model
 
@@ -111,9 +114,9 @@ class Denoised(nn.Module):
         return self.model.loss(batch.tokens, batch.noise, given if batch.first else None)
 
 
-def wrapped(model: nn.Module) -> nn.Module:
+def wrapped(model: SequenceModel) -> Ordered | Denoised:
     """The model as the loop calls it."""
-    return Denoised(model) if hasattr(model, "loss") else Ordered(model)
+    return Ordered(model) if model.ordered else Denoised(model)
 
 
 @dataclass(frozen=True)
@@ -191,14 +194,14 @@ class OrderData:
         return cross_entropy(logits, batch.tokens, batch.order, batch.first)
 
     @torch.no_grad()
-    def validate(self, model: nn.Module, group: Group = ALONE) -> dict[str, float]:
+    def validate(self, model: Ordered | Denoised, group: Group = ALONE) -> dict[str, float]:
         """Nats a token of the validation sequences; `loss` in the model's own order (a
         curriculum's: where it ends, random), which selects the weights, and `left_to_right`.
         Orders and noise are the same at every validation. Of a model with its own loss that."""
         model.eval()
         numbers, size = self.slices("val"), min(MOST, self.budget.batch)
         own = "random" if self.order == "curriculum" else self.order
-        brings = hasattr(model, "loss")
+        brings = model.own_loss
         kinds = {"loss": own} if brings else {"loss": own, "left_to_right": "left_to_right"}
         tables = {
             name: self.orders(

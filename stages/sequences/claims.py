@@ -11,31 +11,28 @@ flight levels squared; nats a token.
 """
 
 import math
-import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from stages.fields.claims import (
-    AT,
-    BLIND,
-    NORMAL,
-    SINGLE,
-    Evaluated,
-    Level,
-    half_width,
-    judged,
-    leaf,
-    varied,
-)
+from stages.claims.levels import Side, against, lacking, level, ratio
+from stages.claims.parts import conclude, unmeasured
 from stages.files import read_json
-from stages.spreads import NOWHERE, Spreads
-from stages.winds.claims import Part, conclude, unmeasured
+from stages.sequences import memory_claims
+from stages.sequences.comparisons import (
+    CLOSE,
+    CURRICULUM,
+    FRACTAL,
+    GPT,
+    RANDOM,
+    SEVERAL,
+    TRIED,
+    Ordered,
+    better,
+    longer,
+    tried,
+)
+from stages.spreads import Spreads
 
 MATCHES = 0.02  # accuracies that differ by less match; table 4.2 prints 99.6 and 98.3 %
-SEVERAL = 2.0  # times the steps: the smallest of the printed ratios (table 4.3: 32,500 over 16,500)
 # perplexities within this factor have no gap; table 4.4 prints 1.03 (curriculum) and 1.68 (none)
 # times GPT's
 CLOSED = 1.05
@@ -48,290 +45,9 @@ HALF_PASS = 0.5
 VALID = 0.95
 FEWER = 10.0  # an order of magnitude
 EQUAL = 1.1  # errors within this factor are of equal quality
-CLOSE = 0.1  # mean total variation below which a learned density matches the exact one
-GPT, RANDOM, FRACTAL, CURRICULUM = "left_to_right", "random", "fractal", "curriculum"
-QUALITY = {"maze": "correct", "climb": "mse_levels"}  # of samples, by kind; others: valid
-TRIED = "burst_5"  # the thesis' number of orders
-
-
-def share_of(kind: str) -> str:
-    """The metric that the samples of a kind are judged by first."""
-    return QUALITY.get(kind, "valid")
-
-
-def prompt_of(kind: str) -> str:
-    """The prompt that samples of a kind are compared at: of flights the first altitude alone."""
-    return "0" if kind == "climb" else "prompt"
-
-
-def tried(samplers: Any) -> list[str]:
-    """The bursts among samplers' names, fewest orders first."""
-    return sorted(
-        (name for name in samplers if re.fullmatch(r"burst_\d+", name)),
-        key=lambda name: int(name[6:]),
-    )
-
-
-def stands(arm: str, samplers: Any) -> str | None:
-    """The sampler that an arm's quality is told by: GPT's from left to right, others' in their
-    own order, diffusion's of most steps."""
-    if arm.startswith("diffusion"):
-        return max(samplers, key=lambda name: int(name.rpartition("_")[2]), default=None)
-    return next((name for name in ("own", GPT) if name in samplers), next(iter(samplers), None))
-
-
-class Ordered(Evaluated):
-    """One data set's evaluation: its cells, its kind, what is known of its law."""
-
-    def __init__(self, dataset: str, content: dict[str, Any], spreads: Spreads = NOWHERE):
-        super().__init__(dataset, content.get("cells", {}), spreads)
-        self.kind, self.bounds = content.get("kind", ""), content.get("bounds", {})
-        self.sequences, self.held_out = content.get("sequences", {}), content.get("held_out", "")
-
-    def of(self, order: str) -> list[str]:
-        """The arms of an order (`curriculum` and `curriculum_50` are both of a curriculum), or
-        of diffusion."""
-        if order == "diffusion":
-            return self.model("diffusion")
-        return [
-            arm
-            for arm in self.model("sigma_gpt")
-            if arm.split("-")[1].split("_")[0] == order or arm.split("-")[1] == order
-        ]
-
-    def pairs(self, first: str, second: str) -> list[tuple[str, str]]:
-        """Arms of two orders at one size; plain names, which tell what is missing, where there
-        are none."""
-        plain = lambda order: order if order == "diffusion" else f"sigma_gpt-{order}"  # noqa: E731
-        last = lambda arm: arm.rpartition("-")[2]  # noqa: E731
-        one, two = self.of(first), self.of(second)
-        return [(a, b) for a in one for b in two if last(a) == last(b)] or [
-            ((one or [plain(first)])[0], (two or [plain(second)])[0])
-        ]
-
-    def samplers(self, arm: str) -> list[str]:
-        """The samplers of an arm's first cell."""
-        return list(self.cells[self.arm(arm)[0]].get("samplers", {})) if self.arm(arm) else []
-
-    def side(
-        self, arm: str, metric: str = "", sampler: str | None = None, prompt: str = ""
-    ) -> "Side":
-        """A number of an arm's samples: of the sampler that stands for it, at the first prompt,
-        the quality, if nothing else is said."""
-        sampler = sampler or stands(arm, self.samplers(arm)) or "none"
-        return Side(
-            arm,
-            (
-                "samplers",
-                sampler,
-                prompt or prompt_of(self.kind),
-                "metrics",
-                metric or share_of(self.kind),
-            ),
-        )
-
-
-@dataclass(frozen=True)
-class Side:
-    """A number of an arm's cells: where it stands in each."""
-
-    arm: str
-    path: tuple[str, ...]
-
-
-def level(measured: Ordered, side: Side, logarithm: bool) -> Level | None:
-    """A number's level, of its logarithm or itself; None where one of the arm's cells (or the
-    arm) lacks it."""
-    found = [leaf(measured.cells[cell], side.path) for cell in measured.arm(side.arm)]
-    if not found or None in found:
-        return None
-    form = (lambda value: math.log(max(value, 1e-30))) if logarithm else float
-    values = [form(one["value"]) for one in found]
-    halves = [
-        (form(one["high"]) - form(one["low"])) / (2 * NORMAL)
-        for one in found
-        if "low" in one and "high" in one
-    ]
-    within = (
-        max(float(np.mean(np.square(halves))), 1e-18) if len(halves) == len(found) else 0.0
-    )  # an interval of no width is one
-    n, by = max(one.get("n", 0) for one in found), "relative" if logarithm else "absolute"
-    spread, freedom, kind = varied(measured, side.arm, side.path, values, by)
-    return Level(float(np.mean(values)), spread, within, len(values), n, freedom=freedom, kind=kind)
-
-
-def weighed(
-    name: str, words: str, value: float, bar: float, above: bool, levels: list[Level]
-) -> Part:
-    """A part about a difference or a number: `above`, it should exceed the bar; else stay below
-    it."""
-    half, seeds = half_width(levels), max(one.seeds for one in levels)
-    numbers: dict[str, Any] = {
-        "value": value,
-        "bar": bar,
-        "seeds": seeds,
-        "slices": max(one.n for one in levels),
-    }
-    if half is None:
-        return Part(
-            name,
-            "undecided",
-            numbers | {"verdict": "undecided"},
-            f"{name}: {words} {value:.3g}; {BLIND}",
-        )
-    low, high = value - half, value + half
-    verdict = "undecided" if low <= bar <= high else "holds" if (low > bar) == above else "fails"
-    if low == high == value == bar:  # nothing varies, and the bar is met to the last bit
-        verdict = "undecided"
-    told = (
-        f"{words} {value:.3g}, 90 % interval [{low:.3g}, {high:.3g}], should be "
-        f"{'above' if above else 'below'} {bar:.3g}"
-    )
-    told += SINGLE if seeds < 2 else ""
-    return Part(
-        name, verdict, numbers | {"interval": [low, high], "verdict": verdict}, f"{name}: {told}"
-    )
-
-
-def lacking(measured: Ordered, name: str, sides: list[Side]) -> Part:
-    """The part that says which arms were not run, or what was not measured of them."""
-    absent = list(dict.fromkeys(side.arm for side in sides if not measured.arm(side.arm)))
-    if absent:
-        return unmeasured(name, f"{name}: no trained {' and no '.join(absent)} here")
-    blind = [
-        f"{'/'.join(side.path)} of {side.arm}"
-        for side in sides
-        if level(measured, side, False) is None
-    ]
-    return unmeasured(name, f"{name}: {' and '.join(blind)} was not measured")
-
-
-def ratio(measured: Ordered, name: str, over: Side, under: Side, bar: float, above: bool) -> Part:
-    """A part about `over` / `under`."""
-    a, b = level(measured, over, True), level(measured, under, True)
-    if a is None or b is None:
-        return lacking(measured, name, [over, under])
-    return judged(
-        name, f"ratio of {over.path[-1]}", a.value - b.value, half_width([a, b]), bar, above, [a, b]
-    )
-
-
-def difference(
-    measured: Ordered, name: str, left: Side, right: Side, bar: float, above: bool
-) -> Part:
-    """A part about `left` - `right`."""
-    a, b = level(measured, left, False), level(measured, right, False)
-    if a is None or b is None:
-        return lacking(measured, name, [left, right])
-    return weighed(name, f"difference of {left.path[-1]}", a.value - b.value, bar, above, [a, b])
-
-
-def against(measured: Ordered, name: str, side: Side, bar: float, above: bool, words: str) -> Part:
-    """A part about one number."""
-    found = level(measured, side, False)
-    return (
-        lacking(measured, name, [side])
-        if found is None
-        else weighed(name, words, found.value, bar, above, [found])
-    )
-
-
-def better(
-    measured: Ordered, name: str, good: Side, bad: Side, share: float = 0.0, factor: float = 1.0
-) -> Part:
-    """`good` is better than `bad` by more than `share` (mazes and the like), or its error
-    `factor` times smaller (flights)."""
-    if measured.kind == "climb":
-        return ratio(measured, name, bad, good, factor, True)
-    return difference(measured, name, good, bad, share, True)
 
 
 # --- how long a model learns
-
-
-class Reached(NamedTuple):
-    """When a validation loss fell to a target: the step, straight between the validations
-    `after` which and `by` which it did."""
-
-    step: float
-    after: float
-    by: float
-    at_once: bool  # the first validation had it: it may have been at any step before
-
-
-def reached(curve: list, target: float) -> Reached:
-    """When a validation loss, [step, loss] by [step, loss], first fell to a target that it
-    reaches."""
-    before = None
-    for step, loss in curve:
-        if loss <= target:
-            if before is None:
-                return Reached(step, step, step, True)
-            return Reached(
-                before[0] + (step - before[0]) * (before[1] - target) / (before[1] - loss),
-                before[0],
-                step,
-                False,
-            )
-        before = (step, loss)
-    raise ValueError("the target is the worst of the losses that were reached")
-
-
-def steps(
-    measured: Ordered, first: str, second: str
-) -> tuple[float, dict[str, list[Reached]]] | None:
-    """The loss that every seed of two arms reached, and arm -> its steps until then; None where
-    one has no history."""
-    curves = {
-        arm: [measured.cells[cell].get("history", {}).get("val", []) for cell in measured.arm(arm)]
-        for arm in (first, second)
-    }
-    if not all(found and all(found) for found in curves.values()):
-        return None
-    target = max(min(loss for _, loss in one) for found in curves.values() for one in found)
-    return target, {arm: [reached(one, target) for one in found] for arm, found in curves.items()}
-
-
-def longer(measured: Ordered, first: str, second: str) -> Part:
-    """The arm `second` needs SEVERAL times the steps of `first` to the loss that both reach."""
-    name, found = f"{second} > {SEVERAL:g} x {first}", steps(measured, first, second)
-    absent = [arm for arm in (first, second) if not measured.arm(arm)]
-    if absent:
-        return unmeasured(name, f"{name}: no trained {' and no '.join(absent)} here")
-    if found is None:
-        return unmeasured(name, f"{name}: no validation losses were written")
-    levels, cut = [], []
-    for arm in (second, first):
-        logs = [math.log(one.step) for one in found[1][arm]]
-        within = np.mean(
-            [(math.log(one.by / one.after) / (2 * NORMAL)) ** 2 for one in found[1][arm]]
-        )  # nothing is known between validations
-        levels.append(
-            Level(
-                float(np.mean(logs)),
-                float(np.var(logs, ddof=1)) if len(logs) > 1 else math.nan,
-                float(within),
-                len(logs),
-                0,
-            )
-        )
-        cut.append(any(one.at_once for one in found[1][arm]))
-    censored = {
-        (False, False): "",
-        (False, True): "low",
-        (True, False): "high",
-        (True, True): "both",
-    }[cut[0], cut[1]]
-    words, times = f"ratio of steps to {found[0]:.3g} nats", levels[0].value - levels[1].value
-    part = judged(name, words, times, half_width(levels), SEVERAL, True, levels, censored)
-    if "interval" in part.numbers or not censored:
-        return part
-    return Part(
-        part.name,
-        part.verdict,
-        part.numbers,
-        f"{part.why} ({AT[censored].strip()}: reached before the first validation)",
-    )
 
 
 # --- the claims
@@ -632,8 +348,6 @@ def check(home: Path) -> list[dict]:
     """Every claim on every data set under `home` (the folder of one profile) that it speaks of;
     once, undecided, if on none. Data sets that are there to differ in size are spoken of by A-5
     alone."""
-    from stages.sequences import memory_claims  # which reads levels and parts from here
-
     spreads = Spreads.read(home)
     found = [
         Ordered(file.parent.name, read_json(file), spreads)

@@ -8,14 +8,14 @@ half, `generalises` where it is below half and more than half of the training pr
 and has learned neither where at most half of those are. The claim is asked at the smallest size at
 which GPT generalises: there random order should still memorise. The size is chosen by GPT alone, so
 that random order's interval is not one of the best of several.
-Units: shares of samples; 90 % intervals as in order_claims.py.
+Units: shares of samples; 90 % intervals as in stages/claims/levels.py.
 """
 
 from dataclasses import dataclass
 
-from stages.sequences import claims
-from stages.sequences.claims import GPT, RANDOM, Ordered, Side
-from stages.winds.claims import Part, conclude, unmeasured
+from stages.claims.levels import Level, Side, difference, level
+from stages.claims.parts import Part, conclude, unmeasured
+from stages.sequences.comparisons import GPT, RANDOM, Ordered, share_of
 
 # of the samples: 1k mazes are printed as 'perfect' on training and 'very low' on validation mazes,
 # 100k as alike on both
@@ -41,8 +41,8 @@ class Recall:
 
     dataset: str
     size: int  # training sequences
-    train: claims.Level
-    test: claims.Level
+    train: Level
+    test: Level
 
     @property
     def state(self) -> str:
@@ -66,12 +66,12 @@ def families(found: list[Ordered]) -> list[list[Ordered]]:
 
 def sides(measured: Ordered, arm: str) -> tuple[Side, Side]:
     """Where the quality of an arm's samples stands: of training prompts, of test prompts."""
-    return Side(arm, ("memorised", claims.share_of(measured.kind))), measured.side(arm)
+    return Side(arm, ("memorised", share_of(measured.kind))), measured.side(arm)
 
 
 def recall(measured: Ordered, arm: str) -> Recall | None:
     """An arm's accuracies on a data set; None where one was not measured."""
-    train, test = (claims.level(measured, side, False) for side in sides(measured, arm))
+    train, test = (level(measured, side, False) for side in sides(measured, arm))
     return (
         Recall(measured.dataset, measured.sequences["train"], train, test)
         if train and test
@@ -108,9 +108,7 @@ def still(family: list[Ordered], gpt: str, arm: str) -> list[Part]:
     if here is None:
         return [unmeasured(name, f"{name}: {arm} was not measured at {size} training sequences")]
     parts = [
-        claims.difference(
-            measured, f"{gpt} generalises at {size}", *sides(measured, gpt), HALF, False
-        )
+        difference(measured, f"{gpt} generalises at {size}", *sides(measured, gpt), HALF, False)
     ]
     name = f"{arm} memorises at {size}"
     if here.state == "neither":
@@ -119,7 +117,7 @@ def still(family: list[Ordered], gpt: str, arm: str) -> list[Part]:
             "memorises nor generalises after this profile's steps"
         )
         return [*parts, unmeasured(name, why)]
-    return [*parts, claims.difference(measured, name, *sides(measured, arm), HALF, True)]
+    return [*parts, difference(measured, name, *sides(measured, arm), HALF, True)]
 
 
 def entries(sized: list[list[Ordered]]) -> list[dict]:

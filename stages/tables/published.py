@@ -12,12 +12,6 @@ import polars as pl
 from stages.errors import DataError
 
 PUBLISHED = Path("data/published")
-SEARCHED = {
-    "comparisons": "comparisons",
-    "query_time": "query_ms",
-    "creation_time": "build_s",
-}  # as printed: as we call it
-SET_METRICS = ("mse", "rmse", "error_ratio", "error")
 COLUMNS = (
     "table",
     "dataset",
@@ -35,8 +29,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Printed:
-    """One printed error: of winds the RMSE per component, in knots; of sets of points as `sets`
-    says."""
+    """One printed number, with its table, data set, spread and the transcription's note."""
 
     table: str
     dataset: str
@@ -104,108 +97,3 @@ def named(
             found=str(row),
         )
     return here
-
-
-def companions(experiment: str) -> dict[str, list[Printed]]:
-    """For each arm of an experiment, the printed RMSE values (kn) that belong beside it.
-
-    DataError for a row that finds none, or for an arm that stands twice.
-    """
-    printed = read().filter(
-        (pl.col("metric") == "rmse")
-        & (pl.col("unit") == "kn")
-        & pl.col("dataset").str.starts_with("wind")
-    )
-    return {
-        row["arm"]: [
-            Printed(r["table"], r["dataset"], r["mean"], r["std"], r["note"] or "")
-            for r in named(printed, row, ("variant", "size"), experiment).iter_rows(named=True)
-        ]
-        for row in listed(experiment, ("arm",))
-    }
-
-
-def epochs(experiment: str) -> dict[str, float]:
-    """For each arm, the printed duration of an epoch over one day (a million points), seconds;
-    arms without one are left out."""
-    printed = read().filter(
-        (pl.col("metric") == "epoch_duration") & (pl.col("dataset") == "wind_1day")
-    )
-    found = {
-        row["arm"]: printed.filter(*(pl.col(key) == row[key] for key in ("table", "model")))
-        for row in listed(experiment, ("arm",))
-    }
-    return {arm: rows["mean"][0] for arm, rows in found.items() if len(rows)}
-
-
-def searches(experiment: str) -> dict[tuple[str, str], dict[str, tuple[float, str]]]:
-    """For each (set, arm) of a search experiment: metric -> (printed value, its table); the first
-    table that prints one counts.
-
-    Metrics: comparisons (a query), query_ms, build_s. DataError for a row that finds none, or that
-    stands twice.
-    """
-    printed, found = read().filter(pl.col("metric").is_in(list(SEARCHED))), {}
-    for row in listed(experiment, ("set", "arm", "table")):
-        values = found.setdefault((row["set"], row["arm"]), {})
-        for r in named(printed, row, ("dataset", "variant"), experiment).iter_rows(named=True):
-            name = SEARCHED[r["metric"]]
-            values.setdefault(
-                name,
-                (r["mean"] / (1000 if name == "build_s" and r["unit"] == "ms" else 1), r["table"]),
-            )
-    return found
-
-
-def sets(experiment: str) -> dict[tuple[str, str], dict[str, Printed]]:
-    """For each (data set as printed, arm) of an experiment on sets of points: metric -> the printed
-    number; the first table that prints one counts.
-
-    Metrics: mse, rmse (problem's units), error_ratio (%), error (not named); of training sets with
-    `_train`. DataError for a row that finds none, or that stands twice.
-    """
-    printed, found = read().filter(pl.col("metric").is_in(SET_METRICS)), {}
-    for row in listed(experiment, ("arm", "table")):
-        for r in named(printed, row, ("variant", "size"), experiment).iter_rows(named=True):
-            scale = 1e-4 if r["unit"] == "1e-4" else 1.0
-            spread = None if r["std"] is None else scale * r["std"]
-            one = Printed(r["table"], r["dataset"], scale * r["mean"], spread, r["note"] or "")
-            found.setdefault((r["dataset"], row["arm"]), {}).setdefault(
-                r["metric"] + ("_train" if r["split"] == "train" else ""), one
-            )
-    return found
-
-
-def weather() -> dict[str, dict[str, Printed]]:
-    """Thesis table 3.3: model -> metric as printed (rmse, angle_mae, ...) -> the printed number
-    of its largest size."""
-    found: dict[str, dict[str, Printed]] = {}
-    for r in read().filter(pl.col("table") == "thesis 3.3").iter_rows(named=True):
-        found.setdefault(r["model"], {})[r["metric"]] = Printed(
-            r["table"], r["dataset"], r["mean"], r["std"], r["note"] or ""
-        )
-    return found
-
-
-def tightness() -> dict[str, dict[str, Printed]]:
-    """Thesis table C.7, of winds (kn by its magnitude): model -> bin of distance ('0.5-1',
-    '2.5-inf') -> the printed error."""
-    found: dict[str, dict[str, Printed]] = {}
-    for r in read().filter(pl.col("table") == "thesis C.7").iter_rows(named=True):
-        low, high = r["variant"].removeprefix("dist=").split("-")
-        name = f"{float(low):g}-{float('inf') if high == 'end' else float(high):g}"
-        found.setdefault(r["model"], {})[name] = Printed(
-            r["table"], r["dataset"], r["mean"], r["std"], r["note"] or ""
-        )
-    return found
-
-
-def shown(rows: list[Printed]) -> str:
-    """'8.07 ± 0.11 (thesis 3.2)', or the range over several data sets."""
-    if not rows:
-        return "–"
-    if len(rows) == 1:
-        spread = f" ± {rows[0].std:.2f}" if rows[0].std is not None else ""
-        return f"{rows[0].mean:.2f}{spread} ({rows[0].table})"
-    values = [row.mean for row in rows]
-    return f"{min(values):.2f}–{max(values):.2f} ({rows[0].table}, {len(rows)} days)"

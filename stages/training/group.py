@@ -1,4 +1,4 @@
-"""The processes that fit one cell together: one, or several under torchrun (data parallel, torch's
+"""The processes that train one cell together: one, or several under torchrun (data parallel, torch's
 DDP).
 
 A step takes the mean loss over `slices` slices of the training set (profiles.*.training.slices).
@@ -26,7 +26,7 @@ PROCESSES = "TRADEWIND_PROCESSES"
 
 @dataclass(frozen=True)
 class Group:
-    """Who fits: this process' rank among `world`."""
+    """Who trains: this process' rank among `world`."""
 
     rank: int = 0
     world: int = 1
@@ -114,9 +114,16 @@ def joined(device: torch.device) -> Iterator[Group]:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
     distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
-        yield Group(distributed.get_rank(), distributed.get_world_size())
+        yield current()
     finally:
         distributed.destroy_process_group()
+
+
+def current() -> Group:
+    """The group that this process has joined; alone where it has joined none."""
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return ALONE
+    return Group(distributed.get_rank(), distributed.get_world_size())
 
 
 def environment(found: dict[str, Any], group: Group) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """The gradient loop: the thesis' protocol. One pair of slices a step (or the mean over several),
 Adam, gradient norm clipped at 4.
 
-What a step sees and minimises is the data's affair (data.py for winds, sets.py for sets of points);
-a model may bring its own (`loss`), which it learns by and is not selected by, and learn parts of
-itself at another rate (`rates`: prefix of a parameter's name -> learning rate). Every
+What a step sees and minimises is the affair of a family's data (`Data`); a model may bring its own
+loss, which it learns by and is not selected by, and learn parts of itself at another rate. Every
 `validate_every` steps all validation slices or sets are predicted: the mean of the losses selects
 the weights, as in the documents; the error over all points stands beside it. A checkpoint follows
 each validation; between two of them nothing else is needed, because order and arithmetic repeat
@@ -12,22 +11,55 @@ saves.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
-from stages.batches import Batch
+from stages import seeds
+from stages.contracts import Model
 from stages.errors import DataError, DivergedError
 from stages.files import fault
 from stages.training.checkpoint import Checkpoints
 from stages.training.group import ALONE, Group, refuse_unshared
-from stages.winds.batches import Data, order
+
+Batch = Any  # a family's own, of which the loop knows nothing
+
+
+class Data(Protocol):
+    """The data of one run, as its family gives them. Slices, sets and sequences have numbers."""
+
+    word: str  # what a number counts: "slice", "set"
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches lie."""
+
+    def slices(self, split: str) -> list[int]:
+        """The numbers of a split: "train", "val"."""
+
+    def parts(self, numbers: list[int], step: int) -> list[Callable[[], Batch]]:
+        """The batches of one step, each made when it is called; the step's loss is their mean."""
+
+    def loss(self, prediction: Any, batch: Batch) -> Tensor:
+        """What is minimised, of what a model predicts for a batch."""
+
+    def validate(self, model: Model, group: Group = ALONE) -> dict[str, float]:
+        """Errors over the validation split, of which `loss` selects the weights."""
+
+
+def order(slices: list[int], seed: int, epoch: int) -> np.ndarray:
+    """The slices in the order of one epoch. It depends on nothing but its arguments: a resumed
+    run needs no sampler state."""
+    return seeds.stream(seed, "training", "order", epoch).permutation(
+        np.asarray(slices, dtype=np.int64)
+    )
 
 
 @dataclass(frozen=True)
@@ -60,10 +92,10 @@ class Progress:
         return sum(entry["step"] > self.best_step for entry in self.val)
 
 
-def rated(model: nn.Module, learning_rate: float) -> list[dict[str, Any]]:
+def rated(model: Model, learning_rate: float) -> list[dict[str, Any]]:
     """The optimizer's groups: what the model learns at the common rate, then each of its
     `rates`, in the order of its parameters."""
-    rates: dict[str, float] = getattr(model, "rates", {})
+    rates = model.rates
     groups: dict[str, dict[str, Any]] = {"": {"params": [], "lr": learning_rate}}
     for name, parameter in model.named_parameters():
         prefix = next((prefix for prefix in rates if name.startswith(prefix)), "")
@@ -76,13 +108,13 @@ def rated(model: nn.Module, learning_rate: float) -> list[dict[str, Any]]:
 class Objective(nn.Module):
     """The loss as a module, which is what DDP wraps."""
 
-    def __init__(self, model: nn.Module, data: Data, precision: AbstractContextManager):
+    def __init__(self, model: Model, data: Data, precision: AbstractContextManager):
         super().__init__()
         self.model, self.data, self.precision = model, data, precision
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss of one slice, or of one batch of sets."""
-        if hasattr(self.model, "loss"):
+        if self.model.own_loss:
             return self.model.loss(batch)
         with self.precision:
             prediction = self.model(batch)
@@ -94,7 +126,7 @@ class Loop:
 
     def __init__(
         self,
-        model: nn.Module,
+        model: Model,
         data: Data,
         settings: Settings,
         checkpoints: Checkpoints,
@@ -269,9 +301,10 @@ class Loop:
         if found is None:
             return
         tensors, facts = found
-        part = lambda prefix: {
-            n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)
-        }  # noqa: E731
+
+        def part(prefix: str) -> dict[str, Tensor]:
+            return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
+
         self.model.load_state_dict(part("model."))
         self.best = {name: value.to(self.data.device) for name, value in part("best.").items()}
         adam = {index: part(f"adam.{index}.") for index in range(len(self.parameters))}
@@ -282,3 +315,18 @@ class Loop:
         if "random.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["random.cuda"], self.data.device)
         self.progress = Progress(**facts)
+
+
+def train(
+    model: Model, data: Data, settings: Settings, checkpoints: Checkpoints, group: Group = ALONE
+) -> dict[str, Any]:
+    """Train a model in place by gradient; validate once what learns nothing. Returns its history
+    (strict JSON). DivergedError, DataError."""
+    if model.learns == "gradient":
+        return Loop(model, data, settings, checkpoints, group).run()
+    return validated([{"step": 0, **data.validate(model)}])
+
+
+def validated(entries: list[dict[str, Any]], **found: Any) -> dict[str, Any]:
+    """The history of what took no step: its validations, and what was found on them."""
+    return {"status": "completed", "steps": 0, "best_step": 0, **found, "train": [], "val": entries}

@@ -8,9 +8,8 @@ run.
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
@@ -22,82 +21,20 @@ from great_expectations.data_context.types.base import ProgressBarsConfig  # noq
 from stages import files  # noqa: E402
 from stages.errors import GateError, JudgeError  # noqa: E402
 from stages.validation import reduce  # noqa: E402
+from stages.validation.rules import Rule, Table  # noqa: E402
 
 SHOWN = 10  # places named per result
 
 
-@dataclass(frozen=True)
-class Rule:
-    """Bounds on `column` of the summary `table`: every row within [low, high], or (allowed)
-    exactly these values."""
-
-    name: str
-    table: str
-    column: str
-    severity: Literal["critical", "warning"]
-    remedy: str
-    low: float | None = None
-    high: float | None = None
-    allowed: tuple[str, ...] | None = None
-    rows: pl.Expr | None = None  # picks the rows behind a failure in the table's source
-
-    @property
-    def key(self) -> str:
-        """Unique among rules: one name may warn early and stop late."""
-        return f"{self.name}/{self.severity}"
-
-    @property
-    def limit(self) -> str:
-        """The bound in words."""
-        if self.allowed is not None:
-            return "exactly " + ", ".join(self.allowed)
-        low, high = (None if x is None else f"{x:g}" for x in (self.low, self.high))
-        return (
-            f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+def expectation(rule: Rule) -> gxe.Expectation:
+    """A rule in GX's words."""
+    if rule.allowed is not None:
+        return gxe.ExpectColumnDistinctValuesToEqualSet(
+            column=rule.column, value_set=list(rule.allowed), meta={"rule": rule.key}
         )
-
-    def expectation(self):
-        """The rule in GX's words."""
-        if self.allowed is not None:
-            return gxe.ExpectColumnDistinctValuesToEqualSet(
-                column=self.column, value_set=list(self.allowed), meta={"rule": self.key}
-            )
-        return gxe.ExpectColumnValuesToBeBetween(
-            column=self.column, min_value=self.low, max_value=self.high, meta={"rule": self.key}
-        )
-
-
-@dataclass(frozen=True)
-class Table:
-    """A summary: rows (dicts), the column that names a row, and what it sums up, whole or by row
-    name, to look examples up in."""
-
-    rows: list[dict[str, Any]]
-    key: str
-    source: pl.LazyFrame | dict[str, pl.LazyFrame] | None = None
-
-    def behind(self, places: list[str]) -> list[pl.LazyFrame]:
-        """The large tables behind the named rows."""
-        if isinstance(self.source, dict):
-            return [self.source[place] for place in places]
-        return [] if self.source is None else [self.source]
-
-
-def both(
-    name: str,
-    table: str,
-    column: str,
-    remedy: str,
-    *,
-    warn: float,
-    stop: float,
-    rows: pl.Expr | None = None,
-) -> list[Rule]:
-    """Two upper bounds on one number: above `warn` it is recorded, above `stop` nothing goes on."""
-    return [
-        Rule(name, table, column, "warning", remedy, high=warn, rows=rows),
-        Rule(name, table, column, "critical", remedy, high=stop, rows=rows),
-    ]
+    return gxe.ExpectColumnValuesToBeBetween(
+        column=rule.column, min_value=rule.low, max_value=rule.high, meta={"rule": rule.key}
+    )
 
 
 def judge(
@@ -116,7 +53,7 @@ def judge(
             }
         )
         suite = gx.ExpectationSuite(
-            name=name, expectations=[rule.expectation() for rule in rules if rule.table == name]
+            name=name, expectations=[expectation(rule) for rule in rules if rule.table == name]
         )
         for verdict in batch.validate(suite, result_format="BASIC").results:
             verdicts[verdict.expectation_config.meta["rule"]] = verdict

@@ -5,19 +5,19 @@ One step sees the targets of one slice, each with the context that the model ask
 difference of standardised winds back to knots.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from stages import seeds
 from stages.batches import Batch, Prediction
-from stages.training import losses
+from stages.contracts import FieldModel
 from stages.training.group import ALONE, Group
+from stages.training.losses import gaussian, root, square
 
 if TYPE_CHECKING:
     from stages.winds.contexts.given import Contexts
@@ -32,7 +32,7 @@ class Data:
     word = "slice"
 
     contexts: "Contexts"
-    model: nn.Module
+    model: FieldModel
     device: torch.device
 
     def slices(self, split: str) -> list[int]:
@@ -49,11 +49,11 @@ class Data:
 
     def loss(self, prediction: Prediction, batch: Batch) -> Tensor:
         """RMSE in knots, or a Gaussian head's negative log-likelihood."""
-        return losses.loss_of(prediction, batch, self.unit_kn())
+        return loss_of(prediction, batch, self.unit_kn())
 
-    def validate(self, model: nn.Module, group: Group = ALONE) -> dict[str, float]:
-        """See losses.validate."""
-        return losses.validate(model, self, self.unit_kn(), group)
+    def validate(self, model: FieldModel, group: Group = ALONE) -> dict[str, float]:
+        """See `validate` below."""
+        return validate(model, self, self.unit_kn(), group)
 
     def unit_kn(self) -> Tensor:
         """Knots per unit of standardised wind, for east and north: (2,)."""
@@ -65,9 +65,38 @@ class Data:
         )
 
 
-def order(slices: list[int], seed: int, epoch: int) -> np.ndarray:
-    """The slices in the order of one epoch. It depends on nothing but its arguments: a resumed
-    run needs no sampler state."""
-    return seeds.stream(seed, "training", "order", epoch).permutation(
-        np.asarray(slices, dtype=np.int64)
-    )
+def loss_of(prediction: Prediction, batch: Batch, unit_kn: Tensor) -> Tensor:
+    """RMSE in knots, or with a scale the mean negative log-likelihood of a component in
+    standardised units."""
+    if prediction.scale is None:
+        return root(prediction.mean, batch, unit_kn)
+    return gaussian(prediction.mean, prediction.scale, batch)
+
+
+@torch.no_grad()
+def validate(
+    model: FieldModel, data: Data, unit_kn: Tensor, group: Group = ALONE
+) -> dict[str, float]:
+    """loss = mean of the per-slice losses, rmse_batch_mean_kn, rmse_component_kn (all points),
+    over the validation slices."""
+    model.eval()
+    part = []
+    for slice in group.share(data.slices("val")):
+        batch = data.batch(slice)
+        prediction = model(batch)
+        part.append(
+            (
+                float(loss_of(prediction, batch, unit_kn)),
+                float(square(prediction.mean, batch, unit_kn)),
+                int(batch.target_mask.sum()),
+            )
+        )
+    model.train()
+    losses, squares, points = zip(*group.gather(part), strict=True)
+    return {
+        "loss": sum(losses) / len(losses),
+        "rmse_batch_mean_kn": sum(map(math.sqrt, squares)) / len(squares),
+        "rmse_component_kn": math.sqrt(
+            sum(square * count for square, count in zip(squares, points, strict=True)) / sum(points)
+        ),
+    }

@@ -1,18 +1,15 @@
-"""Where a forecast errs: altitude bands, distance to the nearest context point, the hull of the
-context's values, tracks.
+"""Where a forecast errs: altitude bands, distance to the nearest context point, tracks.
 
 Distance is three-dimensional: the great circle on a sphere of 6,371.0088 km and the difference of
 altitude, both in km, as the legs of a right angle. It is always taken to the slice context at the
 profile's lead, whatever context a model reads, so that a bin holds the same points for all models.
-The hull is the convex hull of the context's (u, v) values (thesis C.7): an average with positive
-weights cannot leave it. Shapes: N points, C context points.
+Shapes: N points, C context points.
 """
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
-EARTH_KM = 6371.0088
-FOOT_KM = 0.0003048
+from stages.units import EARTH_KM, FOOT_KM
+
 BAND_FT = 5000
 DISTANCES_KM = (0, 5, 10, 20, 40, 80, 160)  # lower edges; the last bin is open
 HULL_TOLERANCE_M_S = 1e-3  # float32 arithmetic may put an average this far outside
@@ -68,39 +65,6 @@ def nearest_km(points: np.ndarray, context: np.ndarray, block: int = 1_000_000) 
             np.hypot(across, (alt - context[None, :, 2].astype(np.float64)) * FOOT_KM).min(1)
         )
     return np.concatenate(parts) if parts else np.empty(0)
-
-
-class Hull:
-    """The convex hull of values (C, 2) in m/s; also when they are one point, or lie on one line."""
-
-    def __init__(self, values: np.ndarray):
-        values = np.unique(np.asarray(values, np.float64), axis=0)
-        self.centre = values.mean(0)
-        self.planes = None
-        centred = values - self.centre
-        self.axis = (
-            np.linalg.svd(centred, full_matrices=False)[2][0]
-            if len(values) > 1
-            else np.array([1.0, 0.0])
-        )
-        along = centred @ self.axis
-        self.ends = along.min(), along.max()
-        if len(values) > 2:
-            try:
-                self.planes = ConvexHull(values).equations
-            except QhullError:  # on one line
-                self.planes = None
-
-    def outside(self, values: np.ndarray, tolerance: float = HULL_TOLERANCE_M_S) -> np.ndarray:
-        """True (N,) where a value (N, 2) lies farther than `tolerance` m/s beyond an edge."""
-        values = np.asarray(values, np.float64)
-        if self.planes is not None:
-            return (values @ self.planes[:, :2].T + self.planes[:, 2]).max(1) > tolerance
-        centred = values - self.centre
-        along = centred @ self.axis
-        beyond = np.maximum(np.maximum(self.ends[0] - along, along - self.ends[1]), 0.0)
-        across = centred @ np.array([-self.axis[1], self.axis[0]])
-        return np.hypot(beyond, across) > tolerance
 
 
 def tracks(

@@ -10,8 +10,9 @@ trained here. Shapes: S slices, K seeds, R resamples. Errors: RMSE per component
 """
 
 import math
-import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,59 +20,40 @@ import polars as pl
 from scipy.special import stdtrit
 
 from stages import seeds
+from stages.claims.parts import (
+    RESAMPLES,
+    UNDECIDED,
+    Evaluation,
+    Part,
+    conclude,
+    unmeasured,
+    verdict_of,
+)
 from stages.errors import DataError
 from stages.files import read_json
 from stages.scores import bootstrap
 from stages.spreads import Spreads, kind_of
 from stages.winds.metrics import KN
 
-RESAMPLES = 2000
 COMPETITIVE = 1.1  # "competitive": at most this many times the other's error
 # of a logarithm: Student's tails at few degrees of freedom leave the floating-point numbers
 FARTHEST = 20.0
 LEAST_SHARE = 0.05  # a distance bin with fewer of the points than this is not compared
 
 
-@dataclass(frozen=True)
-class Part:
-    """One comparison of a claim: its verdict, what was compared, and a sentence that tells both."""
-
-    name: str
-    verdict: str
-    numbers: dict = field(default_factory=dict)
-    why: str = ""
-
-    @property
-    def interval(self) -> list[float] | None:
-        """The 90 % interval of what was compared, where there is one."""
-        return self.numbers.get("interval")
-
-
-class Measured:
+class Measured(Evaluation):
     """One data set's evaluation: metrics.json and the squared errors of each slice."""
+
+    plainest = "shared"
 
     def __init__(self, folder: Path):
         if not (folder / "slices.parquet").exists():
             raise DataError(
                 "an evaluation has no slices.parquet", where=str(folder), remedy="run `dvc repro`"
             )
-        self.dataset = folder.name
-        self.cells: dict[str, dict] = read_json(folder / "metrics.json")["cells"]
+        cells = read_json(folder / "metrics.json")["cells"]
+        super().__init__(folder.name, cells, Spreads.read(folder.parent.parent))
         self.errors = pl.read_parquet(folder / "slices.parquet")
-        self.spreads = Spreads.read(folder.parent.parent)
-
-    def arm(self, name: str) -> list[str]:
-        """The cells of an arm, one a seed; [] if it was not run."""
-        return sorted(cell for cell in self.cells if re.sub(r"-s\d+$", "", cell) == name)
-
-    def model(self, name: str) -> list[str]:
-        """Arms of a model in this evaluation, its plainest first: shared encoder, then by name."""
-        arms = {
-            re.sub(r"-s\d+$", "", cell)
-            for cell in self.cells
-            if cell == name or cell.startswith(name + "-")
-        }
-        return sorted(arms, key=lambda arm: (not arm.startswith(f"{name}-shared"), arm))
 
     def squares(self, arm: str, by: str, bins: tuple[str, ...]) -> tuple[pl.DataFrame, int]:
         """Slice, n and one column of squared error a seed (e0, e1, ...), for the points in
@@ -178,7 +160,7 @@ def part(
             "measured of its kind",
         )
     low, high = bootstrap.interval(draws)
-    verdict = "holds" if low > 0 else "fails" if high < 0 else "undecided"
+    verdict = verdict_of(low, high, 0.0)
     numbers = {
         **numbers,
         "difference_kn": value,
@@ -197,11 +179,6 @@ def part(
     )
 
 
-def unmeasured(name: str, why: str) -> Part:
-    """A part about which nothing was measured."""
-    return Part(name, "undecided", {"verdict": "undecided"}, why)
-
-
 def below(measured: Measured, left: str, right: str) -> Part:
     """The arm `left` has the smaller error of the two; undecided, by name, when one of them was
     not run."""
@@ -214,45 +191,6 @@ def below(measured: Measured, left: str, right: str) -> Part:
         return unmeasured(name, f"{name}: {slices} test minute(s) give no interval")
     (a, a_draws), (b, b_draws) = found
     return part(name, b - a, b_draws - a_draws, {left: a, right: b}, k, slices)
-
-
-def conclude(
-    measured: Measured, name: str, text: str, source: str, parts: list[Part], note: str = ""
-) -> dict:
-    """A ledger entry from its parts; `interval` is that of the part that decides: the failed
-    one, else the least sure."""
-    verdicts = {p.verdict for p in parts}
-    verdict = (
-        "fails"
-        if "fails" in verdicts
-        else "undecided"
-        if "undecided" in verdicts or not parts
-        else "holds"
-    )
-    known = [p for p in parts if p.interval]
-    deciding = min(
-        [p for p in known if p.verdict == verdict] or known,
-        key=lambda p: p.interval[0],
-        default=None,
-    )
-    shown = [p for p in parts if p.verdict == verdict] + [p for p in parts if p.verdict != verdict]
-    return {
-        "id": name,
-        "dataset": measured.dataset,
-        "text": text,
-        "source": source,
-        "verdict": verdict,
-        "compared": {
-            p.name: {
-                key: value for key, value in p.numbers.items() if key not in ("seeds", "slices")
-            }
-            for p in parts
-        },
-        "seeds": max((p.numbers.get("seeds", 0) for p in parts), default=0),
-        "slices": max((p.numbers.get("slices", 0) for p in parts), default=0),
-        "interval": deciding.interval if deciding else None,
-        "why": "; ".join([p.why for p in shown] + ([note] if note else [])),
-    }
 
 
 def plainest(measured: Measured, model: str) -> str:
@@ -287,67 +225,83 @@ def i1(measured: Measured) -> dict:
         "At equal size the wind error rises from self-attention over all points (MSA) to the "
         "encoder-decoder (TFS), the graph network (GEN) and the conditional neural process (CNP)."
     )
-    parts = [below(measured, a, b) for a, b in zip(arms, arms[1:], strict=False)]
+    parts = [below(measured, a, b) for a, b in pairwise(arms)]
     return conclude(measured, "I-1", text, "thesis, table 3.2", parts)
+
+
+def over_leads(measured: Measured, arm: str) -> list[Part]:
+    """What I-5 says of kernel averaging and an arm; [] where two leads were not measured of both."""
+    both = measured.arm("kernel") and measured.arm(arm)
+    leads = list(measured.bins("kernel", "lead")) if both else []
+    if len(leads) < 2:
+        return []
+    ends = leads[0], leads[-1]
+    sides = [Side(name, "lead", (lead,)) for lead in ends for name in ("kernel", arm)]
+    found, k, slices = errors(measured, sides)
+    if not found:
+        return []
+    (ks, ks_d), (ms, ms_d), (kl, kl_d), (ml, ml_d) = found
+    short, long = (f"{float(lead):g} min" for lead in ends)
+    near = f"kernel < {COMPETITIVE} x {arm} at {short}"
+    gap, gap_d = COMPETITIVE * ms - ks, COMPETITIVE * ms_d - ks_d
+    lost, lost_d = kl - ml - ks + ms, kl_d - ml_d - ks_d + ms_d
+    return [
+        part(near, gap, gap_d, {"kernel": ks, arm: ms}, k, slices),
+        part(f"{arm} < kernel at {long}", kl - ml, kl_d - ml_d, {"kernel": kl, arm: ml}, k, slices),
+        part(f"kernel loses ground from {short} to {long}", lost, lost_d, {}, k, slices),
+    ]
 
 
 def i5(measured: Measured) -> dict:
     """Kernel averaging against MSA over leads."""
     text = "Kernel averaging keeps up at short leads and falls behind as the lead grows."
-    arm, parts = plainest(measured, "msa"), []
-    leads = (
-        list(measured.bins("kernel", "lead"))
-        if measured.arm("kernel") and measured.arm(arm)
-        else []
-    )
-    if len(leads) > 1:
-        sides = [
-            Side(name, "lead", (lead,))
-            for lead in (leads[0], leads[-1])
-            for name in ("kernel", arm)
-        ]
-        found, k, slices = errors(measured, sides)
-        if found:
-            (ks, ks_d), (ms, ms_d), (kl, kl_d), (ml, ml_d) = found
-            short, long = f"{float(leads[0]):g} min", f"{float(leads[-1]):g} min"
-            parts = [
-                part(
-                    f"kernel < {COMPETITIVE} x {arm} at {short}",
-                    COMPETITIVE * ms - ks,
-                    COMPETITIVE * ms_d - ks_d,
-                    {"kernel": ks, arm: ms},
-                    k,
-                    slices,
-                ),
-                part(
-                    f"{arm} < kernel at {long}",
-                    kl - ml,
-                    kl_d - ml_d,
-                    {"kernel": kl, arm: ml},
-                    k,
-                    slices,
-                ),
-                part(
-                    f"kernel loses ground from {short} to {long}",
-                    kl - ml - ks + ms,
-                    kl_d - ml_d - ks_d + ms_d,
-                    {},
-                    k,
-                    slices,
-                ),
-            ]
-    parts = parts or [
+    parts = over_leads(measured, plainest(measured, "msa")) or [
         unmeasured("kernel against msa over leads", "no two leads at which both were measured")
     ]
-    return conclude(
-        measured,
-        "I-5",
-        text,
-        "thesis, figure 3.3",
-        parts,
+    note = (
         "each model was trained at the profile's one lead and asked at the others; the document "
-        "trained one for each lead",
+        "trained one for each lead"
     )
+    return conclude(measured, "I-5", text, "thesis, figure 3.3", parts, note)
+
+
+def in_hull(measured: Measured, arm: str, leaves: bool) -> Part:
+    """Whether an arm's predictions leave the convex hull of the context's values, as they should
+    (`leaves`) or should not."""
+    cells = measured.arm(arm)
+    shares = [measured.cells[cell]["metrics"]["hull_share"] for cell in cells]
+    name = f"{arm} {'leaves' if leaves else 'stays'}"
+    if not shares or any("low" not in share for share in shares):
+        return unmeasured(name, f"{name}: not measured here")
+    value = float(np.mean([share["value"] for share in shares]))
+    low, high = min(share["low"] for share in shares), max(share["high"] for share in shares)
+    if len(shares) == 1 and leaves:
+        known = measured.spreads.of(kind_of(cells[0]), "hull_share", "absolute")
+        if known is None:
+            why = "of one seed, and no spread of training was measured"
+            return unmeasured(name, f"{name}: {100 * value:.1f} % outside, {why}")
+        by_training = float(stdtrit(known.freedom, 0.95)) * known.absolute
+        low, high = (
+            value - math.hypot(value - low, by_training),
+            value + math.hypot(high - value, by_training),
+        )
+    # "never" is refuted by one prediction; that none left in these minutes does not show that
+    # none ever would
+    verdict = ("holds" if low > 0 else UNDECIDED) if leaves else ("fails" if value > 0 else "holds")
+    # the least low and the greatest high of the seeds' own intervals: a range, no interval of
+    # their mean
+    several = len(shares) > 1
+    key = "range_over_seeds" if several else "interval"
+    told = "range over seeds of the 90 % intervals" if several else "90 % interval"
+    numbers = {
+        "hull_share": value,
+        key: [low, high],
+        "seeds": len(shares),
+        "verdict": verdict,
+        "slices": max(measured.cells[cell]["slices"] for cell in cells),
+    }
+    why = f"{name}: {100 * value:.1f} % outside, {told} [{100 * low:.1f}, {100 * high:.1f}]"
+    return Part(name, verdict, numbers, why)
 
 
 def i10(measured: Measured) -> dict:
@@ -359,71 +313,13 @@ def i10(measured: Measured) -> dict:
         "Kernel averaging never leaves the convex hull of the values it is given; a model that is "
         "no average does."
     )
-    parts = []
-    for arm, should_leave in (("kernel", False), *((arm, True) for arm in measured.model("msa"))):
-        shares = [measured.cells[cell]["metrics"]["hull_share"] for cell in measured.arm(arm)]
-        name = f"{arm} {'leaves' if should_leave else 'stays'}"
-        if not shares or any("low" not in share for share in shares):
-            parts.append(unmeasured(name, f"{name}: not measured here"))
-            continue
-        value, low, high = (
-            float(np.mean([s["value"] for s in shares])),
-            min(s["low"] for s in shares),
-            max(s["high"] for s in shares),
-        )
-        if len(shares) == 1 and should_leave:
-            known = measured.spreads.of(kind_of(measured.arm(arm)[0]), "hull_share", "absolute")
-            if known is None:
-                parts.append(
-                    unmeasured(
-                        name,
-                        f"{name}: {100 * value:.1f} % outside, of one seed, and no spread of "
-                        "training was measured",
-                    )
-                )
-                continue
-            by_training = float(stdtrit(known.freedom, 0.95)) * known.absolute
-            low, high = (
-                value - math.hypot(value - low, by_training),
-                value + math.hypot(high - value, by_training),
-            )
-        # "never" is refuted by one prediction; that none left in these minutes does not show that
-        # none ever would
-        verdict = (
-            ("holds" if low > 0 else "undecided")
-            if should_leave
-            else ("fails" if value > 0 else "holds")
-        )
-        # the least low and the greatest high of the seeds' own intervals: a range, no interval of
-        # their mean
-        several = len(shares) > 1
-        key, told = (
-            ("range_over_seeds", "range over seeds of the 90 % intervals")
-            if several
-            else ("interval", "90 % interval")
-        )
-        parts.append(
-            Part(
-                name,
-                verdict,
-                {
-                    "hull_share": value,
-                    key: [low, high],
-                    "seeds": len(shares),
-                    "verdict": verdict,
-                    "slices": max(measured.cells[cell]["slices"] for cell in measured.arm(arm)),
-                },
-                f"{name}: {100 * value:.1f} % outside, {told} [{100 * low:.1f}, {100 * high:.1f}]",
-            )
-        )
+    parts = [in_hull(measured, "kernel", False)]
+    parts += [in_hull(measured, arm, True) for arm in measured.model("msa")]
     if len(parts) < 2:
         parts.append(unmeasured("msa leaves", "no trained msa here"))
     entry = conclude(measured, "I-10", text, "thesis, figure C.6", parts)
-    return entry | {
-        "interval": next(
-            (p.interval for p in parts[1:] if "hull_share" in p.numbers), entry["interval"]
-        )
-    }
+    own = (p.interval for p in parts[1:] if "hull_share" in p.numbers)
+    return entry | {"interval": next(own, entry["interval"])}
 
 
 def i12(measured: Measured) -> dict:
@@ -469,7 +365,10 @@ def i14(measured: Measured) -> dict:
     return conclude(measured, "I-14", text, "thesis, table C.10", parts)
 
 
-CLAIMS = {"wind_baselines": (w1,), "wind_nowcast": (i1, i5, i10, i12, i14)}
+CLAIMS: dict[str, tuple[Callable[[Measured], dict], ...]] = {
+    "wind_baselines": (w1,),
+    "wind_nowcast": (i1, i5, i10, i12, i14),
+}
 
 
 def check(home: Path, experiment: str) -> list[dict]:

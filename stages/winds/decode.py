@@ -1,397 +1,61 @@
-"""The decode stage: data/P/raw/D -> data/P/decoded/D: frames | states | winds, one path to the
-winds table.
+"""The decode stage: data/P/raw/D -> data/P/decoded/D (decoding/transform.py says how)."""
 
-frames: raw Mode-S text -> messages -> states.parquet -> winds.parquet; states: a published states
-table -> the same two;
-winds: a published winds table -> winds.parquet. counts.json holds, for every level a row passes,
-read = kept + dropped by reason, and the metrics: errors against the simulator's truth where there
-is one, and false acceptance by negative controls. Files are worked on in time order, those that
-overlap in time together, so memory is one file's, not the data set's; what a file needs of its
-predecessor (addresses, the last minute of messages) is carried over. Units in the column names.
-"""
-
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
-from tqdm import tqdm
-
-from stages import files, records
+from stages import files, records, runner
 from stages.errors import DataError
-from stages.params import Dataset, Decode
-from stages.winds.decoding import control, readers, states, truth, winds
-from stages.winds.modes import frames, messages
-
-CODE = (
-    "stages/winds/decoding/atmosphere.py",
-    "stages/winds/decoding/control.py",
-    "stages/winds/decoding/declination.py",
-    "stages/winds/decode.py",
-    "stages/winds/modes",
-    "stages/winds/decoding/readers.py",
-    "stages/winds/decoding/states.py",
-    "stages/winds/decoding/truth.py",
-    "stages/winds/decoding/winds.py",
-    "stages/seeds.py",
-)
-TRUTH = "truth.parquet"
-ROW_GROUP = 1 << 18
-CARRY_S = 60.0  # positions are judged against neighbours up to this old
-# a longer silence between files ends a capture: addresses seen before it confirm nothing after it
-CAPTURE_GAP_S = 3600.0
+from stages.params import Decode
+from stages.winds.decoding.transform import transform
 
 
-class Table:
-    """A parquet file written part by part, each part sorted by `winds.ORDER` and starting where
-    the one before ended."""
+def plan(asked: runner.Asked) -> runner.Work:
+    """Decode a data set of the profile. InputError for a data set without winds."""
+    profile, dataset = asked["profile"], asked["dataset"]
+    where = f"profiles.{profile}.datasets"
+    runner.known("data set", dataset, asked.profile.datasets, where)
+    entry, limits = asked.parameters.datasets[dataset].entry, asked.parameters.decode
+    raw, final = asked.data("raw"), asked.data("decoded")
 
-    def __init__(self, path: Path, columns: dict):
-        self.path, self.columns, self.end_s = path, columns, -np.inf
-        self.schema = (
-            pl.DataFrame(schema=columns).to_arrow(compat_level=pl.CompatLevel.oldest()).schema
-        )
-        self.writer = pq.ParquetWriter(path, self.schema, compression="zstd")
+    def do() -> dict[str, Path]:
+        decode(raw, final, entry, limits)
+        return records.outputs_of(final, final)
 
-    def write(self, part: pl.DataFrame) -> None:
-        """Append a part; DataError when its times go back behind the last part's."""
-        if part.is_empty():
-            return
-        if part["ts_s"][0] < self.end_s:
-            raise DataError(
-                "files that should follow each other overlap in time",
-                where=str(part["file"][0]),
-                expected=f"times from {self.end_s} s on",
-                found=f"{part['ts_s'][0]} s",
-            )
-        self.end_s = part["ts_s"][-1]
-        for start in range(0, len(part), ROW_GROUP):
-            rows = part.slice(start, ROW_GROUP).to_arrow(compat_level=pl.CompatLevel.oldest())
-            self.writer.write_table(rows.cast(self.schema), row_group_size=ROW_GROUP)
-
-    def __enter__(self) -> "Table":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.writer.close()
-
-
-@dataclass
-class Job:
-    """One run: where the raw files are, which, where to write, and what was counted so far."""
-
-    raw: Path
-    names: list[str]
-    folder: Path
-    decode: Decode
-    levels: dict[str, dict] = field(default_factory=dict)  # in the order in which rows pass them
-    metrics: dict = field(default_factory=dict)
-
-    def count(self, level: str, counts: dict) -> None:
-        """Add a part's counts to a level's."""
-        self.levels[level] = merged(self.levels[level], counts)
-
-    def table(self, name: str, columns: dict) -> Table:
-        return Table(self.folder / f"{name}.parquet", columns)
-
-
-def merged(a: dict, b: dict) -> dict:
-    """Sum of two nested dictionaries of numbers."""
-    nested = {k for k, v in {**a, **b}.items() if isinstance(v, dict)}
-    return {
-        k: merged(a.get(k, {}), b.get(k, {})) if k in nested else a.get(k, 0) + b.get(k, 0)
-        for k in {**a, **b}
-    }
-
-
-def run(profile: str, dataset: str, spec: Dataset, decode: Decode) -> None:
-    """The stage. DataError where the raw folder is not what its manifest says; BusyError when
-    another run writes this output."""
-    raw, out, cell = (
-        Path("data", profile, "raw", dataset),
-        Path("data", profile, "decoded", dataset),
-        f"{profile}/{dataset}",
+    return runner.Work(
+        stage="decode",
+        cell=f"{profile}/{dataset}",
+        record=records.location("decode", profile, dataset),
+        do=do,
+        inputs=[raw],
+        code=["stages.winds.decode"],
+        params={"decode": limits.model_dump(mode="json"), "entry": entry},
     )
+
+
+def decode(raw: Path, final: Path, entry: str, limits: Decode) -> None:
+    """Decode the files of `raw`, which enter as `entry`, into `final`, which is called as the data
+    set is. DataError where the raw folder is not what its manifest says."""
     manifest = files.read_json(raw / "manifest.json")
-    if manifest.get("entry") != spec.entry:
+    if manifest.get("entry") != entry:
         raise DataError(
             "the raw data enter at another level",
             where=str(raw / "manifest.json"),
-            expected=spec.entry,
+            expected=entry,
             found=str(manifest.get("entry")),
             remedy="acquire the data set again (`dvc repro`)",
         )
-    with files.guard(f"decode-{profile}-{dataset}"), records.timed("decode", cell):
-        with files.atomic_folder(out) as temporary:
-            counts = transform(raw, sorted(manifest["files"]), spec.entry, decode, temporary)
-            files.write_json(
-                temporary / "counts.json",
-                {"stage": "decode", "dataset": dataset, "entry": spec.entry} | counts,
-            )
-            record = records.make(
-                "decode",
-                cell,
-                inputs=[raw],
-                outputs=records.outputs_of(temporary, out),
-                code=CODE,
-                params={"decode": decode.model_dump(mode="json"), "entry": spec.entry},
-            )
-        files.write_json(records.location("decode", profile, dataset), record)
+    with files.atomic_folder(final) as folder:
+        counts = transform(raw, sorted(manifest["files"]), entry, limits, folder)
+        head = {"stage": "decode", "dataset": final.name, "entry": entry}
+        files.write_json(folder / "counts.json", head | counts)
 
 
-def transform(raw: Path, names: list[str], entry: str, decode: Decode, folder: Path) -> dict:
-    """Decode the raw files `names` into `folder`; returns the counts: those of the first level,
-    `levels` and `metrics`."""
-    job = Job(raw, [name for name in names if name.endswith(".csv")], folder, decode)
-    if not job.names:
-        raise DataError(
-            "the raw data hold no table",
-            where=str(raw),
-            expected="at least one .csv file",
-            found=", ".join(names) or "nothing",
-            remedy="acquire the data set again (`dvc repro`)",
-        )
-    job.levels = {level: {"read": 0, "kept": 0, "dropped": {}} for level in LEVELS[entry]}
-    ENTRIES[entry](job)
-    if entry != "winds":
-        job.metrics["temperature"] = _temperature(folder / "states.parquet")
-    first = job.levels[LEVELS[entry][0]]
-    shown = {
-        name: {**counts, "dropped": dict(sorted(counts["dropped"].items()))}
-        for name, counts in job.levels.items()
-    }
-    for level, counts in job.levels.items():
-        if counts["read"] != counts["kept"] + sum(counts["dropped"].values()):
-            raise DataError(
-                "rows are lost uncounted", where=f"{folder}, level {level}", found=str(counts)
-            )
-    return {name: first[name] for name in ("read", "kept", "dropped")} | {
-        "levels": shown,
-        "metrics": job.metrics,
-    }
+def main(argv: Sequence[str] | None = None) -> int:
+    """The stage's command line; its exit code."""
+    about = "Decode a data set: raw frames, states or winds to the winds table."
+    return runner.command("stages.winds.decode", about, ("profile", "dataset"), plan, argv)
 
 
-def from_winds(job: Job) -> None:
-    """Published winds, file by file; the thesis' weeks follow each other in the order of their
-    names."""
-    with job.table("winds", winds.COLUMNS) as table:
-        for number, name in enumerate(tqdm(job.names, desc="decode", unit="file", disable=None)):
-            rows = readers.read_winds(job.raw / name, number)
-            by_reason = _collect(rows.group_by("drop").len(), name)
-            kept = _collect(
-                rows.filter(pl.col("drop").is_null()).drop("drop").sort(winds.ORDER), name
-            )
-            dropped = dict(by_reason.drop_nulls("drop").sort("drop").iter_rows())
-            job.count(
-                "winds",
-                {"read": len(kept) + sum(dropped.values()), "kept": len(kept), "dropped": dropped},
-            )
-            table.write(kept)
-
-
-def from_states(job: Job) -> None:
-    """Published states to winds."""
-    with job.table("states", states.COLUMNS) as table, job.table("winds", winds.COLUMNS) as result:
-        for number, name in enumerate(tqdm(job.names, desc="decode", unit="file", disable=None)):
-            rows = _collect(readers.read_states(job.raw / name, number), name).sort(winds.ORDER)
-            kept, counts = winds.split(rows)
-            job.count("states", counts)
-            part = kept.select(pl.col(n).cast(t) for n, t in states.COLUMNS.items())
-            _write(job, part, table, result, roll_needed=False)
-
-
-def from_frames(job: Job) -> None:
-    """Raw frames to states to winds, span by span, with their metrics."""
-    checks, falsely, carry, known, end_s = Counter(), Counter(), None, frozenset(), -np.inf
-    has_truth = (job.raw / TRUTH).exists()
-    with job.table("states", states.COLUMNS) as table, job.table("winds", winds.COLUMNS) as result:
-        for span in tqdm(_spans(job), desc="decode", unit="span", disable=None):
-            decoded, counts = _messages(job, span)
-            if decoded.is_empty():
-                job.count("frames", counts)
-                continue
-            if decoded["ts_s"][0] > end_s + CAPTURE_GAP_S:
-                carry, known = None, frozenset()
-            end_s = decoded["ts_s"].max()
-            decoded, known = states.confirm(decoded, known)
-            job.count("frames", merged(counts, _frame_counts(decoded)))
-            whole = decoded if carry is None else pl.concat([carry, decoded])
-            found = states.assemble(whole, job.decode)
-            for level, numbers in found.levels.items():
-                job.count(level, numbers)
-            checks.update(_checks(found.registers))
-            for name, numbers in control.run(whole, found.registers, job.decode).items():
-                falsely.update({f"{name}.{key}": n for key, n in numbers.items()})
-            true = truth.load(job.raw / TRUTH, decoded["ts_s"].min(), end_s) if has_truth else None
-            if true is not None:
-                falsely.update(
-                    {
-                        f"truth.{key}": n
-                        for key, n in truth.false_accepted(found.registers, true).items()
-                    }
-                )
-            _write(job, found.states.sort(winds.ORDER), table, result, roll_needed=True, true=true)
-            carry = decoded.filter(pl.col("ts_s") >= end_s - CARRY_S).with_columns(
-                carried=pl.lit(True)
-            )
-    _frame_metrics(job, checks, falsely, has_truth)
-
-
-ENTRIES: dict[str, Callable[[Job], None]] = {
-    "frames": from_frames,
-    "states": from_states,
-    "winds": from_winds,
-}
-# Measure of false acceptance: numerator, denominator, and the share's name. A swapped payload is
-# held against those of its register.
-SHARES = {
-    "random_payload": ("accepted_{}", "frames", "share_{}"),
-    "swapped_payload": ("accepted_{}", "payloads_{}", "share_of_payloads_{}"),
-    "truth": ("false_{}", "accepted_{}", "share_{}"),
-}
-LEVELS = {
-    "frames": ("frames", "positions", "registers", "states", "winds"),
-    "states": ("states", "winds"),
-    "winds": ("winds",),
-}
-
-
-def _spans(job: Job) -> list[list[str]]:
-    """The files in time order; those that overlap in time share a span. Files without a frame go
-    first, to be counted."""
-    ranges = []
-    for name in job.names:
-        stamps = frames.read(job.raw / name).frames["ts_s"]
-        ranges.append((stamps.min() or -np.inf, stamps.max() or -np.inf, name))
-    spans, end_s = [], -np.inf
-    for start, end, name in sorted(ranges):
-        if spans and start < end_s:
-            spans[-1].append(name)
-        else:
-            spans.append([name])
-        end_s = max(end_s, end)
-    return spans
-
-
-def _messages(job: Job, span: list[str]) -> tuple[pl.DataFrame, dict]:
-    """All frames of a span, decoded, in time order, and the counts of the lines that gave none."""
-    readings = [frames.read(job.raw / name) for name in span]
-    dropped = sum((Counter(reading.dropped) for reading in readings), Counter())
-    rows = pl.concat([reading.frames for reading in readings]).sort(states.FILE_ORDER)
-    unique = rows.unique(
-        ["ts_s", "hex"], keep="first", maintain_order=True
-    )  # two receivers may hear the same frame
-    dropped["duplicate"] += len(rows) - len(unique)
-    lines = sum(reading.read for reading in readings) - len(unique)
-    counts = {
-        "read": lines,
-        "kept": 0,
-        "dropped": {reason: n for reason, n in dropped.items() if n},
-    }
-    return pl.concat([unique, messages.decode(unique["hex"])], how="horizontal").with_columns(
-        carried=pl.lit(False)
-    ), counts
-
-
-def _frame_counts(decoded: pl.DataFrame) -> dict:
-    """A frame is kept when its address and its format are good; whether its register can be used
-    is the next level's matter."""
-    unfound = pl.col("drop").str.starts_with("bds_").fill_null(False)
-    return winds.split(decoded.select(drop=pl.when(~unfound).then(pl.col("drop"))))[1]
-
-
-def _checks(registers: pl.DataFrame) -> Counter:
-    """How many 5,0 and 6,0 could be held against the aircraft's state, and how many of those
-    were contradicted by it."""
-    result = Counter()
-    against = pl.col("drop").str.contains("_contradicts_").fill_null(False)
-    for register in ("20", "40", "50", "60"):
-        here = registers.filter(pl.col("bds") == register)
-        result[f"accepted_{register}"] += here["drop"].null_count()
-        if register in ("50", "60"):
-            result[f"checked_{register}"] += here.filter(pl.col("checked")).height
-            result[f"contradicted_{register}"] += here.filter(pl.col("checked") & against).height
-    return result
-
-
-def _temperature(path: Path) -> dict:
-    """True airspeed of 5,0 minus that of 6,0 in the standard atmosphere, kn: what the real
-    temperature does to the winds."""
-    rows = pl.read_parquet(path, columns=["tas_kt", "ias_kt", "mach", "alt_ft"]).drop_nulls(
-        "tas_kt"
-    )
-    gap = rows["tas_kt"].to_numpy() - winds.standard_tas_kt(rows)
-    gap = gap[np.isfinite(gap)]
-    low, middle, high = (
-        (float(x) for x in np.percentile(gap, [5, 50, 95])) if len(gap) else (None, None, None)
-    )
-    return {
-        "n": len(gap),
-        "tas_excess_p05_kt": low,
-        "tas_excess_median_kt": middle,
-        "tas_excess_p95_kt": high,
-    }
-
-
-def share(part: int, whole: int) -> float | None:
-    """part / whole, None (no number, but strict JSON) where there is nothing to divide."""
-    return part / whole if whole else None
-
-
-def _frame_metrics(job: Job, checks: Counter, falsely: Counter, has_truth: bool) -> None:
-    """Totals over all spans as metrics: registers, false acceptance by three measures, yield,
-    and errors against truth."""
-    job.metrics["registers"] = dict(sorted(checks.items()))
-    acceptance: dict[str, dict] = {
-        "state": {
-            f"contradicted_share_{r}": share(checks[f"contradicted_{r}"], checks[f"checked_{r}"])
-            for r in ("50", "60")
-        }
-    }
-    for name in SHARES:
-        numbers = {key.split(".")[1]: n for key, n in falsely.items() if key.startswith(name + ".")}
-        part, whole, of = SHARES[name]
-        if numbers:
-            acceptance[name] = numbers | {
-                of.format(r): share(numbers[part.format(r)], numbers[whole.format(r)])
-                for r in ("50", "60")
-            }
-    job.metrics["false_acceptance"] = acceptance
-    job.metrics["winds_per_frame"] = share(
-        job.levels["winds"]["kept"], job.levels["frames"]["read"]
-    )
-    job.metrics["winds_per_60"] = share(job.levels["winds"]["kept"], checks["accepted_60"])
-    if has_truth:
-        job.metrics["wind_error"] = truth.wind_errors(job.folder / "winds.parquet")
-
-
-def _collect(rows: pl.LazyFrame, name: str) -> pl.DataFrame:
-    try:
-        return rows.collect(engine="streaming")
-    except pl.exceptions.PolarsError as error:
-        raise DataError(
-            "a table cannot be read",
-            where=name,
-            expected="CSV with as many cells in each row as in its header",
-            found=str(error),
-        ) from None
-
-
-def _write(
-    job: Job,
-    part: pl.DataFrame,
-    table: Table,
-    result: Table,
-    roll_needed: bool,
-    true: pl.DataFrame | None = None,
-) -> None:
-    """Write states, derive and write their winds, count them. A roll is needed of replies, not
-    of published states."""
-    table.write(part)
-    derived, counts = winds.derive(part, job.decode, roll_needed)
-    job.count("winds", counts)
-    result.write(derived if true is None else truth.attach(derived, true))
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,69 +6,21 @@ on maps are those the wind blows towards; axes are degrees with the aspect of th
 a scale bar in kilometres.
 """
 
-import io
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib.patheffects as effects
+import numpy as np
+import polars as pl
 
-matplotlib.use("Agg")
-import matplotlib.patheffects as effects  # noqa: E402
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
-import polars as pl  # noqa: E402
-from matplotlib.axis import Axis  # noqa: E402
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: E402
-from PIL import Image  # noqa: E402
-
-from stages.figures import sweeps as sweep_figures  # noqa: E402
-from stages.files import atomic_folder, read_json  # noqa: E402
-from stages.winds.tables import (  # noqa: E402
-    curve,
-    datasets_of,
-    floor_of,
-    label,
-    leading,
-    ordered,
-    samplers_of,
-    trials_of,
-)
+from stages.figures import sweeps as sweep_figures
+from stages.figures.colours import colour
+from stages.figures.drawing import MARKS, plt, save
+from stages.files import atomic_folder, read_json
+from stages.tables.table import datasets_of, label
+from stages.winds.tables import curve, floor_of, leading, ordered, samplers_of, trials_of
 
 KNOT = 1852 / 3600  # m/s
-# One colour a model in all figures. Those that learn by gradient are apart to an eye without red or
-# green cones, too (a test measures that); the rest are dotted on curves. All stand out from white,
-# on which the page shows figures by day and by night.
-LEARNED = {
-    "msa-traditional": "#f4845f",
-    "msa-gaussian": "#1c2430",
-    "msa": "#c1121f",
-    "tfs": "#3a0ca3",
-    "gen": "#01665e",
-    "cnp": "#e69f00",
-    "hypermixer": "#4cc9f0",
-    "perceiver": "#cc79a7",
-    "geofno": "#762a83",
-    "gng": "#74c69d",
-    "kernel_mlp": "#3d8bd9",
-}
-COLOURS = LEARNED | {
-    "day_average": "#9a9a9a",
-    "hour_average": "#5f6b7a",
-    "persistence": "#b08968",
-    "knn": "#8d8741",
-    "trend": "#1d6fa5",
-    "kernel": "#3f8f5f",
-    "mean": "#9a9a9a",
-    "nearest": "#5f6b7a",
-    "particle": "#7b5ea7",
-    "knn_tnn": "#c9a227",
-    "gka": "#74c69d",
-    "gka_tnn": "#2a9d8f",
-    "gka_mlp_tnn": "#c1121f",
-    "kalman": "#1d6fa5",
-    "kriging": "#e07a1f",
-    "optimum": "#000000",
-}
 PLAIN = (
     "day_average",
     "hour_average",
@@ -77,7 +29,6 @@ PLAIN = (
     "trend",
     "kernel",
 )  # dotted, beside what learns by gradient
-MARKS = "osD^vPX*<>phd8"  # in turn: arms of one colour differ by them
 DASHED = {
     "requery": (0, (4, 2)),
     "swept": (0, (1, 1)),
@@ -106,67 +57,9 @@ TOWNS = {
     "Dijon": (47.32, 5.04),
 }
 
-plt.rcParams.update(
-    {
-        "font.size": 10,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.alpha": 0.25,
-        "figure.facecolor": "white",
-        "legend.frameon": False,
-        "axes.titlesize": 11,
-    }
-)
-
-
 HALO = [
     effects.withStroke(linewidth=2.5, foreground="white", alpha=0.8)
 ]  # keeps labels readable on dark ground
-
-
-def colour(arm: str) -> str:
-    """One colour a model, the same in every figure."""
-    return next(
-        (c for name, c in COLOURS.items() if arm == name or arm.startswith(name + "-")), "#333333"
-    )
-
-
-def save(figure, path: Path, shaded: bool = False, dpi: int = 110) -> None:
-    """Write a PNG without the date and the software's name, of 256 colours (a third of the bytes)
-    or, `shaded`, of 64 steps a channel.
-
-    256 colours show as bands in a map and its colour bar; 64 steps of red, green and blue do not,
-    and take two thirds of the bytes of 256.
-    """
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=dpi, bbox_inches="tight", metadata={"Software": None})
-    plt.close(figure)
-    picture = Image.open(drawn).convert("RGB")
-    steps = [round(round(value * 63 / 255) * 255 / 63) for value in range(256)]
-    picture = (
-        picture.point(steps * 3)
-        if shaded
-        else picture.quantize(256, dither=Image.Dither.NONE, method=Image.Quantize.MAXCOVERAGE)
-    )
-    picture.save(path, format="PNG", optimize=True)
-
-
-class Plain(LogLocator):
-    """Ticks at 1, 2 and 5 of each power of ten; where more than two powers are seen, at the
-    powers alone: more would run into each other."""
-
-    def tick_values(self, low, high):
-        """The places of ticks from `low` to `high`."""
-        self.set_params(subs=(1.0, 2.0, 5.0) if high <= 100 * low else (1.0,))
-        return super().tick_values(low, high)
-
-
-def numbered(axis: Axis) -> None:
-    """Plain numbers on a logarithmic axis."""
-    axis.set_major_locator(Plain())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_locator(NullLocator())
 
 
 def dash(arm: str) -> Any:

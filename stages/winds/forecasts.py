@@ -21,10 +21,12 @@ from stages import seeds
 from stages.batches import Batch, collate, single
 from stages.errors import DataError, DivergedError
 from stages.fields.models.particle import Particle
+from stages.scores.hull import Hull
 from stages.winds import breakdown
 from stages.winds.contexts.cache import Asker
 from stages.winds.contexts.given import Contexts, Given
 from stages.winds.contexts.nearby import Nearby
+from stages.winds.pairs import Pairs
 
 Answer = tuple[np.ndarray, np.ndarray | None]  # mean and standard deviation (N, 2), m/s
 PLACE = ("lat_deg", "lon_deg", "alt_ft")
@@ -105,44 +107,31 @@ def forecasts(
     At the lead `main` also the hulls, and the forecast from permuted values, by a stream of each
     slice with the seed `permute`.
     """
-    pairs = contexts.pairs
-    y_mean, y_std = (
-        np.asarray(pairs.meta["scaler"][name], np.float64) for name in ("y_mean", "y_std")
-    )
+    scaler = contexts.pairs.meta["scaler"]
+    y_mean, y_std = (np.asarray(scaler[name], np.float64) for name in ("y_mean", "y_std"))
     parts: dict[float, list[tuple]] = {lead: [] for lead in reached}
-    hull, hull_of = None, None
+    hulls = Hulls(contexts.pairs, y_mean, y_std)
     for given, asked in together(model, contexts, reached):
         for (lead, j, own), (mean, scale) in zip(
             asked, answers(model, given.batch.to(device), [own for *_, own in asked]), strict=True
         ):
             refuse_infinite(mean, j, lead)
             mean = mean * y_std + y_mean
-            outside = measured = permuted = None
+            outside = outside_measured = permuted = None
             if lead == main:
-                known = given.context_rows[0]
-                if len(given.context_rows) > 1:  # of all targets of the slice together
-                    known = np.unique(given.context_rows[given.context_rows >= 0])
-                extent = (*known[[0, -1]], len(known)) if len(known) else ()
-                if extent != hull_of:
-                    values = pairs.winds(known).astype(np.float64) * y_std + y_mean
-                    hull, hull_of = breakdown.Hull(values if len(values) else y_mean[None]), extent
-                outside, measured = (
-                    hull.outside(mean),
-                    hull.outside(flat(of(given.batch, own).target_y) * y_std + y_mean),
+                hull = hulls.of(given)
+                measured = flat(of(given.batch, own).target_y) * y_std + y_mean
+                outside, outside_measured = (
+                    hull.outside(values, breakdown.HULL_TOLERANCE_M_S)
+                    for values in (mean, measured)
                 )
                 dealt = given.shuffled(seeds.stream(permute, "permute", j))
                 permuted = flat(model(of(dealt.batch, own).to(device)).mean)
                 refuse_infinite(permuted, j, lead)
                 permuted = permuted * y_std + y_mean
+            scale = None if scale is None else scale * y_std
             parts[lead].append(
-                (
-                    given.target_rows[own],
-                    mean,
-                    None if scale is None else scale * y_std,
-                    outside,
-                    measured,
-                    permuted,
-                )
+                (given.target_rows[own], mean, scale, outside, outside_measured, permuted)
             )
     return {
         lead: Forecast(
@@ -153,6 +142,26 @@ def forecasts(
         )
         for lead, some in parts.items()
     }
+
+
+class Hulls:
+    """The hulls of contexts' values in m/s, of all targets of a slice together; the last one is
+    kept, as many slices may share it."""
+
+    def __init__(self, pairs: Pairs, y_mean: np.ndarray, y_std: np.ndarray):
+        self.pairs, self.y_mean, self.y_std = pairs, y_mean, y_std
+        self.last: tuple[tuple, Hull] | None = None
+
+    def of(self, given: Given) -> Hull:
+        """The hull of what was given; without any wind that of the mean."""
+        known = given.context_rows[0]
+        if len(given.context_rows) > 1:
+            known = np.unique(given.context_rows[given.context_rows >= 0])
+        extent = (*known[[0, -1]], len(known)) if len(known) else ()
+        if self.last is None or extent != self.last[0]:
+            values = self.pairs.winds(known).astype(np.float64) * self.y_std + self.y_mean
+            self.last = extent, Hull(values if len(values) else self.y_mean[None])
+        return self.last[1]
 
 
 def together(

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stages.scores import bootstrap, scores
+from stages.units import KNOT_M_S as KN
 
-KN = 1852 / 3600  # m/s in one knot
 REFERENCE_KT = 450.0  # ground speed at which an along-track wind error is turned into time
 Sums = dict[str, np.ndarray]
 

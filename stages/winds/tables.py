@@ -8,7 +8,6 @@ without sizes, is not shown. `metrics` are an arm's over seeds as tabulate.py wr
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -16,7 +15,10 @@ from typing import Any
 import polars as pl
 
 from stages.params import read_yaml
-from stages.tables.published import Printed, shown
+from stages.tables import table
+from stages.tables.published import Printed
+from stages.tables.table import Table, against, arm_of, fixed, label
+from stages.winds.printed import shown
 
 RMSE, BASELINE, OPTIMUM = "rmse_component_kn", "hour_average", "optimum"
 COLUMNS = (
@@ -51,47 +53,9 @@ KERNELS = (
 UNITS = ("km", "min", "s")
 
 
-@dataclass(frozen=True)
-class Table:
-    """Titles and rows of text; `words` are the columns that hold words (to the left), `best` the
-    row to mark."""
-
-    name: str
-    titles: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    words: frozenset[int] = frozenset({0})
-    best: int | None = None
-
-    def markdown(self) -> list[str]:
-        """The lines of a Markdown table, with an empty one after it."""
-        rule = tuple("---" if place in self.words else "---:" for place in range(len(self.titles)))
-        return [*("| " + " | ".join(row) + " |" for row in (self.titles, rule, *self.rows)), ""]
-
-
-def arm_of(cell: str) -> str:
-    """'msa-shared-5k-s0' -> 'msa-shared-5k'; baselines have one cell and the same name."""
-    return re.sub(r"-s\d+$", "", cell)
-
-
-def label(arm: str) -> str:
-    """An arm or a cell as people read it: 'gka_tnn-cached-none' -> 'gka_tnn-cached'."""
-    return re.sub(r"-none(?=-s\d+$|$)", "", arm)
-
-
 def number(summary: dict[str, Any] | None, interval: bool = False) -> str:
-    """'7.42 ± 0.05 [6.9, 8.0]': mean, spread over seeds where there are several, interval if
-    asked."""
-    if summary is None:
-        return "–"
-    text = f"{summary['mean']:.2f}" + (f" ± {summary['std']:.2f}" if "std" in summary else "")
-    return text + (
-        f" [{summary['low']:.2f}, {summary['high']:.2f}]" if interval and "low" in summary else ""
-    )
-
-
-def against(mean: float, base: float | None) -> str:
-    """How far a mean lies from the baseline's: '-57 %'; '–' without a baseline."""
-    return f"{round(100 * (mean / base - 1)) or 0:+d} %" if base else "–"
+    """'7.42 ± 0.05 [6.9, 8.0]': two digits behind the point."""
+    return table.number(summary, interval, form=fixed, spread=fixed)
 
 
 def of_optimum(mean: float, best: float) -> str:
@@ -114,11 +78,6 @@ def floor_of(arms: dict[str, Any], dataset: str) -> float | None:
         if name.startswith(dataset + "/") and "noise_floor_component_kn" in arm["metrics"]
     ]
     return values[0] if values else None
-
-
-def datasets_of(arms: dict[str, Any]) -> list[str]:
-    """The data sets that arms (or cells) speak of."""
-    return sorted({name.split("/")[0] for name in arms})
 
 
 def ordered(arms: dict[str, Any], dataset: str) -> list[str]:
@@ -192,7 +151,7 @@ def curve(
     ]
     mean = lambda key, part: fmean(
         m[key][metric].get(part, m[key][metric]["value"]) for m in members
-    )  # noqa: E731
+    )
     return {key: (mean(key, "value"), mean(key, "low"), mean(key, "high")) for key in keys}
 
 
@@ -202,7 +161,7 @@ def broken(
     """The bins of a breakdown and each arm's 'value [low, high]' in them."""
     curves = {name: curve(cells, name, group) for name in names}
     bins = sorted({key for found in curves.values() for key in found})
-    text = lambda value, low, high: f"{value:.2f} [{low:.2f}, {high:.2f}]"  # noqa: E731
+    text = lambda value, low, high: f"{value:.2f} [{low:.2f}, {high:.2f}]"
     return bins, {
         name: {key: text(*values) for key, values in found.items()}
         for name, found in curves.items()
@@ -251,7 +210,7 @@ def by_lead(arms: dict[str, Any], cells: dict[str, Any], dataset: str) -> Table 
     persistence first; None without such a model."""
     place = lambda arm: next(
         (i for i, model in enumerate(KERNELS) if re.match(rf"{model}(-|$)", arm)), None
-    )  # noqa: E731
+    )
     mine = {name: place(name.split("/")[1]) for name in ordered(arms, dataset)}
     chosen = sorted(
         (name for name, rank in mine.items() if rank is not None),
@@ -289,7 +248,7 @@ def weather(
         "–"
         if one is None
         else f"{one.mean:.2f}" + (f" ± {one.std:.2f}" if one.std is not None else "")
-    )  # noqa: E731
+    )
     rows += [
         (f"printed, {model}", *(theirs(found.get(key)) for _, key, _ in WEATHER))
         for model, found in printed.items()

@@ -1,31 +1,21 @@
 """One experiment's forecasts, gathered: metrics.json (every cell and its arm over seeds), table.md,
 claims.json, figures.
 
-A cell is one trained model; an arm is the same model over its seeds. An arm's interval is the mean
-over seeds of the cells' 90 % slice-bootstrap bounds; `std` is the sample standard deviation over
-seeds (absent for one seed).
+`python -m stages.winds.tabulate EXPERIMENT PROFILE`. A cell is one trained model; an arm is the
+same model over its seeds. An arm's interval is the mean over seeds of the cells' 90 %
+slice-bootstrap bounds.
 """
 
-import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
-from stages import records
-from stages.errors import DataError
-from stages.files import atomic_file, read_json, write_json
-from stages.tables.published import PUBLISHED, companions, epochs, weather
-from stages.winds import tables
-from stages.winds.tables import arm_of
+from stages import spreads
+from stages.tables.table import addresses, datasets_of
+from stages.tables.tabulation import Content, Tabulation, gathered, home_of
+from stages.winds import claims, tables
+from stages.winds.printed import companions, epochs, weather
 
-CODE = (
-    "stages/seeds.py",
-    "stages/spreads.py",
-    *(f"stages/evaluation/{name}.py" for name in ("claims", "bootstrap", "metrics", "scores")),
-    *(
-        f"stages/page/{name}.py"
-        for name in ("tabulate", "tables", "figures", "sweep_figures", "published")
-    ),
-)
 LEGEND = (
     "± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over runs of "
     "test slices (an hour, at most a sixth of the test). RMSE is over points and both components "
@@ -41,65 +31,16 @@ OPTIMUM = (
 )
 
 
-def gather(home: Path) -> dict[str, Any]:
-    """All cells of all data sets: {'simulated/knn': {'metrics': ..., 'by_lead': ...}}."""
-    cells = {}
-    for file in sorted((home / "evaluated").glob("[!.]*/metrics.json")):
-        for cell, content in read_json(file)["cells"].items():
-            cells[f"{file.parent.name}/{cell}"] = content
-    if not cells:
-        raise DataError(
-            "there is nothing to tabulate", where=str(home / "evaluated"), remedy="run `dvc repro`"
-        )
-    return cells
-
-
-def over_seeds(cells: dict[str, Any]) -> dict[str, Any]:
-    """Each arm's metrics over its seeds."""
-    arms: dict[str, dict[str, Any]] = {}
-    for name, content in cells.items():
-        arms.setdefault(arm_of(name), {})[name] = content["metrics"]
-    result = {}
-    for arm, members in sorted(arms.items()):
-        shared = set.intersection(*(set(metrics) for metrics in members.values()))
-        result[arm] = {"seeds": len(members), "metrics": {}}
-        for metric in sorted(shared):
-            rows = [metrics[metric] for metrics in members.values()]
-            summary = {
-                "mean": statistics.fmean(r["value"] for r in rows),
-                "unit": rows[0]["unit"],
-                "n": rows[0]["n"],
-            }
-            if len(rows) > 1:
-                summary["std"] = statistics.stdev(r["value"] for r in rows)
-            for bound in ("low", "high"):
-                if all(bound in r for r in rows):
-                    summary[bound] = statistics.fmean(r[bound] for r in rows)
-            result[arm]["metrics"][metric] = summary
-    return result
-
-
-def addresses(experiment: str, profile: str, cells: dict[str, Any], dataset: str) -> str:
-    """How to audit a number of a data set: its cells' names whole, as `tradewind audit` wants
-    them."""
-    mine = ", ".join(
-        f"`{name.partition('/')[2]}`" for name in sorted(cells) if name.startswith(dataset + "/")
-    )
-    return (
-        f"Audit a number: `tradewind audit {experiment}/{profile}/{dataset}/CELL/{tables.RMSE}`, "
-        f"with CELL one of {mine}."
-    )
-
-
-def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, Any]) -> str:
+def table(experiment: str, profile: str, content: Content) -> str:
     """Markdown: a row an arm, the printed value, the noise floor, the baseline and the optimum
     beside ours; then days, leads and sweeps."""
+    arms, cells = content["arms"], content["cells"]
     printed, durations = (
         companions(experiment),
         {"printed epoch [s]": {arm: f"{s:,.0f}" for arm, s in epochs(experiment).items()}},
     )
     lines = [f"# {experiment}, profile {profile}", "", LEGEND, ""]
-    for dataset in tables.datasets_of(arms):
+    for dataset in datasets_of(arms):
         names, floor = tables.ordered(arms, dataset), tables.floor_of(arms, dataset)
         n = arms[names[0]]["metrics"][tables.RMSE]["n"]
         noise = f" Noise floor of the sensors: {floor:.2f} kn per component." if floor else ""
@@ -126,42 +67,37 @@ def table(experiment: str, profile: str, arms: dict[str, Any], cells: dict[str, 
             ("What the sweeps chose on validation slices", tables.sweeps(folder, dataset)),
         ):
             lines += [f"{title}:", "", *found.markdown()] if found else []
-        lines += [addresses(experiment, profile, cells, dataset), ""]
+        lines += [addresses(experiment, profile, cells, dataset, tables.RMSE), ""]
     return "\n".join(lines)
 
 
-def tabulate(experiment: str, profile: str) -> None:
-    """Write metrics.json, table.md, claims.json, figures/ and the record of one experiment and
-    profile."""
-    from stages import spreads
-    from stages.winds import claims, figures
+def claims_of(experiment: str, profile: str) -> list[dict[str, Any]]:
+    """The entries of claims.json."""
+    return claims.check(home_of(experiment, profile), experiment)
 
-    home = Path("reports") / experiment / profile
-    cells = gather(home)
-    arms = over_seeds(cells)
-    write_json(
-        home / "metrics.json",
-        {"experiment": experiment, "profile": profile, "cells": cells, "arms": arms},
-    )
-    with atomic_file(home / "table.md", "w") as stream:
-        stream.write(table(experiment, profile, arms, cells))
-    write_json(home / "claims.json", claims.check(home, experiment))
-    figures.draw(home, Path("data") / profile / "prepared", arms, cells)
-    outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
-    swept = [home / "sweeps"] if (home / "sweeps").exists() else []
-    record = records.make(
-        "tabulate",
-        f"{experiment}/{profile}",
-        params={},
-        code=CODE,
-        inputs=[
-            home / "evaluated",
-            *swept,
-            Path("data") / profile / "prepared",
-            home.parent / "companions.csv",
-            PUBLISHED,
-            *spreads.files(profile),
-        ],
-        outputs={path.as_posix(): path for path in records.files_in(outputs)},
-    )
-    write_json(records.location("tabulate", profile, experiment=experiment), record)
+
+def draw(experiment: str, profile: str, content: Content) -> None:
+    """All figures."""
+    from stages.winds import figures  # with matplotlib, which the tables do not need
+
+    prepared = Path("data") / profile / "prepared"
+    figures.draw(home_of(experiment, profile), prepared, content["arms"], content["cells"])
+
+
+def inputs(experiment: str, profile: str) -> list[Path]:
+    """What is read beside the evaluations."""
+    swept = home_of(experiment, profile) / "sweeps"
+    read = [*([swept] if swept.exists() else []), Path("data") / profile / "prepared"]
+    return [*read, *spreads.files(profile)]
+
+
+TABULATION = Tabulation(gathered, table, claims_of, draw, inputs)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit code of the command."""
+    return TABULATION.command("stages.winds.tabulate", argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from stages import files, params
-from stages.acquisition import __main__ as command
+from stages import files, params, runner
 from stages.acquisition import acquire as stage
 from stages.acquisition.download import Limits
 from stages.acquisition.mirror import Mirror
 from stages.errors import BusyError, DataError, DownloadError
 from stages.params import Dataset
+from stages.winds import acquire as command
 
 ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("TRADEWIND_MIRROR") or ROOT.parent / "shared" / "data")
@@ -58,8 +58,17 @@ def packed(members):
     return gzip.compress(plain.getvalue(), mtime=0)
 
 
+def work(dataset, mirror=None, limits=QUICK):
+    """The stage on `dataset`, as `hour` of the profile sample, with loopback admitted."""
+    names = {"profile": "sample", "dataset": "hour"}
+    asked = runner.Asked(names, types.SimpleNamespace(datasets={"hour": dataset}))
+    ways = {"mirror": mirror, "limits": limits, "loopback": True}
+    return stage.work(asked, ["hour"], "stages.winds.acquire", command.own, **ways)
+
+
 def run(dataset, **changes):
-    return stage.acquire("sample", "hour", dataset, limits=QUICK, loopback=True, **changes)
+    runner.run(work(dataset, **changes))
+    return Path("data/sample/raw/hour")
 
 
 RECORD = Path("data/sample/records/hour.acquire.json")
@@ -199,11 +208,10 @@ def test_simulated_files_are_listed(monkeypatch):
         (folder / "frames_00.csv").write_text(f"{plan.seed},8D\n")
         (folder / "truth.parquet").write_bytes(b"PAR1")
 
-    monkeypatch.setitem(
-        sys.modules, "stages.winds.sky.simulated", types.SimpleNamespace(simulate=simulate)
-    )
+    monkeypatch.setattr(command.simulated, "simulate", simulate)
     dataset = params.load().datasets["simulated"]
-    folder = stage.acquire("mini", "simulated", dataset)
+    assert command.main(["mini", "simulated"]) == 0
+    folder = Path("data/mini/raw/simulated")
     manifest = json.loads((folder / "manifest.json").read_text())
     assert set(manifest["files"]) == {"frames_00.csv", "truth.parquet"}
     assert manifest["files"]["frames_00.csv"] | {"sha256": ""} == {
@@ -228,21 +236,22 @@ def test_room_is_estimated_before_anything(dataset, server, monkeypatch):
 
 @pytest.mark.fault("F7")
 def test_a_second_writer_is_turned_away(dataset):
-    with files.guard("acquisition-sample-hour"), pytest.raises(BusyError) as error:
+    with files.guard("acquire/sample/hour"), pytest.raises(BusyError) as error:
         run(dataset)
     assert error.value.exit_code == 75
 
 
 CHILD = """
 import json, sys
-from pathlib import Path
-from stages.acquisition import acquire
+sys.path.insert(0, sys.argv[2])
+from stages import runner
 from stages.acquisition.download import Limits
 from stages.params import Dataset, Source
+from test_acquire import work
 sources = {name: Source.model_construct(**values) for name, values in \
 json.loads(sys.argv[1]).items()}
 dataset = Dataset.model_construct(entry="winds", kind="files", files=sources, simulate=None)
-acquire.acquire("sample", "hour", dataset, limits=Limits(total_s=10), loopback=True)
+runner.run(work(dataset, limits=Limits(total_s=10)))
 """
 
 
@@ -258,7 +267,7 @@ def test_killed_around_each_rename_the_folder_is_old_or_new(dataset, project):
         for n in (2, 5, 7, 99):
             subprocess.run(["rm", "-rf", "data", ".work"], check=True)
             child = subprocess.run(
-                [sys.executable, "-c", CHILD, plan],
+                [sys.executable, "-c", CHILD, plan, str(Path(__file__).parent)],
                 env=os.environ | {"FAULT": f"{point}:{n}", "PYTHONPATH": str(ROOT)},
                 check=False,
             )
@@ -278,7 +287,7 @@ def test_killed_around_each_rename_the_folder_is_old_or_new(dataset, project):
     [
         (["sampel", "commb"], "did you mean 'sample'"),
         (["sample", "comb"], "did you mean 'commb'"),
-        (["mini", "commb"], "not in profile 'mini'"),
+        (["mini", "commb"], "unknown data set of profile 'mini'"),
     ],
 )
 def test_unknown_names_are_told_with_the_nearest(capsys, words, hint):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stages import cli, params
-from stages.acquisition import __main__ as acquisition
+from stages.winds import acquire as acquisition
 from stages.errors import InputError
 from stages.winds.sky import capture, simulated
 

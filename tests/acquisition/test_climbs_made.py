@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from stages.params.sequences import Climb
-from stages.sequences.made import climb
+from stages.sequences.data.climb import make as climb
 
 ROWS = 144
 

@@ -12,7 +12,8 @@ from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
 from stages.errors import DivergedError
-from stages.fields.made import darcy, elliptic
+from stages.fields import elliptic
+from stages.fields.problems.darcy import make as darcy
 from stages.params import Darcy
 
 REAL = Path(os.environ.get("TRADEWIND_MIRROR") or "absent") / "pde" / "darcy" / "darcy_train_16.pt"

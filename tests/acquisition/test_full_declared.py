@@ -12,7 +12,8 @@ import pytest
 
 from stages import params
 from stages.acquisition.sources import objection
-from stages.fields.problems import pdebench, weather
+from stages.fields.problems import pdebench
+from stages.fields.problems.weather import read as weather
 
 ROOT = Path(__file__).parents[2]
 MIRROR = os.environ.get("TRADEWIND_MIRROR")

@@ -20,8 +20,8 @@ from scipy.linalg import solve_triangular
 from stages import params
 from stages.acquisition import acquire
 from stages.errors import InputError
-from stages.validation import gate, validate
-from stages.winds import decode, prepare
+from stages.validation import gate
+from stages.winds import decode, prepare, validate
 from stages.winds.decoding import readers, winds
 from stages.winds.sky import gaussian_wind
 
@@ -246,7 +246,7 @@ def test_the_gate_finds_nothing_amiss(made):
         for path in (made / "raw/gp_wind").iterdir()
     }
     results, internal = gate.judge(
-        *validate.gather(made / "raw/gp_wind", made / "decoded/gp_wind", True, judged)
+        *validate.gather(True, made / "raw/gp_wind", made / "decoded/gp_wind", judged)
     )
     verdict = gate.verdict_of("mini", "gp_wind", results, internal, judged)
     assert verdict["success"] and (
@@ -263,7 +263,7 @@ def test_the_same_bytes_again_with_any_number_of_threads_and_others_for_another_
         bodies.append((tmp_path / "winds.csv").read_bytes())
     assert bodies[0] == bodies[1] != bodies[2]
     code = (
-        "import sys; from pathlib import Path; from stages import params; from stages.acquisition "
+        "import sys; from pathlib import Path; from stages import params; from stages.winds.sky "
         "import gaussian_wind\n"
         "gaussian_wind.make(params.Gaussian.model_validate_json(sys.argv[1]), Path(sys.argv[2]))"
     )

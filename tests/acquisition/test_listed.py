@@ -40,14 +40,12 @@ def listing() -> list[str]:
 
 def test_every_listed_file_comes_from_the_mirror_under_its_own_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for part in acquire.CODE:
-        (tmp_path / part).parent.mkdir(exist_ok=True)
-        (tmp_path / part).symlink_to(ROOT / part)
     shelf = tmp_path / "shelf"
     shelf.mkdir()
     for number, content in enumerate(FILES.values()):
         (shelf / f"other-{number}").write_bytes(content)  # names in a mirror mean nothing
-    raw = acquire.acquire("sample", "toy", dataset(listing()), mirror=Mirror(shelf))
+    raw = Path("data/sample/raw/toy")
+    acquire.acquire(raw, dataset(listing()), mirror=Mirror(shelf))
     assert {
         path.name: path.read_bytes() for path in raw.iterdir() if path.name != "manifest.json"
     } == FILES

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import simpson, solve_ivp
 
 from stages.errors import InputError
-from stages.fields.made import navier_stokes
+from stages.fields.problems.navier_stokes import make as navier_stokes
 from stages.params import NavierStokes
 
 BASE = dict(

@@ -12,7 +12,8 @@ import pytest
 from scipy import sparse, stats
 from scipy.sparse.linalg import spsolve
 
-from stages.fields.made import elliptic, poisson
+from stages.fields import elliptic
+from stages.fields.problems.poisson import make as poisson
 from stages.params import Poisson
 
 REAL = Path(os.environ.get("TRADEWIND_MIRROR") or "absent") / "pde" / "poisson_inp"

@@ -12,7 +12,7 @@ from scipy.sparse import coo_array, csgraph
 
 from stages.errors import InputError
 from stages.params import sequences as params
-from stages.sequences.made import grammar, laws, maze, walk
+from stages.sequences.data import grammar, laws, maze, walk
 
 SIZES = dict(seed=3, train=3000, val=200, test=200)
 

@@ -11,7 +11,7 @@ import pytest
 
 from stages import params
 from stages.errors import InputError
-from stages.winds.sky import air, simulated
+from stages.winds.sky import air, airspace, simulated
 
 BASE = dict(
     seed=5,
@@ -122,7 +122,7 @@ def test_truth_table(usual):
 
 def test_truth_is_the_wind_itself(usual):
     truth = pl.read_parquet(usual[0] / "truth.parquet")
-    world = simulated.sky(params.Simulate(**BASE))
+    world = airspace.sky(params.Simulate(**BASE))
     u, v = world.wind(
         truth["lat_deg"], truth["lon_deg"], truth["alt_ft"] * air.FOOT_M, truth["ts_s"] - START
     )

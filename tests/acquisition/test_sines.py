@@ -8,7 +8,7 @@ import pydantic
 import pytest
 from scipy import stats
 
-from stages.fields.made import sines
+from stages.fields.problems import sines
 from stages.params import Sines
 
 BASE = dict(seed=3, frequency=1.0, points=64, train=300, val=50, test=50)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from scipy.io import netcdf_file
 from scipy.special import sph_harm_y
 
-from stages.fields.made import weather
+from stages.fields.problems.weather import make as weather
 from stages.params import Weather
 
 BASE = dict(

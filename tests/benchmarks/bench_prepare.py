@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from stages import params, seeds
-from stages.winds import prepare
+from stages.winds import rows
 
 DAYS, CHUNK, AIRCRAFT = 35, 500_000, 20_000
 LIMIT_BYTES, LIMIT_S, LIMIT_ROWS = 4 * 2**30, 180.0, 33_000_000

@@ -14,7 +14,7 @@ from stages.sequences import permutations
 from stages.sequences import reading as sequences
 from stages.sequences.evaluation import passes
 from stages.sequences.models import build
-from stages.sequences.reading import Sequences
+from stages.sequences.tokens import Sequences
 from stages.training import store
 from tests.benchmarks import bench_sequences, clock, scaling, sequence_samplers
 from tests.benchmarks.sequence_networks import YARDSTICKS, made, step

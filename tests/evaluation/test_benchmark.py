@@ -17,7 +17,7 @@ import pytest
 from stages import files
 from stages.errors import DataError, InputError
 from stages.winds import metrics
-from stages.winds.nowcast import benchmark, scorer
+from stages.winds.nowcast import benchmark, benchmark_about, scorer
 
 T0, LEAD, SLICE, MINUTES = 1768456800.0, 600.0, 60.0, 60
 SIMULATE = dict(
@@ -146,7 +146,7 @@ def test_same_bytes_and_sums(frozen, tmp_path):
 
 def test_tables_hold_what_was_prepared(frozen, tables):
     source = pl.read_parquet(frozen.parent / "prepared" / "simulated" / "rows.parquet")
-    for name, (columns, _) in benchmark.TABLES.items():
+    for name, (columns, _) in benchmark_about.TABLES.items():
         with (frozen / name).open() as stream:
             assert next(csv.reader(stream)) == list(columns)
     assert tables["rows"]["row"].to_list() == list(range(source.height))

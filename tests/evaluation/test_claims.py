@@ -195,7 +195,7 @@ def test_i1_names_what_is_missing_and_follows_the_order(tmp_path):
 def test_i14_asks_every_operator_and_one_at_msas_level_refutes_it(tmp_path):
     told = lambda name, **errors: entry(
         made(tmp_path / name, ALL | {"msa-shared-20k-s0": 5.0} | errors), "I-14"
-    )  # noqa: E731
+    )
     worse = {"gen-message_gat-20k-s0": 7.0, "gen-message_sg-20k-s0": 6.0}
     assert told("a", **worse)["verdict"] == "holds" and set(told("b", **worse)["compared"]) == {
         f"msa-shared-20k < {name[:-3]}" for name in worse

@@ -18,12 +18,12 @@ from stages.params.sequences import Maze, Reading
 from stages.sequences import evaluate as evaluation
 from stages.sequences import memory_claims as claims
 from stages.sequences import reading as sequences
-from stages.sequences.claims import Ordered
+from stages.sequences.comparisons import Ordered
+from stages.sequences.data import maze as reader
+from stages.sequences.data import maze as simulator
 from stages.sequences.evaluate import Held, Settings
 from stages.sequences.evaluation import memory, passes
-from stages.sequences.made import maze as simulator
 from stages.sequences.models.diffusion import Diffusion
-from stages.sequences.reading import maze as reader
 from stages.spreads import Spreads
 
 CELLS = 35

@@ -9,8 +9,10 @@ from known_spreads import content
 from scipy import stats
 
 from stages import files
-from stages.sequences import claims
-from stages.sequences.claims import Ordered, Side
+from stages.claims import levels
+from stages.claims.levels import Side
+from stages.sequences import claims, comparisons
+from stages.sequences.comparisons import Ordered
 from stages.spreads import Spreads
 
 GPT, RANDOM, FRACTAL, CURRICULUM, DIFFUSION = (
@@ -63,7 +65,7 @@ def made(
 ) -> Ordered:
     """A data set; `more`: perplexity (arm -> pair of own order and left to right), apart (total
     variations), steps (arm -> to a loss of 1), bounds."""
-    metric, cells = claims.share_of(kind), {}
+    metric, cells = comparisons.share_of(kind), {}
     for arm, values in worth.items():
         for seed, value in enumerate(values):
             entry = {
@@ -103,7 +105,7 @@ def made(
 
 def test_without_spread_within_cells_the_interval_of_a_difference_is_welchs():
     a, b = (0.95, 0.97, 0.96, 0.99), (0.90, 0.94, 0.91)
-    part = claims.difference(
+    part = levels.difference(
         made("maze", {RANDOM: a, GPT: b}),
         "x",
         *(made("maze", {RANDOM: a, GPT: b}).side(arm) for arm in (RANDOM, GPT)),
@@ -120,7 +122,7 @@ def within(seeds: int, known: Spreads, bar: float = 0.45):
     """Whether a share of 0.5, known to a tenth from its samples, is above a bar."""
     cells = {f"{RANDOM}-s{k}": {"x": number(0.5, 0.1)} for k in range(seeds)}
     measured = Ordered("set", {"cells": cells, "kind": "maze"}, known)
-    return claims.against(measured, "x", Side(RANDOM, ("x",)), bar, True, "share")
+    return levels.against(measured, "x", Side(RANDOM, ("x",)), bar, True, "share")
 
 
 def test_what_varies_within_cells_widens_one_seed_and_is_not_divided_by_seeds():
@@ -146,7 +148,7 @@ def test_one_seed_is_as_unsure_as_training_was_measured_to_be_and_undecided_wher
 def test_what_was_never_trained_needs_no_spread():
     cells = {"uniform": {"x": number(0.5, 0.1)}}
     measured = Ordered("set", {"cells": cells, "kind": "maze"})
-    part = claims.against(measured, "x", Side("uniform", ("x",)), 0.35, True, "share")
+    part = levels.against(measured, "x", Side("uniform", ("x",)), 0.35, True, "share")
     assert part.interval == pytest.approx([0.4, 0.6]) and part.verdict == "holds"
 
 
@@ -156,28 +158,22 @@ def test_two_orders_of_one_kind_share_one_measurement():
     half = stats.t.ppf(0.95, 3) * math.sqrt(2) * 0.1
     mazes = made("maze", {GPT: (0.9,), RANDOM: (0.5,)}, known=known)
     sides = [mazes.side(arm) for arm in (GPT, RANDOM)]
-    part = claims.difference(mazes, "x", *sides, 0.0, True)
+    part = levels.difference(mazes, "x", *sides, 0.0, True)
     assert part.interval == pytest.approx([0.4 - half, 0.4 + half], rel=1e-6)
     climbs = made("climb", {GPT: (90.0,), RANDOM: (50.0,)}, known=known)
-    part = claims.ratio(climbs, "x", *(climbs.side(arm) for arm in (GPT, RANDOM)), 1.0, True)
+    part = levels.ratio(climbs, "x", *(climbs.side(arm) for arm in (GPT, RANDOM)), 1.0, True)
     middle = math.log(1.8)
     assert np.log(part.interval) == pytest.approx([middle - half, middle + half], rel=1e-6)
 
 
 def test_the_step_that_reaches_a_loss_lies_straight_between_two_validations():
     curve = [[10, 2.0], [20, 1.0], [30, 1.5], [40, 0.5]]
-    assert claims.reached(curve, 1.5) == (15.0, 10, 20, False) and claims.reached(curve, 1.0) == (
-        20.0,
-        10,
-        20,
-        False,
-    )
-    assert claims.reached(curve, 0.75) == (37.5, 30, 40, False) and claims.reached(curve, 2.0) == (
-        10.0,
-        10,
-        10,
-        True,
-    )
+    assert comparisons.reached(curve, 1.5) == (15.0, 10, 20, False) and comparisons.reached(
+        curve, 1.0
+    ) == (20.0, 10, 20, False)
+    assert comparisons.reached(curve, 0.75) == (37.5, 30, 40, False) and comparisons.reached(
+        curve, 2.0
+    ) == (10.0, 10, 10, True)
 
 
 def test_arms_of_a_curriculum_are_found_by_the_word_and_pairs_have_one_size():
@@ -214,7 +210,7 @@ def test_arms_of_a_curriculum_are_found_by_the_word_and_pairs_have_one_size():
     ],
 )
 def test_the_sampler_that_an_arm_is_told_by(arm, names, stands):
-    assert claims.stands(arm, names) == stands
+    assert comparisons.stands(arm, names) == stands
 
 
 # --- claims: (function, data set that makes it hold, changes that make it fail)

@@ -24,7 +24,7 @@ from stages.sequences.evaluation import passes, posteriors
 from stages.sequences.evaluation.passes import Drawn, Sampler
 from stages.sequences.models import ORDERS, build
 from stages.sequences.models.diffusion import Diffusion
-from stages.sequences.reading import Sequences
+from stages.sequences.tokens import Sequences
 from stages.training import store
 
 SIZE = {"width": 16, "keys": 8, "hidden": 16, "heads": 2, "blocks": 1}

@@ -30,7 +30,7 @@ def cell(share=0.05, wrong=0, seen=1e6, spread=0.005, n=256):
         "high": value + half,
         "n": n,
         "unit": "1",
-    }  # noqa: E731
+    }
     return {
         "metrics": {
             "comparisons_share": metric(share, spread),

@@ -10,8 +10,9 @@ from known_spreads import content, keep
 from scipy import stats
 
 from stages import files
+from stages.claims.levels import Level, Side, half_width, level
 from stages.fields import claims as set_claims
-from stages.fields.claims import Evaluated, Level, half_width, level, ratio
+from stages.fields.comparisons import Evaluated, ratio
 from stages.spreads import NOWHERE, PRIOR, Spreads
 
 NORMAL = stats.norm.ppf(0.95)
@@ -207,7 +208,8 @@ def test_nine_of_ten_intervals_hold_the_true_ratio():
 def test_the_sets_own_spread_is_not_divided_by_the_seeds_that_share_them():
     one, three = (
         level(
-            made({"msa-shared-20k": (0.01,) * k}, spread=1.2), "msa-shared-20k", ("metrics", "mse")
+            made({"msa-shared-20k": (0.01,) * k}, spread=1.2),
+            Side("msa-shared-20k", ("metrics", "mse")),
         )
         for k in (1, 3)
     )
@@ -420,7 +422,7 @@ def test_disjoint_regions_fail_and_recover_or_do_not():
     told = lambda *errors: made(
         {"msa-tied-5k": near(1.0)},
         {"msa-tied-5k": {"overlap": dict(zip(("0", "50", "100"), errors, strict=True))}},
-    )  # noqa: E731
+    )
     assert set_claims.i13(told(0.02, 0.008, 0.001))["verdict"] == "holds"
     assert set_claims.i13(told(0.001, 0.001, 0.001))["verdict"] == "fails"
     assert (

@@ -18,7 +18,7 @@ from stages.batches import Prediction
 from stages.errors import DataError, DivergedError, InputError
 from stages.evaluation import __main__ as command
 from stages.fields import evaluate as evaluation
-from stages.fields import prepare as preparation
+from stages.fields import problem as preparation
 from stages.fields.evaluate import Held, Settings
 from stages.fields.models import build
 from stages.fields.sets import PreparedSets

@@ -27,7 +27,7 @@ from stages.acquisition import archive
 from stages.audit import chain, hashes
 from stages.errors import DataError
 from stages.fields.models import build
-from stages.fields.problems import darcy
+from stages.fields.problems.darcy import read as darcy
 from stages.fields.sets import PreparedSets
 from stages.params import reading
 from stages.sequences import evaluate as sampled

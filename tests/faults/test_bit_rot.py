@@ -41,7 +41,7 @@ def cached(folder, path):
 @pytest.mark.parametrize(
     "path, producer, resting",
     [
-        (RAW, "stages.acquisition mini gp_wind", ("persistence", "day_average")),
+        (RAW, "stages.winds.acquire mini gp_wind", ("persistence", "day_average")),
         (WEIGHTS, "stages.training wind_baselines mini gp_wind persistence", ("persistence",)),
     ],
 )

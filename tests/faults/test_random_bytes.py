@@ -96,7 +96,7 @@ CHILD = """
 import json, sys
 from pathlib import Path
 from stages.errors import TradewindError
-from stages.fields.problems import gridded
+from stages.fields import gridded
 told = {}
 for name in sorted(path.name for path in Path(sys.argv[1]).iterdir()):
     try:

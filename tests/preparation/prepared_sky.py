@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from stages.params import Prepare
-from stages.winds import prepare
+from stages.winds import rows
 
 START_S = 1_600_000_020.0  # not on a full minute: 40 s later one begins
 SETTINGS = Prepare(
@@ -81,4 +81,4 @@ def prepared(table: pl.DataFrame, folder: Path, settings: Prepare = SETTINGS) ->
     `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     table.write_parquet(folder / "winds.parquet")
-    return prepare.prepare(folder / "winds.parquet", folder, settings, WIND_MAX_M_S, "toy", "sky")
+    return rows.prepare(folder / "winds.parquet", folder, settings, WIND_MAX_M_S, "toy", "sky")

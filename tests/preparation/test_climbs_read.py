@@ -14,8 +14,9 @@ import pytest
 from stages import seeds
 from stages.errors import DataError
 from stages.params.sequences import Climb, ClimbReading
-from stages.sequences.made import climb as simulator
-from stages.sequences.reading import check, climb
+from stages.sequences.data.climb import make as simulator
+from stages.sequences.data.climb import read as climb
+from stages.sequences.tokens import check
 
 MIRROR = os.environ.get("TRADEWIND_MIRROR", "")
 REAL = Path(MIRROR or "absent") / "mode-s"

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from stages.errors import DataError, InputError
-from stages.fields import prepare as sets
-from stages.fields.made import darcy as simulator
-from stages.fields.prepare import Counts
-from stages.fields.problems import darcy
+from stages.fields import problem as sets
+from stages.fields.problem import Counts
+from stages.fields.problems.darcy import make as simulator
+from stages.fields.problems.darcy import read as darcy
 from stages.params import Darcy
 
 REAL = Path(os.environ.get("TRADEWIND_MIRROR") or "absent") / "pde" / "darcy"

@@ -14,8 +14,8 @@ from flown import START_S, lines
 
 from stages import files, params, records
 from stages.errors import DataError
-from stages.winds import decode
 from stages.winds.decoding import states, winds
+from stages.winds.decoding import transform as decode
 from stages.winds.sky.simulated import simulate
 
 SETTINGS = params.load("params.yaml")
@@ -399,9 +399,9 @@ def test_no_table_and_no_frame(tmp_path):
     assert counts["read"] == 0 and pl.read_parquet(tmp_path / "out/winds.parquet").is_empty()
 
 
-def run(folder: Path, *arguments: str, **environment) -> subprocess.CompletedProcess:
+def run(folder: Path, stage: str, *arguments: str, **environment) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "stages.preparation", *arguments],
+        [sys.executable, "-m", f"stages.winds.{stage}", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -463,7 +463,7 @@ def test_a_kill_leaves_the_old_state(project):
         ("decode", "mimi", "simulated"),
         ("decode", "mini", "simulatd"),
         ("prepare", "mini", "commb"),
-        ("bake", "mini", "simulated"),
+        ("decode", "mini", "poisson"),
     ],
 )
 def test_mistakes_end_with_2_before_any_work(project, arguments):

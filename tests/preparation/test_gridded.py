@@ -14,7 +14,7 @@ import pytest
 from scipy.io import netcdf_file
 
 from stages.errors import DataError, InputError
-from stages.fields.problems import gridded
+from stages.fields import gridded
 
 eccodes = pytest.importorskip(
     "eccodes", reason="eccodes is not installed: pip install 'tradewind[era5]'"

@@ -15,7 +15,7 @@ import pytest
 from stages import params
 from stages.errors import DataError, InputError
 from stages.fields import prepare as table
-from stages.fields.prepare import Counts
+from stages.fields.problem import Counts
 from stages.fields.problems import hour
 
 REAL = Path(os.environ.get("TRADEWIND_MIRROR", "")) / "mode-s" / "meteo-particle-model"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from stages.errors import DataError, InputError
 from stages.fields import prepare as table
-from stages.fields.made import navier_stokes as simulation
-from stages.fields.prepare import Counts
-from stages.fields.problems import navier_stokes
+from stages.fields.problem import Counts
+from stages.fields.problems.navier_stokes import make as simulation
+from stages.fields.problems.navier_stokes import read as navier_stokes
 from stages.params import NavierStokes
 
 GRID, OUTPUTS, FILES, SPLIT = 8, 54, (3, 4, 1), {"train": 5, "val": 2, "test": 1}

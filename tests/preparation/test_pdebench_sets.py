@@ -13,7 +13,7 @@ import pytest
 
 from stages.errors import DataError, InputError
 from stages.fields import prepare as table
-from stages.fields.prepare import Counts
+from stages.fields.problem import Counts
 from stages.fields.problems import pdebench
 
 h5py = pytest.importorskip("h5py")

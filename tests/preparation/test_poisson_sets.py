@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from stages.errors import DataError, InputError
-from stages.fields import prepare as sets
-from stages.fields.made import poisson as simulator
-from stages.fields.prepare import Counts
-from stages.fields.problems import poisson
+from stages.fields import problem as sets
+from stages.fields.problem import Counts
+from stages.fields.problems.poisson import make as simulator
+from stages.fields.problems.poisson import read as poisson
 from stages.params import Poisson
 
 REAL = Path(os.environ.get("TRADEWIND_MIRROR") or "absent") / "pde" / "poisson_inp"

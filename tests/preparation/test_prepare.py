@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -15,8 +16,11 @@ from prepared_sky import SETTINGS, START_S, WIND_MAX_M_S, prepared, tidy, winds
 
 from stages import files, params
 from stages.errors import DataError, GateError, IntegrityError, ParamsError
+from stages.runner import Asked
+from stages.runner import run as run_stage
 from stages.winds import prepare, slices
 from stages.winds.pairs import Pairs
+from stages.winds.rows import X, Y
 from tests.benchmarks import bench_prepare
 
 MIRROR = Path(os.environ.get("TRADEWIND_MIRROR", "../shared/data"))
@@ -90,7 +94,7 @@ def test_target_without_context_is_not_used(tmp_path):
 def test_scaler_is_that_of_the_training_rows_each_once(sky):
     _, meta, folder = sky
     rows = pl.read_parquet(folder / "rows.parquet")[roles(folder)["train"]]
-    for axis, names in (("x", prepare.X), ("y", prepare.Y)):
+    for axis, names in (("x", X), ("y", Y)):
         values = rows.select(names).to_numpy().astype(np.float64)
         np.testing.assert_allclose(meta["scaler"][f"{axis}_mean"], values.mean(0), rtol=1e-8)
         np.testing.assert_allclose(meta["scaler"][f"{axis}_std"], values.std(0), rtol=1e-8)
@@ -121,7 +125,7 @@ def test_every_kept_row_is_its_source_row(sky):
     assert meta["files"] == ["a.csv", "b.csv"]
     assert joined.height == rows.height == table.height == meta["kept"]
     assert (joined["t_s"] == joined["ts_s"]).all()
-    for name in (*prepare.X, *prepare.Y):
+    for name in (*X, *Y):
         assert (joined[name] == joined[f"{name}_source"].cast(pl.Float32)).all()
     assert rows["t_s"].is_sorted()
 
@@ -218,7 +222,7 @@ def test_same_bytes_again_with_another_number_of_threads(sky):
     _, _, folder = sky
     script = (
         "import sys; from pathlib import Path; from prepared_sky import *; "
-        "prepare.prepare(Path(sys.argv[1]) / 'winds.parquet', Path(sys.argv[2]), SETTINGS, "
+        "rows.prepare(Path(sys.argv[1]) / 'winds.parquet', Path(sys.argv[2]), SETTINGS, "
         "WIND_MAX_M_S, 'toy', 'sky')"
     )
     again = folder / "again"
@@ -284,8 +288,14 @@ def decode():
     return params.load().decode
 
 
+def run(profile: params.Profile, dataset: str, decode: params.Decode) -> None:
+    """The stage, with this profile in the place of those of params.yaml."""
+    parameters = SimpleNamespace(profiles={profile.profile: profile}, decode=decode)
+    run_stage(prepare.plan(Asked({"profile": profile.profile, "dataset": dataset}, parameters)))
+
+
 def test_stage_writes_a_record_of_what_it_read(decode, tmp_path, monkeypatch):
-    prepare.run(project(tmp_path, monkeypatch, winds()), "sky", decode)
+    run(project(tmp_path, monkeypatch, winds()), "sky", decode)
     out = Path("data/toy/prepared/sky")
     record = files.read_json("data/toy/records/sky.prepare.json")
     assert sorted(p.name for p in out.iterdir()) == ["prepared.json", "rows.parquet"]
@@ -302,10 +312,10 @@ def test_stage_writes_a_record_of_what_it_read(decode, tmp_path, monkeypatch):
 def test_gate_is_asked(decode, tmp_path, monkeypatch):
     profile = project(tmp_path, monkeypatch, winds(), success=False)
     with pytest.raises(GateError):
-        prepare.run(profile, "sky", decode)
+        run(profile, "sky", decode)
     Path("data/toy/validated/sky.json").unlink()
     with pytest.raises(DataError, match="a file is missing"):
-        prepare.run(profile, "sky", decode)
+        run(profile, "sky", decode)
     assert not Path("data/toy/prepared/sky").exists()
 
 
@@ -313,7 +323,7 @@ def test_gate_of_other_bytes_is_refused(decode, tmp_path, monkeypatch):
     profile = project(tmp_path, monkeypatch, winds())
     winds(seed=1).write_parquet("data/toy/decoded/sky/winds.parquet")
     with pytest.raises(IntegrityError, match="other bytes"):
-        prepare.run(profile, "sky", decode)
+        run(profile, "sky", decode)
 
 
 def test_leaking_splits_are_refused_before_any_work(decode, tmp_path, monkeypatch):
@@ -325,7 +335,7 @@ def test_leaking_splits_are_refused_before_any_work(decode, tmp_path, monkeypatc
     )
     Path("data/toy/validated/sky.json").unlink()  # would be the first thing that work stumbles over
     with pytest.raises(ParamsError, match="splits would share rows") as caught:
-        prepare.run(profile, "sky", decode)
+        run(profile, "sky", decode)
     assert caught.value.exit_code == 2
 
 

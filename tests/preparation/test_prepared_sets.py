@@ -3,17 +3,20 @@ was given."""
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from stages import files, params
+from stages import files, params, runner
 from stages.errors import DataError
-from stages.fields import prepare as sets
-from stages.fields.prepare import Counts, Sets
-from stages.preparation import __main__ as command
+from stages.fields import prepare as stage
+from stages.fields import problem as sets
+from stages.fields.problem import Counts, Sets
 
+ROOT = Path(__file__).parents[2]
 SPLIT = np.repeat([0, 1, 2], [12, 4, 4])
 
 
@@ -114,17 +117,27 @@ def test_equal_sets_give_equal_bytes(tmp_path):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A raw folder and its settings."""
+    """A raw folder; runs the stage on it, with what the reader makes."""
     monkeypatch.chdir(tmp_path)
     raw = tmp_path / "data/mini/raw/copies"
     raw.mkdir(parents=True)
     files.write_json(raw / "manifest.json", {"files": {}})
-    return params.Sets(reader="sines", seed=4, context=5, targets=3)
+    (tmp_path / "stages").symlink_to(ROOT / "stages")  # the record hashes the code
+
+    def run(made) -> None:
+        """The stage, with `made` in the place of the reader."""
+        monkeypatch.setitem(stage.READERS, "sines", made)
+        settings = params.Sets(reader="sines", seed=4, context=5, targets=3)
+        profile = SimpleNamespace(problems=("copies",), sets={"copies": settings})
+        parameters = SimpleNamespace(profiles={"mini": profile})
+        runner.run(stage.plan(runner.Asked({"profile": "mini", "dataset": "copies"}, parameters)))
+
+    return run
 
 
 def test_the_stage_hands_the_reader_what_the_profile_says_and_records_it(project):
     asked = []
-    sets.run("mini", "copies", lambda *given: asked.append(given) or toy(), project, ())
+    project(lambda *given: asked.append(given) or toy())
     assert (
         asked[0][1:] == (4, Counts(5, 3, None)) and asked[0][0].as_posix() == "data/mini/raw/copies"
     )
@@ -141,19 +154,19 @@ def test_the_stage_hands_the_reader_what_the_profile_says_and_records_it(project
 
 
 def test_what_is_refused_leaves_the_old_sets_as_they_were(project, tmp_path):
-    sets.run("mini", "copies", lambda *_: toy(), project, ())
+    project(lambda *_: toy())
     before = {path: path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()}
     with pytest.raises(DataError, match="not finite"):
-        sets.run("mini", "copies", lambda *_: poisoned("target_y"), project, ())
+        project(lambda *_: poisoned("target_y"))
     assert {
         path: path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()
     } == before
 
 
 def test_a_data_set_without_sets_is_told_with_2(capsys, monkeypatch):
-    assert command.main(["sets", "mini", "simulated"]) == 2
+    assert stage.main(["mini", "simulated"]) == 2
     told = capsys.readouterr().err
-    assert "has no step `sets`" in told and "poisson" in told
+    assert "unknown problem" in told and "poisson" in told
 
 
 def test_json_holds_no_numpy(tmp_path):

@@ -15,7 +15,8 @@ from prepared_sky import START_S, WIND_MAX_M_S, prepared, tidy, winds
 
 from stages.errors import DataError, ParamsError
 from stages.params import Prepare, load
-from stages.winds import prepare, slices
+from stages.runner import Asked
+from stages.winds import prepare, rows, slices
 
 ROOT_PARAMS = Path(__file__).parents[2] / "params.yaml"
 ROLLING = Prepare(slice_s=60, lead_s=600, embargo_s=300, rolling={"test_s": 1800.0, "val_s": 900.0})
@@ -167,7 +168,8 @@ def test_a_rolling_split_without_a_whole_slice_is_refused_before_any_work(
         ParamsError,
         match=rf"no whole slice(.|\n)*profiles\.live\.prepare\.captures(.|\n)*found: {name}\b",
     ):
-        prepare.run(profile, "captures", whole.decode)
+        parameters = whole.model_copy(update={"profiles": {"live": profile}})
+        prepare.plan(Asked({"profile": "live", "dataset": "captures"}, parameters))
     assert not [*tmp_path.iterdir()]
 
 
@@ -220,7 +222,7 @@ def test_a_night_without_captures_does_not_leave_a_split_empty(tmp_path):
     )
     with pytest.raises(DataError, match="hold no|both hold rows"):
         clock = slices.resolve(ROLLING, table["ts_s"][0], late["ts_s"][-1])
-        prepare.prepare(tmp_path / "winds.parquet", tmp_path, clock, WIND_MAX_M_S, "toy", "sky")
+        rows.prepare(tmp_path / "winds.parquet", tmp_path, clock, WIND_MAX_M_S, "toy", "sky")
 
 
 def test_rows_that_cannot_be_used_do_not_move_the_split(tmp_path):

@@ -26,7 +26,7 @@ module = lambda kind: "laws" if kind in ("product", "step", "permutation") else 
 
 
 def reader(kind):
-    return import_module(f"stages.sequences.reading.{module(kind)}").read
+    return import_module(f"stages.sequences.data.{module(kind)}").read
 
 
 @pytest.fixture(params=SECTIONS)
@@ -38,7 +38,7 @@ def kind(request):
 def raw(kind, tmp_path):
     folder = tmp_path / "data" / "mini" / "raw" / kind
     folder.mkdir(parents=True)
-    import_module(f"stages.sequences.made.{module(kind)}").make(SECTIONS[kind], folder)
+    import_module(f"stages.sequences.data.{module(kind)}").make(SECTIONS[kind], folder)
     return folder
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from stages.errors import DataError, InputError
 from stages.fields import prepare as table
-from stages.fields.made import sines as simulation
-from stages.fields.prepare import Counts
+from stages.fields.problem import Counts
 from stages.fields.problems import sines
+from stages.fields.problems import sines as simulation
 from stages.params import Sines
 
 PLAN = dict(seed=1, frequency=None, points=12, train=40, val=6, test=4)

@@ -15,7 +15,8 @@ import pytest
 
 from stages.errors import DataError, InputError
 from stages.params.sequences import Text
-from stages.sequences.reading import check, text
+from stages.sequences.data import text
+from stages.sequences.tokens import check
 
 MIRROR = os.environ.get("TRADEWIND_MIRROR", "")
 REAL = Path(MIRROR or "absent") / "text"

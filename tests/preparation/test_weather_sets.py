@@ -15,10 +15,11 @@ from scipy.io import netcdf_file
 
 from stages import files
 from stages.errors import DataError, InputError
+from stages.fields import gridded
 from stages.fields import prepare as shared
-from stages.fields.made import weather as simulator
-from stages.fields.prepare import Counts
-from stages.fields.problems import gridded, weather
+from stages.fields.problem import Counts
+from stages.fields.problems.weather import make as simulator
+from stages.fields.problems.weather import read as weather
 from stages.params import Weather
 
 MIRROR = os.environ.get("TRADEWIND_MIRROR", "")

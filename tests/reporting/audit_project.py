@@ -13,14 +13,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from ruamel.yaml import YAML
 
-import stages.evaluation
 from stages import records
 from stages.audit import hashes
+from stages.code import Project
 
 HOME = Path(__file__).parents[2]
 NUMBER = "wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn"
@@ -32,45 +31,40 @@ EXPERIMENTS = {
     "wind_nowcast": ("knn", "msa-shared-5k-s0", "msa-shared-5k-s1"),
     "sensor_noise": ("knn",),
 }
-GROUND = (
-    "__init__",
-    "errors",
-    "files",
-    "params/__init__",
-    "params/base",
-    "params/orders",
-    "params/problems",
-    "params/reading",
-    "params/sections",
-    "params/sequences",
-    "arithmetic/__init__",
-    "arithmetic/kernels",
-    "arithmetic/probe",
-    "records",
-    "seeds",
-    "reporting/__init__",
-    "reporting/tables",
-    "reporting/tabulate",
-    "reporting/published",
-)
+# What the small project has of the real one: these modules, with all that they import.
+GROUND = ("stages.records", "stages.seeds", "stages.params", "stages.code.__main__")
+GROUND = (*GROUND, "stages.tables.gather", "stages.arithmetic.kernels")
+MODULES = {
+    "acquire": "acquisition.acquire",
+    "decode": "preparation.decode",
+    "validate": "validation.validate",
+    "prepare": "preparation.prepare",
+    "train": "training.train",
+    "evaluate": "evaluation.evaluate",
+    "tabulate": "tabulation.tabulate",
+}
 
 STAGES = """
-import json, pathlib, re, sys
+import json, os, pathlib, re, sys
 import numpy as np
 from safetensors.numpy import load_file, save_file
-from stages import files, records
-from stages.winds.tabulate import over_seeds
+from stages import code, files, records
+from stages.params import read_yaml
+from stages.tables.gather import over_seeds
 
-def finish(stage, package, inputs, made, params, seed=None, cell=None, dataset="simulated", \
+def main(stage, module):
+    globals()[stage](*sys.argv[1:])
+
+def finish(stage, module, inputs, made, params, seed=None, cell=None, dataset="simulated", \
 experiment=None):
     outputs = {p.as_posix(): p for p in records.files_in(made)}
     record = records.make(stage, cell or dataset or "", inputs=inputs, outputs=outputs, \
 params=params, seed=seed, threads=1,
-                          code=[f"stages/{package}"])
+                          code=code.recorded([f"stages.{module}"]))
     files.write_json(records.location(stage, "mini", dataset, experiment=experiment, cell=cell), \
 record)
 
-def acquire():
+def acquire(*names):
     home = pathlib.Path("data/mini/raw/simulated"); home.mkdir(parents=True)
     (home / "truth.parquet").write_bytes(b"only the simulator reads this")
     listed = {"truth.parquet": {**records.describe(home / "truth.parquet"), "url": None, \
@@ -83,27 +77,27 @@ def acquire():
 "simulated"}
     files.write_json(home / "manifest.json", {"dataset": "simulated", "entry": "frames", "files": \
 listed})
-    finish("acquire", "acquisition", [], [home], {"datasets": {"simulated": {"hours": 9}}})
+    finish("acquire", "acquisition.acquire", [], [home], {"datasets": {"simulated": {"hours": 9}}})
 
-def decode():
+def decode(*names):
     raw, home = pathlib.Path("data/mini/raw/simulated"), \
 pathlib.Path("data/mini/decoded/simulated"); home.mkdir(parents=True)
     frames = sorted(raw.glob("frames_*.csv"))
     (home / "winds.parquet").write_bytes(b"".join(f.read_bytes() for f in frames)[::2])
     files.write_json(home / "counts.json", {"read": 10, "kept": 10, "dropped": {}})
-    finish("decode", "preparation", [*frames, raw / "manifest.json"], [home], {"roll_max_deg": 5.0})
+    finish("decode", "preparation.decode", [*frames, raw / "manifest.json"], [home], {"roll_max_deg": 5.0})
 
-def validate():
+def validate(*names):
     home = pathlib.Path("data/mini/validated/simulated.json")
     files.write_json(home, {"success": True, "rules": 3})
-    finish("validate", "validation", ["data/mini/decoded/simulated"], [home], {})
+    finish("validate", "validation.validate", ["data/mini/decoded/simulated"], [home], {})
 
-def prepare():
+def prepare(*names):
     home = pathlib.Path("data/mini/prepared/simulated"); home.mkdir(parents=True)
     (home / \
 "rows.parquet").write_bytes(pathlib.Path("data/mini/decoded/simulated/winds.parquet").read_bytes()[:40])
     files.write_json(home / "prepared.json", {"lead_s": 1800})
-    finish("prepare", "preparation", ["data/mini/decoded/simulated", \
+    finish("prepare", "preparation.prepare", ["data/mini/decoded/simulated", \
 "data/mini/validated/simulated.json"], [home],
            {"lead_s": 1800.0, "split": {"train": [[1860, 18000]], "val": [[21660, 24000]], "test": \
 [[27660, 32400]]}})
@@ -119,17 +113,24 @@ model))).normal(size=8).astype(np.float32) + \
 len(pathlib.Path("data/mini/prepared/simulated/rows.parquet").read_bytes())
     save_file({"w": drawn}, home / "weights.safetensors")
     files.write_json(home / "history.json", {"steps": 3})
-    finish("train", "training", ["data/mini/prepared/simulated"], [home], {"steps": 1500, "model": \
+    finish("train", "training.train", ["data/mini/prepared/simulated"], [home], {"steps": 1500, "model": \
 model}, seed, cell, experiment=experiment)
 
-def entry(run, threads=1):
-    value = float(load_file(run / "weights.safetensors")["w"].mean())
+def entry(run):
+    # as TOY says: another value, so much added, noise for each thread
+    toy = json.loads(os.environ.get("TOY", "{}"))
+    threads = read_yaml(pathlib.Path("params.yaml"))["training"]["threads"]
+    value = toy.get("value", float(load_file(run / "weights.safetensors")["w"].mean())) + \
+toy.get("by", 0.0) + toy.get("noise", 0.0) * (threads - 0.5)
     number = lambda x: {"value": x, "unit": "kn", "low": x - 1, "high": x + 1, "n": 10}
     return {"metrics": {"rmse_component_kn": number(value), "nse": {"value": 1 / value, "unit": \
 "1", "n": 10}}, "by_altitude": {"low": {"nse": number(2 * value)}}}
 
-def evaluate(experiment):
+def evaluate(experiment, profile="mini", dataset="simulated", *options):
     base = pathlib.Path("reports") / experiment / "mini"
+    if options:
+        _, cell, _, out = options
+        return files.write_json(pathlib.Path(out), entry(base / "runs/simulated" / cell))
     home = base / "evaluated/simulated"; home.mkdir(parents=True)
     runs = sorted((base / "runs/simulated").iterdir())
     runs = [run for run in runs if run.is_dir()]
@@ -139,11 +140,13 @@ def evaluate(experiment):
         (home / f"field-{run.name}.parquet").write_bytes(b"field " + run.name.encode())
     (home / "slices.parquet").write_bytes(b"slices")
     files.write_json(home / "metrics.json", {"cells": {run.name: entry(run) for run in runs}})
-    finish("evaluate", "evaluation", [*runs, "data/mini/prepared/simulated"], [home], \
+    finish("evaluate", "evaluation.evaluate", [*runs, "data/mini/prepared/simulated"], [home], \
 {"bootstrap": 1000}, experiment=experiment)
 
-def tabulate(experiment):
+def tabulate(experiment, profile="mini", *options):
     base = pathlib.Path("reports") / experiment / "mini"
+    if options:
+        return pathlib.Path(options[1]).write_text("a table\\n")
     cells = {f"simulated/{name}": content for name, content in files.read_json(base / \
 "evaluated/simulated/metrics.json")["cells"].items()}
     files.write_json(base / "metrics.json", {"experiment": experiment, "profile": "mini", "cells": \
@@ -153,7 +156,7 @@ cells, "arms": over_seeds(cells)})
     (base / "figures").mkdir()
     for name in ("by_lead.svg", "map.png"):
         (base / "figures" / name).write_bytes(b"a figure, " + name.encode())
-    finish("tabulate", "reporting", [base / "evaluated", "data/mini/prepared", base.parent / \
+    finish("tabulate", "tabulation.tabulate", [base / "evaluated", "data/mini/prepared", base.parent / \
 "companions.csv", "data/published"],
            [base / name for name in ("metrics.json", "table.md", "claims.json", "figures")], {}, \
 dataset=None, experiment=experiment)
@@ -222,14 +225,16 @@ def project_files() -> dict[str, str]:
         "outs: [data/mini/{0}/simulated, {{data/mini/records/simulated.{1}.json: {{cache: "
         "false}}}}]"
     )
-    spine, raw = ["stages:"], ["stages:"]  # declared in the root, and under data
-    for stage, package, place, deps, keys in (
-        ("acquire", "acquisition", "raw", [], ["datasets.simulated"]),
-        ("decode", "preparation", "decoded", ["data/mini/raw/simulated"], ["decode"]),
-        ("validate", "validation", "validated", ["data/mini/decoded/simulated"], []),
+    lists = "data/code: {cache: false}"
+    # declared in the root, and under data
+    spine, raw = ["stages:", "  code:", "    cmd: exec python -m stages.code"], ["stages:"]
+    spine += ["    deps: [stages]", f"    outs: [{lists}]"]
+    for stage, place, deps, keys in (
+        ("acquire", "raw", [], ["datasets.simulated"]),
+        ("decode", "decoded", ["data/mini/raw/simulated"], ["decode"]),
+        ("validate", "validated", ["data/mini/decoded/simulated"], []),
         (
             "prepare",
-            "preparation",
             "prepared",
             ["data/mini/decoded/simulated", "data/mini/validated/simulated.json"],
             ["profiles.mini.prepare.simulated"],
@@ -243,8 +248,8 @@ def project_files() -> dict[str, str]:
         lines += [
             f"  {stage}:",
             f"    wdir: {root}",
-            f"    cmd: exec python -m stages.{package} {stage} mini simulated",
-            f"    deps: {json.dumps([*deps, f'stages/{package}'])}",
+            f"    cmd: exec python -m stages.{MODULES[stage]} mini simulated",
+            f"    deps: {json.dumps([*deps, f'data/code/{MODULES[stage]}.json'])}",
             f"    params: {json.dumps(keys)}",
             f"    {made}",
         ]
@@ -258,10 +263,11 @@ def project_files() -> dict[str, str]:
         "data/mini/prepared/other/rows.parquet": "of no record",
         ".dvc/config": "[core]\n    analytics = false\n    check_update = false\n",
     }
-    for package in ("acquisition", "preparation", "validation", "training", "evaluation"):
-        texts[f"stages/{package}/__init__.py"] = f'"""{package}"""\n'
-        texts[f"stages/{package}/__main__.py"] = (
-            "import sys\nfrom stages import fake\nfake.train(*sys.argv[1:])\n"
+    for stage, module in MODULES.items():
+        package, name = module.split(".")
+        texts[f"stages/{package}/__init__.py"] = f'NAME = "{package}"\n'
+        texts[f"stages/{package}/{name}.py"] = (
+            f"from stages import fake\n\nfake.main({stage!r}, {module!r})\n"
         )
     for experiment, cells in EXPERIMENTS.items():
         texts[f"reports/{experiment}/dvc.yaml"] = experiment_yaml(experiment, cells)
@@ -293,29 +299,33 @@ def experiment_yaml(experiment: str, cells: tuple[str, ...]) -> str:
         options = f" --arm {rest[0]} --size {rest[1]} --seed {rest[2][1:]}" if rest else ""
         stage(
             f"train-{cell}",
-            f"training {experiment} mini simulated {model}{options}",
-            ["data/mini/prepared/simulated", "stages/training"],
+            f"training.train {experiment} mini simulated {model}{options}",
+            ["data/mini/prepared/simulated", "data/code/training.train.json"],
             ["profiles.mini.training", "training"],
             [f"{here}/runs/simulated/{cell}"],
             [f"{here}/records/simulated.{cell}.train.json"],
         )
     stage(
         "evaluate",
-        f"evaluation {experiment} mini simulated",
-        [f"{here}/runs/simulated", "data/mini/prepared/simulated", "stages/evaluation"],
+        f"evaluation.evaluate {experiment} mini simulated",
+        [
+            f"{here}/runs/simulated",
+            "data/mini/prepared/simulated",
+            "data/code/evaluation.evaluate.json",
+        ],
         ["profiles.mini.evaluation"],
         [f"{here}/evaluated/simulated"],
         [f"{here}/records/simulated.evaluate.json"],
     )
     stage(
         "tabulate",
-        f"reporting tabulate {experiment} mini",
+        f"tabulation.tabulate {experiment} mini",
         [
             f"{here}/evaluated",
             "data/mini/prepared",
             f"reports/{experiment}/companions.csv",
             "data/published",
-            "stages/page",
+            "data/code/tabulation.tabulate.json",
         ],
         [],
         [],
@@ -329,9 +339,9 @@ def experiment_yaml(experiment: str, cells: tuple[str, ...]) -> str:
 
 def build(root: Path, without: tuple[str, ...] = ()) -> Path:
     """Write (but for the files in `without`), run, `dvc commit` and git-commit the project."""
-    for name in GROUND:
-        (root / "stages" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(HOME / "stages" / f"{name}.py", root / "stages" / f"{name}.py")
+    for name in sorted(Project(HOME).reached(GROUND)):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(HOME / name, root / name)
     (root / "params.yaml").write_text(PARAMS)
     (root / "constraints.txt").write_text("numpy==2.4.6\n")
     for name, text in project_files().items():
@@ -346,6 +356,7 @@ def build(root: Path, without: tuple[str, ...] = ()) -> Path:
             given = ["--arm", rest[0], "--size", rest[1], "--seed", rest[2][1:]] if rest else []
             calls.append(f"train(*{[experiment, 'mini', 'simulated', model, *given]!r})")
         calls += [f"evaluate({experiment!r})", f"tabulate({experiment!r})"]
+    run(root, sys.executable, "-m", "stages.code")
     run(root, sys.executable, "-c", "from stages.fake import *; " + "; ".join(calls))
     run(root, "git", "init", "-q")
     run(root, sys.executable, "-m", "dvc", "commit", "-q", "-f")
@@ -402,38 +413,13 @@ def project(template, tmp_path):
 
 @pytest.fixture
 def evaluation(monkeypatch):
-    """The project's own arithmetic in place of the models' evaluation; `noise` is what a further
-    thread adds to a number."""
-    fake = SimpleNamespace(
-        Settings=lambda leads, resamples, seed, contexts, threads, device: SimpleNamespace(
-            threads=threads
-        ),
-        noise=0.0,
-    )
+    """What evaluations made again say: `value` in place of a number, `by` added to it, `noise`
+    for each thread."""
 
-    def cell(run, prepared, settings):
-        from safetensors.numpy import load_file
+    def says(**toy: float) -> None:
+        monkeypatch.setenv("TOY", json.dumps(toy))
 
-        value = float(load_file(run / "weights.safetensors")["w"].mean()) + fake.noise * (
-            settings.threads - 0.5
-        )
-        n = 10 if prepared is None else (prepared / "rows.parquet").stat().st_size // 4
-        return {
-            "metrics": {
-                "rmse_component_kn": {
-                    "value": value,
-                    "unit": "kn",
-                    "low": value - 1,
-                    "high": value + 1,
-                    "n": n,
-                }
-            }
-        }
-
-    fake.cell = cell
-    monkeypatch.setitem(sys.modules, "stages.winds.evaluate", fake)
-    monkeypatch.setattr(stages.evaluation, "evaluate", fake, raising=False)
-    return fake
+    return says
 
 
 def edit(file: Path, old: str, new: str) -> None:

@@ -1,12 +1,12 @@
 """The number made again from its checkpoint, and the checkpoint from its data: `--verify eval` and
 `--verify train`.
 
-The small project's own arithmetic stands in place of the models' evaluation; training runs as a
-process of its own, by the command in dvc.lock.
+Both run as processes of their own, by the declared commands of the small project's stages.
 """
 
 import json
 import shutil
+import tempfile
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +20,7 @@ from audit_project import (  # noqa: F401
     RUN,
     TABLE,
     about,
+    commit,
     edit,
     evaluation,
     flip,
@@ -31,7 +32,7 @@ from audit_project import (  # noqa: F401
 from safetensors.numpy import load_file, save_file
 
 from stages import params, records
-from stages.audit import audit, render, rerun
+from stages.audit import audit, hashes, laid, render, rerun
 
 
 def test_eval_gives_the_number_to_the_last_bit(project, evaluation):
@@ -44,17 +45,11 @@ def test_eval_of_an_arm_evaluates_all_its_seeds(project, evaluation):
 
 
 def test_eval_allows_what_our_own_repeats_differ_by_and_no_more(project, evaluation):
-    evaluation.noise = (
-        1e-3  # the repeat with another thread moves by this much, the number by half of it
-    )
+    # the repeat with another thread moves by this much, the number by half of it
+    evaluation(noise=1e-3)
     found = audit(NUMBER, "eval", project)
     assert found.verdict == "PASS" and "tolerance 0.01" in render(found)
-    true = evaluation.cell
-    evaluation.cell = lambda *a: {
-        "metrics": {
-            "rmse_component_kn": {"value": true(*a)["metrics"]["rmse_component_kn"]["value"] + 0.1}
-        }
-    }
+    evaluation(noise=1e-3, by=0.1)
     assert audit(NUMBER, "eval", project).verdict == "FAIL"
 
 
@@ -82,7 +77,7 @@ def test_what_is_said_of_a_number_forged_everywhere_falls_to_eval(
         (project / file).write_text(json.dumps(table))
     forge(project)
     assert audit(NUMBER, "hash", project).verdict == "PASS"
-    evaluation.noise = noise
+    evaluation(noise=noise)
     found = audit(NUMBER, "eval", project)
     assert (
         found.verdict == "FAIL"
@@ -112,13 +107,11 @@ def test_eval_allows_the_spread_and_interval_of_an_arm_what_its_mean_may_move(
 
 
 def test_eval_under_other_libraries_blames_nobody(project, evaluation, monkeypatch):
-    true, cell = metadata.version, evaluation.cell
+    true = metadata.version
     monkeypatch.setattr(
         records.metadata, "version", lambda name: "0.0.1" if name == "torch" else true(name)
     )
-    evaluation.cell = lambda *a: (
-        {"metrics": {"rmse_component_kn": {"value": 2.0}}} if cell(*a) else {}
-    )
+    evaluation(value=2.0)
     found = audit(NUMBER, "eval", project)
     assert found.verdict == "INCONCLUSIVE" and "gives 2.0" in about(found, TABLE)
 
@@ -141,11 +134,8 @@ def test_train_gives_the_weights_to_the_last_bit_and_leaves_the_project_alone(pr
 
 
 def test_training_again_finds_the_experiments_of_the_real_project(tmp_path, monkeypatch):
-    home, metric = (
-        Path(__file__).parents[2],
-        SimpleNamespace(profile="mini", folder="reports/wind_nowcast/mini"),
-    )
-    rerun.furnish(tmp_path, SimpleNamespace(root=home, metric=metric))
+    home = Path(__file__).parents[2]
+    laid.Laid(home, tmp_path)
     names = {file.parent.name for file in home.glob("reports/*/dvc.yaml")}
     monkeypatch.chdir(tmp_path)
     assert "wind_nowcast" in names and set(params.experiments()) == names
@@ -153,20 +143,40 @@ def test_training_again_finds_the_experiments_of_the_real_project(tmp_path, monk
     assert not Path("reports/wind_nowcast/mini").is_symlink()  # what training writes stays here
 
 
+def test_a_process_loads_sources_and_nothing_that_was_compiled_beside_them(project):
+    (project / "stages/training/__pycache__").mkdir(exist_ok=True)
+    for name in ("__pycache__/train.cpython-311.pyc", "kernel.nbi", "kernel.nbc"):
+        (project / "stages/training" / name).write_bytes(b"not what the sources say")
+    with tempfile.TemporaryDirectory() as folder:
+        laid.Laid(project, Path(folder))
+        suffixes = {file.suffix for file in Path(folder, "stages").rglob("*") if file.is_file()}
+        assert ".py" in suffixes and suffixes.isdisjoint((".pyc", ".nbi", ".nbc"))
+
+
+def test_another_command_in_the_lock_than_the_declared_one_fails_and_is_not_run(
+    project, evaluation
+):
+    lock = project / "reports/wind_nowcast/dvc.lock"
+    content = hashes.read_data(lock)
+    entry = content["stages"]["train-msa-shared-5k-s0"]
+    entry["cmd"] = entry["cmd"].replace("--seed 0", "--seed 1")
+    lock.write_text(json.dumps(content))
+    commit(project)
+    found = audit(NUMBER, "train", project)
+    assert found.verdict == "FAIL" and "eval was not run" in render(found)
+    assert "dvc.yaml declares `exec" in render(found)
+
+
 def test_weights_of_another_seed_forged_everywhere_fall_to_train(project, evaluation):
     shutil.copy(
         project / RUN.replace("-s0", "-s1") / "weights.safetensors",
         project / RUN / "weights.safetensors",
     )
-    cells = {
-        name: evaluation.cell(
-            project / REPORTS / "runs/simulated" / name, None, SimpleNamespace(threads=1)
-        )
-        for name in ("msa-shared-5k-s0",)
-    }
+    value = float(load_file(project / RUN / "weights.safetensors")["w"].mean())
+    number = {"value": value, "low": value - 1, "high": value + 1}
     for file, key in ((EVALUATED, "msa-shared-5k-s0"), (TABLE, "simulated/msa-shared-5k-s0")):
         table = json.loads((project / file).read_text())
-        table["cells"][key]["metrics"] |= cells["msa-shared-5k-s0"]["metrics"]
+        table["cells"][key]["metrics"]["rmse_component_kn"] |= number
         (project / file).write_text(json.dumps(table))
     forge(project)
     assert audit(NUMBER, "eval", project).verdict == "PASS"
@@ -192,11 +202,10 @@ def trained(project, monkeypatch):
     moved = SimpleNamespace(by=np.zeros(8, np.float32))
     recorded = load_file(project / RUN / "weights.safetensors")["w"].astype(np.float64)
 
-    def again(case, home, cell):
-        (home / cell).mkdir(parents=True)
-        save_file(
-            {"w": (recorded + moved.by).astype(np.float32)}, home / cell / "weights.safetensors"
-        )
+    def again(case, laid, home):
+        (laid.folder / home).mkdir(parents=True)
+        weights = {"w": (recorded + moved.by).astype(np.float32)}
+        save_file(weights, laid.folder / home / "weights.safetensors")
 
     monkeypatch.setattr(rerun, "trained", again)
     return moved
@@ -254,14 +263,6 @@ def test_training_of_a_single_seed_again_has_to_give_the_same_bits(project, eval
 def test_eval_allows_ten_times_what_a_repeat_moves_the_number_by_and_no_more(
     project, evaluation, by, verdict
 ):
-    evaluation.noise, true = 1e-3, evaluation.cell
-    shift = 0.5e-3  # half a thread's noise lies in the first evaluation
-
-    def cell(*given):
-        entry = true(*given)
-        for key in ("value", "low", "high"):
-            entry["metrics"]["rmse_component_kn"][key] += by - shift
-        return entry
-
-    evaluation.cell = cell
+    # half a thread's noise lies in the first evaluation
+    evaluation(noise=1e-3, by=by - 0.5e-3)
     assert audit(NUMBER, "eval", project).verdict == verdict

@@ -7,7 +7,7 @@ from safetensors.numpy import save_file
 
 from stages.errors import DataError
 from stages.files import write_json
-from stages.sequences.reading import text
+from stages.sequences.data import text
 from stages.sequences.reporting import texts as order_texts
 
 DATASET = "letters"

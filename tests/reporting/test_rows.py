@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from stages import records
-from stages.audit import rows
+from stages.audit import rows, rows_read
 from stages.errors import InputError, IntegrityError
 from stages.files import write_json
 from stages.winds import slices
@@ -131,7 +131,7 @@ def counts(places: list[rows.Place]) -> dict[tuple[str, str], int]:
 
 def test_targets_and_contexts_are_those_of_the_time_slices(tmp_path):
     made = prepared_winds(tmp_path)
-    held = rows.opened("mini/winds", tmp_path)
+    held = rows_read.opened("mini/winds", tmp_path)
     meta = json.loads((tmp_path / "data/mini/prepared/winds/prepared.json").read_text())
     for name in slices.NAMES:
         windows = [
@@ -153,7 +153,7 @@ def test_targets_and_contexts_are_those_of_the_time_slices(tmp_path):
 
 def test_a_day_in_training_is_told_with_its_rows_and_files(tmp_path):
     made = prepared_winds(tmp_path)
-    held = rows.opened("mini/winds", tmp_path)
+    held = rows_read.opened("mini/winds", tmp_path)
     before, after = (counts(rows.ask(held, day=day)) for day in ("2026-01-15", "2026-01-16"))
     assert (
         before["train", "targets"] == sum(row[0] < MIDNIGHT and row[1] == 0 for row in made) == 60
@@ -174,7 +174,7 @@ def test_a_day_in_training_is_told_with_its_rows_and_files(tmp_path):
 
 def test_an_aircraft_a_flight_and_a_file_are_found_by_provenance(tmp_path):
     prepared_winds(tmp_path)
-    held = rows.opened("mini/winds", tmp_path)
+    held = rows_read.opened("mini/winds", tmp_path)
     one = counts(rows.ask(held, aircraft="ac1"))
     assert (
         one["train", "targets"] == 50 and one["val", "targets"] == 0 and one["test", "targets"] == 0
@@ -188,7 +188,7 @@ def test_an_aircraft_a_flight_and_a_file_are_found_by_provenance(tmp_path):
 
 def test_a_clean_set_of_winds_is_clean_and_aircraft_on_both_sides_are_told_apart(tmp_path):
     prepared_winds(tmp_path)
-    found = rows.both(rows.opened("mini/winds", tmp_path))
+    found = rows.both(rows_read.opened("mini/winds", tmp_path))
     assert found.exit_code == 0 and set(found.leaks.values()) == {0}
     assert found.facts == {
         "flights": 1,
@@ -200,7 +200,7 @@ def test_a_clean_set_of_winds_is_clean_and_aircraft_on_both_sides_are_told_apart
 
 def test_a_row_planted_in_train_and_test_is_found_and_named(tmp_path):
     prepared_winds(tmp_path, planted=True)
-    found = rows.both(rows.opened("mini/winds", tmp_path))
+    found = rows.both(rows_read.opened("mini/winds", tmp_path))
     assert found.exit_code == 1 and list(found.leaks.values()) == [1]
     assert "LEAK" in rows.render_both(found) and "a.csv record 100" in rows.render_both(found)
 
@@ -209,7 +209,7 @@ def test_equal_values_of_other_records_are_no_leak_and_equal_records_are_one(tmp
     prepared_sets(
         tmp_path, split=[0, 0, 1, 2], source=[0, 1, 0, 1], record=[1, 2, 2, 1], group=[0, 1, 2, 3]
     )
-    held = rows.opened("mini/points", tmp_path)
+    held = rows_read.opened("mini/points", tmp_path)
     assert rows.both(held).exit_code == 0 and rows.both(held).facts == {"files": 2}
     held.record[2] = 1
     assert rows.both(held).leaks == {"identical sets (one record of one file)": 1, "groups": 0}
@@ -219,18 +219,18 @@ def test_a_group_in_two_splits_is_a_leak(tmp_path):
     prepared_sets(
         tmp_path, split=[0, 0, 1, 2], source=[0, 0, 0, 0], record=[0, 1, 2, 3], group=[5, 6, 7, 5]
     )
-    found = rows.both(rows.opened("mini/points", tmp_path))
+    found = rows.both(rows_read.opened("mini/points", tmp_path))
     assert found.exit_code == 1 and found.leaks["groups"] == 1 and found.examples["groups"] == ["5"]
 
 
 def test_val_and_test_may_share_what_train_does_not_have(tmp_path):
     prepared_sets(tmp_path, split=[0, 1, 2], source=[0, 1, 1], record=[0, 4, 4], group=[0, 1, 1])
-    assert rows.both(rows.opened("mini/points", tmp_path)).exit_code == 0
+    assert rows.both(rows_read.opened("mini/points", tmp_path)).exit_code == 0
 
 
 def test_the_aircraft_of_climbs_is_read_from_the_raw_row_and_must_stand_in_one_split(tmp_path):
     prepared_climbs(tmp_path, record=[0, 2, 4, 6], split=[0, 0, 1, 2])
-    held = rows.opened("mini/climbs", tmp_path)
+    held = rows_read.opened("mini/climbs", tmp_path)
     assert (
         held.aircraft.tolist() == ["4005B0", "4005B1", "4005B2", "4005B3"]
         and rows.both(held).exit_code == 0
@@ -244,7 +244,7 @@ def test_an_aircraft_split_over_train_and_test_is_found_though_the_groups_say_ot
     prepared_climbs(
         tmp_path, record=[0, 2, 4, 1], split=[0, 0, 1, 2]
     )  # rows 0 and 1 are of one aircraft
-    found = rows.both(rows.opened("mini/climbs", tmp_path))
+    found = rows.both(rows_read.opened("mini/climbs", tmp_path))
     assert (
         found.exit_code == 1
         and found.leaks["groups"] == 0
@@ -255,7 +255,7 @@ def test_an_aircraft_split_over_train_and_test_is_found_though_the_groups_say_ot
 def test_what_is_not_stored_is_said_by_name(tmp_path):
     prepared_sets(tmp_path, split=[0, 1, 2], source=[0, 0, 0], record=[0, 1, 2], group=[0, 1, 2])
     prepared_climbs(tmp_path, record=[0, 2, 4], split=[0, 1, 2], aircraft="TYPE")
-    points, climbs = (rows.opened(f"mini/{name}", tmp_path) for name in ("points", "climbs"))
+    points, climbs = (rows_read.opened(f"mini/{name}", tmp_path) for name in ("points", "climbs"))
     for held, question in (
         (points, {"day": "2026-01-15"}),
         (points, {"aircraft": "A"}),
@@ -272,7 +272,7 @@ def test_what_is_not_stored_is_said_by_name(tmp_path):
 def test_the_missing_decoded_winds_are_named_when_the_aircraft_is_asked(tmp_path):
     prepared_winds(tmp_path)
     (tmp_path / "data/mini/decoded/winds/winds.parquet").unlink()
-    held = rows.opened("mini/winds", tmp_path)
+    held = rows_read.opened("mini/winds", tmp_path)
     assert rows.both(held).exit_code == 0 and "aircraft" not in rows.both(held).facts
     with pytest.raises(InputError, match="decoded/winds/winds.parquet"):
         rows.ask(held, aircraft="AC1")
@@ -290,14 +290,14 @@ def test_the_missing_decoded_winds_are_named_when_the_aircraft_is_asked(tmp_path
 def test_unknown_names_and_days_are_refused(tmp_path, question, words):
     prepared_winds(tmp_path)
     with pytest.raises(InputError, match=words):
-        rows.ask(rows.opened("mini/winds", tmp_path), **question)
+        rows.ask(rows_read.opened("mini/winds", tmp_path), **question)
 
 
 def test_an_unknown_data_set_is_refused_with_the_nearest(tmp_path):
     prepared_winds(tmp_path)
     for address in ("mini/wind", "winds", "mini/winds/x", "../mini/winds"):
         with pytest.raises(InputError, match="mini/winds"):
-            rows.opened(address, tmp_path)
+            rows_read.opened(address, tmp_path)
 
 
 def test_rows_that_are_not_the_recorded_ones_answer_nothing(tmp_path):
@@ -305,4 +305,4 @@ def test_rows_that_are_not_the_recorded_ones_answer_nothing(tmp_path):
     file = tmp_path / "data/mini/prepared/winds/rows.parquet"
     pl.read_parquet(file).head(10).write_parquet(file)
     with pytest.raises(IntegrityError, match="rows.parquet"):
-        rows.opened("mini/winds", tmp_path)
+        rows_read.opened("mini/winds", tmp_path)

@@ -14,7 +14,7 @@ import pytest
 from audit_project import DATA, EVALUATED, REPORTS, RUN, TABLE, edit, flip
 
 from stages import files
-from stages.audit import derive, hashes
+from stages.audit import absent, derive, hashes
 from stages.audit import everything as whole
 from stages.audit.chain import Ledger
 from stages.audit.everything import everything, told
@@ -258,7 +258,7 @@ def test_a_profile_that_is_not_run_here_and_of_which_nothing_is_here_is_but_a_no
     )
     (tmp_path / files[3]).parent.mkdir(parents=True)
     (tmp_path / files[3]).write_text("{}")  # in git, so in every clone
-    assert whole.elsewhere(case, "sample") and not whole.elsewhere(case, "mini")
+    assert absent.elsewhere(case, "sample") and not absent.elsewhere(case, "mini")
     note = whole.Problem("NOTE", "profile sample", "nothing is known of it")
     assert whole.Verified([note]).verdict == "PASS" and "NOTE: profile sample" in told(
         whole.Verified([note])
@@ -266,7 +266,7 @@ def test_a_profile_that_is_not_run_here_and_of_which_nothing_is_here_is_but_a_no
     assert whole.Verified([note, whole.Problem("INCONCLUSIVE", "profile mini", "")]).exit_code == 3
     (tmp_path / files[1]).parent.mkdir(parents=True)
     (tmp_path / files[1]).write_text("one cell is here")
-    assert not whole.elsewhere(case, "sample")
+    assert not absent.elsewhere(case, "sample")
 
 
 def test_an_empty_folder_is_no_project(tmp_path):

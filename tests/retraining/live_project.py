@@ -14,7 +14,7 @@ from stages import files, params, records
 from stages.fields.models import axes, build
 from stages.params import Prepare
 from stages.training import store
-from stages.winds import prepare as preparation
+from stages.winds import rows as preparation
 
 ROOT = Path(__file__).parents[2]
 START = 1_768_456_800.0  # a full minute, 2026-01-15 06:00 UTC

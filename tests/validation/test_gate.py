@@ -6,16 +6,17 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 from sky_tables import set_rows, winds
 
-from stages import files, params, records
+from stages import files, params, records, runner
 from stages.errors import DataError, GateError, JudgeError
-from stages.validation import __main__ as program
-from stages.validation import gate, validate
-from stages.validation.gate import Rule, Table
+from stages.validation import gate
+from stages.validation.rules import Rule, Table
+from stages.winds import validate
 
 BOUND = Rule("toy.n", "toy", "n", "critical", "eat less", high=10)
 
@@ -110,7 +111,7 @@ OUT, COPY = (
 
 
 def test_good_winds_open_the_gate(tmp_path, monkeypatch):
-    validate.run(project(tmp_path, monkeypatch, set_rows(winds(), [7], u_m_s=300.0)), "hour_winds")
+    run(project(tmp_path, monkeypatch, set_rows(winds(), [7], u_m_s=300.0)), "hour_winds")
     verdict, record = (
         files.read_json(OUT),
         files.read_json(records.location("validate", "sample", "hour_winds")),
@@ -125,8 +126,15 @@ def test_good_winds_open_the_gate(tmp_path, monkeypatch):
     assert verdict["judged"][path] == record["inputs"][path]["sha256"] == files.sha256(path)
     assert record["outputs"][OUT.as_posix()]["sha256"] == files.sha256(OUT)
     first = OUT.read_bytes()
-    validate.run(project_profile(), "hour_winds")
+    run(project_profile(), "hour_winds")
     assert OUT.read_bytes() == first
+
+
+def run(profile: params.Profile, dataset: str) -> None:
+    """The stage, with this profile in the place of those of params.yaml."""
+    parameters = SimpleNamespace(profiles={"sample": profile})
+    asked = runner.Asked({"profile": "sample", "dataset": dataset}, parameters)
+    runner.run(validate.plan(asked))
 
 
 def project_profile() -> params.Profile:
@@ -139,7 +147,7 @@ def test_bad_winds_shut_it_with_rule_rows_and_remedy(tmp_path, monkeypatch):
     OUT.parent.mkdir(parents=True)
     OUT.write_text("{}")  # an open gate of former data
     with pytest.raises(GateError) as caught:
-        validate.run(profile, "hour_winds")
+        run(profile, "hour_winds")
     message = str(caught.value)
     assert caught.value.exit_code == 1
     assert "winds.lat_deg" in message
@@ -153,7 +161,7 @@ def test_changed_raw_bytes_shut_it(tmp_path, monkeypatch):
     profile = project(tmp_path, monkeypatch, winds())
     Path("data/sample/raw/hour_winds/wind.csv").write_text("Raw\n")
     with pytest.raises(GateError, match=r"raw\.bytes"):
-        validate.run(profile, "hour_winds")
+        run(profile, "hour_winds")
 
 
 def test_an_error_of_gx_is_not_the_datas_fault(tmp_path, monkeypatch):
@@ -162,7 +170,7 @@ def test_an_error_of_gx_is_not_the_datas_fault(tmp_path, monkeypatch):
         validate.winds, "RULES", [Rule("toy", "winds", "no_such_column", "critical", "", high=1)]
     )
     with pytest.raises(JudgeError) as caught:
-        validate.run(profile, "hour_winds")
+        run(profile, "hour_winds")
     assert caught.value.exit_code == 70
     assert not OUT.exists()
     assert [e["name"] for e in files.read_json(COPY)["internal_errors"]] == ["toy"]
@@ -170,20 +178,20 @@ def test_an_error_of_gx_is_not_the_datas_fault(tmp_path, monkeypatch):
 
 def test_winds_are_asked_of_sets_that_the_profile_prepares(tmp_path, monkeypatch):
     without = project(tmp_path, monkeypatch, None)
-    validate.run(without, "hour_winds")
+    run(without, "hour_winds")
     assert {e["name"].split(".")[0] for e in files.read_json(OUT)["expectations"]} == {
         "raw",
         "counts",
     }
     with pytest.raises(DataError, match="decode made no winds"):
-        validate.run(project_profile(), "hour_winds")
+        run(project_profile(), "hour_winds")
 
 
 def test_damaged_table_is_a_data_error(tmp_path, monkeypatch):
     profile = project(tmp_path, monkeypatch, winds())
     Path("data/sample/decoded/hour_winds/winds.parquet").write_bytes(b"PAR1 this is not one PAR1")
     with pytest.raises(DataError, match="cannot be read"):
-        validate.run(profile, "hour_winds")
+        run(profile, "hour_winds")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +199,7 @@ def test_damaged_table_is_a_data_error(tmp_path, monkeypatch):
     [(["smple", "commb"], "did you mean 'sample'"), (["mini", "commb"], "unknown data set")],
 )
 def test_mistakes_end_with_2_before_any_work(arguments, message, capsys):
-    assert program.main(arguments) == 2
+    assert validate.main(arguments) == 2
     assert message in capsys.readouterr().err
 
 
@@ -200,8 +208,8 @@ import os, socket
 asked = []
 socket.getaddrinfo = lambda *a, **k: asked.append(a)
 socket.socket.connect = lambda self, address: asked.append(address)
-from stages.validation import gate
-gate.judge({"toy": gate.Table([{"row": "a", "n": 5}], "row")}, [gate.Rule("toy", "toy", "n", "critical", "", high=10)])
+from stages.validation import gate, rules
+gate.judge({"toy": rules.Table([{"row": "a", "n": 5}], "row")}, [rules.Rule("toy", "toy", "n", "critical", "", high=10)])
 print(os.environ["GX_ANALYTICS_ENABLED"], asked)
 """
 
@@ -210,7 +218,7 @@ def test_data_that_are_not_there_end_with_a_message(tmp_path, monkeypatch, capsy
     shutil.copy("params.yaml", tmp_path)
     shutil.copytree("stages/params", tmp_path / "stages/params")
     monkeypatch.chdir(tmp_path)
-    assert program.main(["sample", "hour_winds"]) == 1
+    assert validate.main(["sample", "hour_winds"]) == 1
     assert re.match(
         "error: a file could not be read or written\\n.*data/sample/",
         capsys.readouterr().err,

@@ -8,7 +8,7 @@ from safetensors.numpy import save
 
 from stages import files, records
 from stages.errors import DataError
-from stages.sequences import validation as sequences
+from stages.sequences import validate as sequences
 from stages.validation import gate
 
 DRAW = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from safetensors.numpy import save
 
 from stages import files, records
 from stages.errors import DataError
-from stages.fields import validation as sets
+from stages.fields import validate as sets
 from stages.validation import gate
 
 SPLIT = np.repeat([0, 1, 2], [10, 4, 4]).astype(np.int8)

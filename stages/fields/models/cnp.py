@@ -10,20 +10,22 @@ e_t + attention(e_t, l) instead of the concatenation. Parameters on wind (X=3, I
 """
 
 import torch
-from torch import nn
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
+from stages.layers.cross import CONDITIONINGS
 from stages.layers.attention import Attention
 from stages.layers.average import masked_mean
 from stages.layers.encoders import ENCODERS
 from stages.layers.mlp import mlp
 
 
-class CNP(nn.Module):
+class CNP(FieldModel):
     """encoder: "shared" or "traditional"; conditioning: "distance" or "attention", which alone
     has `heads`."""
 
-    context, learns = "slice", "gradient"
+    context, learns, outputs = "slice", "gradient", "any"
+    words = {"encoder": tuple(ENCODERS), "conditioning": CONDITIONINGS}
 
     def __init__(
         self,

@@ -1,13 +1,12 @@
 """Day average: one wind for the whole target's day (thesis section 1.4.1). It sees the future
 and is a yardstick, not a forecast."""
 
-from torch import nn
-
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.average import masked_mean
 
 
-class DayAverage(nn.Module):
+class DayAverage(FieldModel):
     """Mean of the context, which is every row of the target's UTC day."""
 
     context, learns = "day", "nothing"

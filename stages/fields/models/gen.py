@@ -19,18 +19,31 @@ import torch
 from torch import Tensor, nn
 
 from stages.batches import Batch, Prediction
-from stages.layers.graphs import centres, delaunay_edges, joined, lattice, nearest_edges
-from stages.layers.messages import Passing, proximity
+from stages.contracts import FieldModel
+from stages.layers.cross import CONDITIONINGS
+from stages.layers.encoders import ENCODERS
+from stages.layers.graphs import EXTENTS, centres, delaunay_edges, joined, lattice, nearest_edges
+from stages.layers.messages import MESSAGES, Passing, proximity
 from stages.layers.mlp import mlp
 
 NODES = ("grid", "learnable", "kmeans", "delaunay")
 NEAREST = 3  # neighbours of a k-means node
 
 
-class GEN(nn.Module):
+class GEN(FieldModel):
     """Parameters at X=3, I=O=2, shared encoder: see params.yaml; a learned node has X of them."""
 
-    context, learns = "slice", "gradient"
+    context, learns, outputs = "slice", "gradient", "any"
+    has_nodes = True
+    limits = {"steps": 256, "places": 4096, "decoder_layers": 64}
+    words = {
+        "encoder": tuple(ENCODERS),
+        "nodes": NODES,
+        "message": MESSAGES,
+        "tied": (0, 1),
+        "conditioning": CONDITIONINGS,
+        "extent": tuple(EXTENTS),
+    }
 
     def __init__(
         self,

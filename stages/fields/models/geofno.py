@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.errors import InputError
 from stages.layers.graphs import EXTENTS
 from stages.layers.spectral import Spectral, analyse, analyse_points, synthesise, synthesise_points
@@ -53,11 +54,13 @@ class Deformation(nn.Module):
         return places[..., :2] * (1 + self.out(hidden))
 
 
-class GeoFNO(nn.Module):
+class GeoFNO(FieldModel):
     """layers: FNO layers from grid to grid, between the one from points and the one to points.
     InputError for X < 2 or side < 2 modes."""
 
-    context, learns = "slice", "gradient"
+    context, learns, outputs = "slice", "gradient", "any"
+    limits = {"modes": 64, "side": 256}
+    words = {"extent": tuple(EXTENTS)}
     rates = {"deformation": 1e-4}  # learning rate of the parameters whose name begins so
 
     def __init__(

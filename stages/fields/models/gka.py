@@ -6,17 +6,19 @@ exp(-d^2 / length^2). Neighbours are chosen under the same scale, so those that 
 that weigh most. Winds are standardised.
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.averaging import kernel_mean
 from stages.layers.local import weights
 
 
-class GKA(nn.Module):
+class GKA(FieldModel):
     """`places` neighbours of each target, weighed by their distance; lengths in km and minutes."""
 
     context, learns = "neighbours", "nothing"
+    limits = {"places": 4096}
 
     def __init__(
         self,

@@ -11,9 +11,10 @@ does. Winds are standardised.
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.averaging import blanked, kernel_mean, scales
 from stages.layers.local import weights
 from stages.layers.mlp import mlp
@@ -22,11 +23,13 @@ from stages.layers.mlp import mlp
 SMALL = 0.01
 
 
-class GKAMLPTNN(nn.Module):
+class GKAMLPTNN(FieldModel):
     """Lengths in km and minutes: the scale s0 before anything is learned, weight exp(-d^2 /
     length^2)."""
 
     context, learns = "neighbours", "gradient"
+    limits = {"places": 4096}
+    words = {"requery": (0, 1)}
     learning_rate = (
         3e-3  # the last map learns logarithms of lengths: the thesis' 3e-4 takes ten times as long
     )

@@ -11,14 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.averaging import kernel_mean, scales
 from stages.layers.local import weights
 
 
-class GKATNN(nn.Module):
+class GKATNN(FieldModel):
     """Lengths in km and minutes: where the scale starts, weight exp(-d^2 / length^2)."""
 
     context, learns = "neighbours", "gradient"
+    limits = {"places": 4096}
+    words = {"requery": (0, 1)}
     learning_rate = 0.03  # three logarithms, as in kernel.py
 
     def __init__(

@@ -15,15 +15,19 @@ import torch
 from torch import Tensor, nn
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
+from stages.layers.encoders import ENCODERS
 from stages.layers.graphs import canonical, joined, nearest_edges
-from stages.layers.messages import Passing, proximity
+from stages.layers.messages import MESSAGES, Passing, proximity
 from stages.layers.mlp import mlp
 
 
-class GNG(nn.Module):
+class GNG(FieldModel):
     """encoder: "traditional" (the reference) or "shared", as in GEN."""
 
-    context, learns = "slice", "gradient"
+    context, learns, outputs = "slice", "gradient", "any"
+    limits = {"steps": 256, "nearest": 64}
+    words = {"encoder": tuple(ENCODERS), "message": MESSAGES, "tied": (0, 1)}
 
     def __init__(
         self,

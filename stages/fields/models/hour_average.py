@@ -1,13 +1,12 @@
 """Hour average: the mean wind of the hour that ended one lead before the target, [t - 1 h 30,
 t - 30 min] (thesis section 1.4.1)."""
 
-from torch import nn
-
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.average import masked_mean
 
 
-class HourAverage(nn.Module):
+class HourAverage(FieldModel):
     """Mean of the context, which is the last hour known at the time of forecasting."""
 
     context, learns = "hour", "nothing"

@@ -12,16 +12,18 @@ import torch
 from torch import nn
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.encoders import ENCODERS
 from stages.layers.hypermixing import HyperMixerLayer
 from stages.layers.mlp import mlp
 
 
-class HyperMixer(nn.Module):
+class HyperMixer(FieldModel):
     """encoder: "shared" or "traditional"; tied = 1: what a token tells and what it takes share
     their weights."""
 
-    context, learns = "slice", "gradient"
+    context, learns, outputs = "slice", "gradient", "any"
+    words = {"encoder": tuple(ENCODERS), "tied": (0, 1)}
 
     def __init__(
         self,

@@ -15,9 +15,10 @@ edges. Shapes: B C T as in batches.py; D cells.
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.errors import InputError
 from stages.layers.kalman_filter import State, features, relax, update
 from stages.layers.local import HORIZONTAL_KM, TIME_MIN, VERTICAL_KM
@@ -26,7 +27,7 @@ CELLS = 4  # a length holds so many cells: the field hardly bends within one
 FARTHEST = 1 << 14  # cells from the middle; what lies beyond is counted to the last
 
 
-class Kalman(nn.Module):
+class Kalman(FieldModel):
     """Lengths, time and noise are to be tuned; sd, mean_sd and noise are in units of the
     standardised wind."""
 

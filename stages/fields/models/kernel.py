@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.attention import LANES, usable
 
 
-class Kernel(nn.Module):
+class Kernel(FieldModel):
     """One scale for the first two axes together (the horizontal), one for each further axis."""
 
     context, learns = "slice", "gradient"

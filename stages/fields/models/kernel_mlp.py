@@ -12,17 +12,18 @@ Parameters on wind (X=3): 4,611 / 17,411 / 133,379 for (width, layers) = (64, 2)
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.attention import LANES, usable
 from stages.layers.average import masked_mean
 from stages.layers.averaging import blanked, bounded
 from stages.layers.mlp import mlp
 
 
-class KernelMLP(nn.Module):
+class KernelMLP(FieldModel):
     """`layers` hidden layers of `width`."""
 
     context, learns = "slice", "gradient"

@@ -5,16 +5,17 @@ k is a buffer, chosen on validation slices among the candidates by stages/winds/
 the model `persistence`. Ties and sets of fewer than k points: stages/layers/nearest.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
-from torch import nn
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.nearest import nearest_mean
 
 
-class KNN(nn.Module):
+class KNN(FieldModel):
     """`neighbours` lists the candidates for k; the first is used until one is chosen."""
 
     context, learns = "slice", "neighbours"
@@ -23,6 +24,14 @@ class KNN(nn.Module):
         super().__init__()
         self.candidates = tuple(neighbours)
         self.register_buffer("neighbours", torch.tensor(self.candidates[0]))
+
+    @classmethod
+    def problems(cls, given: Mapping[str, Any]) -> list[str]:
+        """Every candidate is a count."""
+        found = given.get("neighbours", (1,))
+        if found and all(type(k) is int and k >= 1 for k in found):
+            return super().problems(given)
+        return [f"neighbours must be whole numbers of at least 1, not {found!r}"]
 
     def forward(self, batch: Batch) -> Prediction:
         """Mean of the nearest context values, B T O."""

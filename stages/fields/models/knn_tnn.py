@@ -6,18 +6,20 @@ search has already chosen the k neighbours under `metric` (stages/neighbours/con
 forecast is the mean of what it found. Winds are standardised.
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.average import masked_mean
 from stages.layers.local import weights
 
 
-class KNNTNN(nn.Module):
+class KNNTNN(FieldModel):
     """`places` is k; lengths in km and minutes: a neighbour that far along one axis counts as
     far as one that far along another."""
 
     context, learns = "neighbours", "nothing"
+    limits = {"places": 4096}
 
     def __init__(
         self,

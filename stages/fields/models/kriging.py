@@ -17,17 +17,21 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.averaging import bounded
 from stages.layers.distances import chunks
-from stages.layers.gaussian_process import Law, conditional, local_lengths, log_density
+from stages.layers.gaussian_process import KINDS, Law, conditional, local_lengths, log_density
 
 SD, NOISE, LEVEL = 0.5, 0.2, 0.7  # where learning starts, of a standardised wind
 
 
-class Kriging(nn.Module):
+class Kriging(FieldModel):
     """`kind` of layers/gaussian_process.py; lengths in km and minutes: where learning starts."""
 
     context, learns = "neighbours", "gradient"
+    own_loss = True
+    limits = {"places": 4096}
+    words = {"kind": tuple(KINDS)}
     learning_rate = 0.03  # six logarithms, as in kernel.py
 
     def __init__(

@@ -24,6 +24,7 @@ from torch import nn
 from torch.nn import functional
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.attention import EncoderLayer, usable
 from stages.layers.encoders import ENCODERS
 from stages.layers.mlp import mlp
@@ -36,12 +37,13 @@ SCALE_FLOOR = (
 )
 
 
-class MSA(nn.Module):
+class MSA(FieldModel):
     """encoder: "shared" or "traditional"; head: "mean", or "gaussian" for a mean and a standard
     deviation per component;
     block: "plain", or "tied" for one block again and again."""
 
-    context, learns = "slice", "gradient"
+    context, learns, outputs = "slice", "gradient", "any"
+    words = {"encoder": tuple(ENCODERS), "head": HEADS, "block": BLOCKS}
 
     def __init__(
         self,

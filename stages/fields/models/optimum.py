@@ -11,13 +11,14 @@ N^3 / 3 and memory N^2 for N measurements, which the exact answer needs.
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.gaussian_process import Law, conditional, local_lengths
 
 
-class Optimum(nn.Module):
+class Optimum(FieldModel):
     """The law: mean, standard deviation and noise of a component in m/s, lengths in km and
     minutes."""
 
@@ -43,9 +44,9 @@ class Optimum(nn.Module):
         self.register_buffer("y_mean", torch.zeros(2))
         self.register_buffer("y_std", torch.ones(2))
 
-    def set_scaler(self, y_mean: Tensor, y_std: Tensor) -> None:
+    def set_scaler(self, y_mean: Tensor, y_std: Tensor, altitude_km: float = 0.0) -> None:
         """Mean and standard deviation (2,) of the training rows' winds, m/s: what batches are
-        standardised with."""
+        standardised with. The law is the same at every altitude."""
         self.y_mean.copy_(torch.as_tensor(y_mean))
         self.y_std.copy_(torch.as_tensor(y_std))
 

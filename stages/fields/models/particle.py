@@ -17,9 +17,10 @@ from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.errors import InputError
 from stages.layers.local import HORIZONTAL_KM, TIME_MIN, VERTICAL_KM
 from stages.layers.particles import (
@@ -37,7 +38,7 @@ from stages.layers.particles import (
 MIDDLE_KM = 6.0
 
 
-class Particle(nn.Module):
+class Particle(FieldModel):
     """The arguments are the authors' constants; `window_s` is how far back a report can still
     have a living particle."""
 

@@ -16,16 +16,20 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
+from stages.layers.encoders import ENCODERS
 from stages.layers.cross import Distance
 from stages.layers.mlp import mlp
 from stages.layers.tied import TiedBlock
 
 
-class Perceiver(nn.Module):
+class Perceiver(FieldModel):
     """encoder: "shared" or "traditional"; `latents` = P. A token is filled up with zeros to a
     multiple of the heads."""
 
-    context, learns = "slice", "gradient"
+    context, learns, outputs = "slice", "gradient", "any"
+    limits = {"latents": 65536}
+    words = {"encoder": tuple(ENCODERS)}
 
     def __init__(
         self,

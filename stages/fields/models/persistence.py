@@ -5,13 +5,12 @@ wind(x) = y_k,  k = argmin_k |x - x_k| in standardised space; reports equally ne
 learned or chosen: what a forecast must beat.
 """
 
-from torch import nn
-
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.nearest import nearest_mean
 
 
-class Persistence(nn.Module):
+class Persistence(FieldModel):
     """The value of the nearest context point."""
 
     context, learns = "slice", "nothing"

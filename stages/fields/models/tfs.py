@@ -16,16 +16,19 @@ import torch
 from torch import nn
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.attention import EncoderLayer, usable
-from stages.layers.cross import DecoderLayer, Distance
+from stages.layers.cross import CONDITIONINGS, DecoderLayer, Distance
 from stages.layers.encoders import ENCODERS
 from stages.layers.mlp import mlp
 
 
-class TFS(nn.Module):
+class TFS(FieldModel):
     """encoder: "shared" or "traditional"; conditioning: "attention" or "distance"."""
 
-    context, learns = "slice", "gradient"
+    context, learns, outputs = "slice", "gradient", "any"
+    limits = {"encoder_layers": 256, "decoder_layers": 64}
+    words = {"encoder": tuple(ENCODERS), "conditioning": CONDITIONINGS}
 
     def __init__(
         self,

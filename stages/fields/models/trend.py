@@ -11,9 +11,10 @@ Shapes: B batch, C context points, T target points, X input dimensions, F featur
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.batches import Batch, Prediction
+from stages.contracts import FieldModel
 from stages.layers.average import masked_mean
 
 RIDGE = 1e-8
@@ -26,7 +27,7 @@ def quadratic(x: Float[Tensor, "B N X"]) -> Float[Tensor, "B N F"]:
     return z[:, :, first] * z[:, :, second]
 
 
-class Trend(nn.Module):
+class Trend(FieldModel):
     """Least squares on the context, which is the last hour known at the time of forecasting;
     fitted anew for every set."""
 

@@ -11,13 +11,14 @@ contexts and targets; values are in kn. A record is the target minute's number i
 Shapes: S sets, C context points, T targets.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from stages.errors import DataError, InputError
-from stages.fields.prepare import SPLITS, Counts, Sets
+from stages.fields.problem import SPLITS, Counts, Sets
 from stages.seeds import stream
 
 FILE = "wind.csv"
@@ -81,6 +82,24 @@ def rows(path: Path) -> tuple[pl.DataFrame, dict[str, int]]:
     return kept.with_columns(minute=(pl.col("ts") // SLICE_S - first).cast(pl.Int64)), dropped
 
 
+def enough(raw: Path, winds: dict[int, np.ndarray], targets: Iterable[int], counts: Counts) -> None:
+    """InputError where a minute of context or targets holds fewer winds than asked."""
+    for role, wanted, shift in (
+        ("context", counts.context, LEAD + 1),
+        ("targets", counts.targets, 0),
+    ):
+        there = {minute - shift: len(winds.get(minute - shift, ())) for minute in targets}
+        least = min(there, key=lambda minute: there[minute])
+        if there[least] < wanted:
+            raise InputError(
+                "a minute holds fewer winds than asked",
+                where=str(raw / FILE),
+                expected=f"{wanted} winds as {role} in minute {least}",
+                found=str(there[least]),
+                remedy=f"lower `{role}` of this data set, or take an hour with more winds",
+            )
+
+
 def read(raw: Path, seed: int, counts: Counts) -> Sets:
     """The sets of all pairs of minutes (or `counts.sets` of them, drawn at random).
 
@@ -95,19 +114,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     targets = {
         minute: split for split, name in enumerate(SPLITS) for minute in range(*MINUTES[name])
     }
-    for role, wanted, shift in (
-        ("context", counts.context, LEAD + 1),
-        ("targets", counts.targets, 0),
-    ):
-        least = min(targets, key=lambda minute: len(winds.get(minute - shift, ())))
-        if (there := len(winds.get(least - shift, ()))) < wanted:
-            raise InputError(
-                "a minute holds fewer winds than asked",
-                where=str(raw / FILE),
-                expected=f"{wanted} winds as {role} in minute {least - shift}",
-                found=str(there),
-                remedy=f"lower `{role}` of this data set, or take an hour with more winds",
-            )
+    enough(raw, winds, targets, counts)
     known, asked = [], []
     for minute in targets:
         draw = stream(seed, "hour", "points", minute)

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from stages.errors import DataError, InputError, TradewindError
-from stages.fields.prepare import Counts, Sets
-from stages.fields.problems.gridded import EXTRA
-from stages.fields.problems.navier_stokes import GAP, nodes, positions
+from stages.fields.gridded.convention import EXTRA
+from stages.fields.problem import Counts, Sets
+from stages.fields.problems.navier_stokes.read import GAP, enough, nodes, positions
 from stages.seeds import stream
 
 NAME = r"ns_incom_inhom_2d_512-(\d{1,4})\.h5"
@@ -249,14 +249,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     """
     files, again = distinct(raw)
     grid, pairs = files[0].grid, files[0].outputs - GAP
-    if max(counts.context, counts.targets) > grid * grid:
-        raise InputError(
-            "a set wants more points than the grid has nodes",
-            where=str(raw),
-            expected=f"at most {grid * grid}",
-            found=f"{counts.context} context points, {counts.targets} targets",
-            remedy="lower `context` and `targets` of this data set",
-        )
+    enough(raw, grid, counts, "lower `context` and `targets` of this data set")
     begin = np.cumsum([0, *(file.trajectories for file in files)])
     kept = np.sort(stream(seed, "pdebench", "sets").permutation(begin[-1] * pairs)[: counts.sets])
     group, t = np.divmod(kept, pairs)

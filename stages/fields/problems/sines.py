@@ -1,6 +1,10 @@
-"""Sine and random sets: a context to be handed on, point by point (thesis 3.5.1, equation 3.17;
-C.1, table C.1).
+"""Sines and random values: can a model hand each context value on to the target at the same place?
+(thesis 3.5.1, equation 3.17; C.1, table C.1)
 
+Positions are N(0, I) in the plane; the value is sin(pi f x) cos(pi f y) of its frequency f, or,
+where f is None, an independent N(0, 1): then nothing but the point itself tells its value. The
+documents take f of 0.1 to 10 and 64 points a set. Points are drawn in float64 and rounded to
+float32 first, so a file's values are the function at the file's own positions.
 Raw: points.npy (float32, S x P x 2), values.npy (float32, S x P) and meta.json. The targets are the
 context's own points in an order drawn at random for each set, so a target's place in the list tells
 nothing of its value. Sets are independent: which are for training, validation and test is drawn at
@@ -16,9 +20,43 @@ import numpy as np
 
 from stages.arrays import load
 from stages.errors import DataError, InputError
-from stages.fields.prepare import SPLITS, Counts, Sets
-from stages.files import read_json
+from stages.fields.problem import SPLITS, Counts, Sets
+from stages.files import atomic_file, read_json, write_json
+from stages.params import Sines
 from stages.seeds import stream
+
+
+def sine(points: np.ndarray, frequency: float) -> np.ndarray:
+    """Equation 3.17 at points (..., 2): (...)."""
+    phase = np.pi * frequency * points.astype(np.float64)
+    return np.sin(phase[..., 0]) * np.cos(phase[..., 1])
+
+
+def make(config: Sines, folder: Path) -> None:
+    """Write points.npy (S, P, 2), values.npy (S, P), both float32, and meta.json into `folder`."""
+    total = config.train + config.val + config.test
+    points = (
+        stream(config.seed, "sines", "points")
+        .standard_normal((total, config.points, 2))
+        .astype("<f4")
+    )
+    values = (
+        stream(config.seed, "sines", "values").standard_normal((total, config.points))
+        if config.frequency is None
+        else sine(points, config.frequency)
+    )
+    for name, array in (("points", points), ("values", values.astype("<f4"))):
+        with atomic_file(folder / f"{name}.npy") as file:
+            np.save(file, array, allow_pickle=False)
+    write_json(
+        folder / "meta.json",
+        {
+            "frequency": config.frequency,
+            "points": config.points,
+            "seed": config.seed,
+            "split": {"train": config.train, "val": config.val, "test": config.test},
+        },
+    )
 
 
 def described(path: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ W-2 is exact: one query answered otherwise than by brute force refutes it. W-3 c
 points looked at with thresholds that follow from the printed counts. W-4 and W-5 compare times
 taken side by side in one run: rounds are resampled together, and what is chosen (the fastest cell
 inside and on the edge) is chosen anew in each resample, so that picking the best of many is part of
-the interval. Verdicts and entries are those of stages/winds/claims.py; `slices` counts queries
+the interval. Verdicts and entries are those of stages/claims; `slices` counts queries
 (W-2, W-3) or rounds (W-4, W-5).
 """
 
@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from stages import seeds
+from stages.claims.parts import RESAMPLES, Part, conclude, unmeasured, verdict_of
 from stages.files import read_json
 from stages.scores import bootstrap
-from stages.winds.claims import RESAMPLES, Part, conclude, unmeasured
 
 # of linear search: the document prints 3.5 to 10.1 % on trajectories, 99.9 % and more on random
 # points
@@ -73,7 +73,7 @@ def judged(
     """A part that holds when what should exceed `bar` does so in the whole 90 % interval, and
     fails when it nowhere does."""
     low, high = bootstrap.interval(draws)
-    verdict = "holds" if low > bar else "fails" if high < bar else "undecided"
+    verdict = verdict_of(low, high, bar)
     return Part(
         name,
         verdict,
@@ -153,8 +153,7 @@ def w3(measured: Measured) -> dict:
             continue
         share = measured.cells[name]["metrics"]["comparisons_share"]
         low, high = share["low"], share["high"]
-        above, below = low > bar, high < bar
-        verdict = "undecided" if not (above or below) else "holds" if above == random else "fails"
+        verdict = verdict_of(low, high, bar, above=random)
         parts.append(
             Part(
                 part,
@@ -257,7 +256,7 @@ def sweet(measured: Measured, rows: list[dict], axis: str) -> Part:
         return unmeasured(
             name, f"{name}: {len(set(values))} values and {len(rounds)} rounds are too few"
         )
-    edge_over_inside = lambda times: times[..., ~inside].min(-1) / times[..., inside].min(-1)  # noqa: E731
+    edge_over_inside = lambda times: times[..., ~inside].min(-1) / times[..., inside].min(-1)
     medians = np.median(rounds, 0)
     best = rows[int(medians.argmin())]
     numbers = {
@@ -314,7 +313,7 @@ def conclusions(tables: dict[str, dict], benchmarks: dict | None) -> list[dict]:
     """Every claim on every set that it speaks of: tables = set -> metrics.json, benchmarks =
     benchmarks.json, None where not run."""
     times = benchmarks or {}
-    own = lambda key, name: [row for row in times.get(key, []) if row["set"] == name]  # noqa: E731
+    own = lambda key, name: [row for row in times.get(key, []) if row["set"] == name]
     sets = [
         Measured(name, content["cells"], own("tables", name), own("surface", name))
         for name, content in sorted(tables.items())

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from stages.figures.drawing import plt, save
 from stages.neighbours.experiment.tables import SURFACE, Found
-from stages.winds.figures import plt, save
 
 METHODS = {
     "compiled": "#c1121f",

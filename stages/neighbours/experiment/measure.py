@@ -168,15 +168,19 @@ def truths(points: sets.PointSet, cells: list[Cell]) -> dict[tuple[str, bool], T
     }
 
 
+def making_of(cell: Cell) -> tuple[str, list]:
+    """The method and its options: cells that share them share an index."""
+    return cell.method, sorted(cell.options.items())
+
+
 def answers(points: sets.PointSet, cells: list[Cell], build: Build) -> pl.DataFrame:
     """What every cell did for every query: cell, row of the query in the set, comparisons,
     points seen, whether the answer is wrong."""
     known, tables = truths(points, cells), []
     everything = np.full(len(points.queries), len(points.points))
-    making = lambda cell: (cell.method, sorted(cell.options.items()))  # noqa: E731
     progress = tqdm(total=len(cells), desc=f"search {points.name}", unit="cell", disable=None)
     for _, group in groupby(
-        sorted(cells, key=making), key=making
+        sorted(cells, key=making_of), key=making_of
     ):  # one index serves all its cells
         group = list(group)
         index = build(group[0].method, points.points, points.trajectory, **group[0].options)

@@ -1,44 +1,20 @@
-"""The neighbour search, gathered: metrics.json (every cell and arm, and the printed bound's
-failures), table.md, claims.json, figures.
+"""What is told of the neighbour search: what each set is, tables, and why the printed bound fails.
 
-The form of metrics.json is that of tabulate.py, so that `tradewind audit` walks these numbers too;
-`sets` adds what each set is, `bound` the counterexample to the printed bound and how often the
-bound fails on each set. Times are read from benchmarks.json, never made here.
+`sets` of metrics.json adds what each set is, `bound` the counterexample to the printed bound and
+how often the bound fails on each set. Times are read from benchmarks.json, never made here.
 """
 
 from pathlib import Path
 from typing import Any
 
-from stages import records
-from stages.files import atomic_file, atomic_folder, read_json, write_json
+from stages.files import read_json
 from stages.neighbours.experiment import tables as search_tables
+from stages.neighbours.experiment.printed import searches
 from stages.neighbours.experiment.tables import Found
-from stages.tables.published import PUBLISHED, searches
-from stages.winds.tables import Table
-from stages.winds.tabulate import gather, over_seeds
+from stages.tables.table import Table
+from stages.tables.tabulation import Content, home_of
 
-CODE = (
-    "stages/seeds.py",
-    "stages/spreads.py",
-    *(
-        f"stages/evaluation/{name}.py"
-        for name in ("claims", "bootstrap", "metrics", "scores", "search/claims")
-    ),
-    *(
-        f"stages/page/{name}.py"
-        for name in (
-            "searches",
-            "search_tables",
-            "search_figures",
-            "tabulate",
-            "tables",
-            "figures",
-            "sweep_figures",
-            "published",
-        )
-    ),
-)
-EXPERIMENT = "neighbours"
+BENCHMARKS = "benchmarks.json"
 LEGEND = (
     "A comparison is a point whose distance to the query was computed; the share is of the points "
     "that the query may see (measured a window before it), which is what linear search looks at. [ "
@@ -52,14 +28,11 @@ PRINTED = (
 )
 
 
-def read(home: Path) -> Found:
-    """What metrics.json and benchmarks.json of a profile hold, and what is printed."""
-    file = home / "benchmarks.json"
-    return Found(
-        read_json(home / "metrics.json")["arms"],
-        read_json(file) if file.exists() else {},
-        searches(EXPERIMENT),
-    )
+def found_in(experiment: str, profile: str, content: Content) -> Found:
+    """What metrics.json (`content`) and benchmarks.json of a profile hold, and what is printed."""
+    file = home_of(experiment, profile) / BENCHMARKS
+    times = read_json(file) if file.exists() else {}
+    return Found(content["arms"], times, searches(experiment))
 
 
 def described(home: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -175,10 +148,12 @@ def told(bound: dict[str, Any]) -> list[str]:
     return [*lines, "```", *formulas, "```", "", meaning, "", *bound_table(bound).markdown()]
 
 
-def table(profile: str, found: Found, sets: dict[str, Any], bound: dict[str, Any] | None) -> str:
+def table(experiment: str, profile: str, content: Content) -> str:
     """Markdown: a section a set, then times, then the bound."""
+    found, sets = found_in(experiment, profile, content), content["sets"]
+    bound = content.get("bound")
     lines = [
-        f"# {EXPERIMENT}, profile {profile}",
+        f"# {experiment}, profile {profile}",
         "",
         f"{LEGEND} {PRINTED}",
         "",
@@ -213,50 +188,3 @@ def table(profile: str, found: Found, sets: dict[str, Any], bound: dict[str, Any
         lines += [f"## {title}", "", *one.markdown()] if one else []
     lines += [search_tables.epoch(found.times), ""] if found.times.get("epoch") else []
     return "\n".join(lines + (told(bound) if bound else []))
-
-
-def draw(home: Path, found: Found, bound: dict[str, Any] | None) -> None:
-    """All figures of a profile into `home`/figures."""
-    from stages.neighbours.experiment import figures as search_figures
-
-    with atomic_folder(home / "figures") as folder:
-        for name in found.sets():
-            search_figures.surface(found, name, folder / f"{name}-surface.png")
-        search_figures.ratios(found.times, folder / "speed.png")
-        if bound:
-            search_figures.bound(bound["counterexample"], folder / "bound.png")
-
-
-def tabulate(profile: str) -> None:
-    """Write metrics.json, table.md, claims.json, figures/ and the record of the search
-    experiment in one profile."""
-    from stages.neighbours.experiment import claims
-
-    home = Path("reports") / EXPERIMENT / profile
-    cells = gather(home)
-    sets, bound = described(home)
-    content = {
-        "experiment": EXPERIMENT,
-        "profile": profile,
-        "cells": cells,
-        "arms": over_seeds(cells),
-        "sets": sets,
-    }
-    write_json(home / "metrics.json", content | ({"bound": bound} if bound else {}))
-    found = read(home)
-    with atomic_file(home / "table.md", "w") as stream:
-        stream.write(table(profile, found, sets, bound))
-    write_json(home / "claims.json", claims.check(home))
-    draw(home, found, bound)
-    times = [file for file in [home / "benchmarks.json"] if file.exists()]
-    inputs = [home / "evaluated", *times, home.parent / "companions.csv", PUBLISHED]
-    outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
-    record = records.make(
-        "tabulate",
-        f"{EXPERIMENT}/{profile}",
-        params={},
-        code=CODE,
-        inputs=inputs,
-        outputs={path.as_posix(): path for path in records.files_in(outputs)},
-    )
-    write_json(records.location("tabulate", profile, experiment=EXPERIMENT), record)

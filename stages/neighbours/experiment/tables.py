@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from stages.winds.tables import Table
+from stages.tables.table import NONE, Table
 
 SYNTHETIC = ("smoothed_random_walk", "random_points", "simultaneous_points")
 METHODS = {  # in the order of the tables: what each is
@@ -27,7 +27,6 @@ LEAF = 100  # points a leaf of the k-d tree in Python where nothing else is said
 GPU = ("linear", "trajectory", "boxes")
 LEAVES = re.compile(r"(c?kdtree)-(plain|scaled|masked)-leaf(\d+)")
 SURFACE = re.compile(r"trajectory-K(\d+)-F(\d+)")
-NONE = "–"
 
 
 @dataclass(frozen=True)
@@ -194,14 +193,14 @@ def shares(found: Found, name: str) -> Table:
         },
         key=lambda one: (one[0] != "iso", one[1]),
     )
-    told = lambda arm: counted(found.metric(name, arm, "comparisons_share"), percent=True)  # noqa: E731
+    told = lambda arm: counted(found.metric(name, arm, "comparisons_share"), percent=True)
     rows = [
         (words, *(told(f"{method}-{scale}-k{k}") for scale, k in asked))
         for method, words in METHODS.items()
     ]
     alone = lambda bound, scale, k: (
         told(f"trajectory-{bound}_bound-k{k}") if scale == "iso" else NONE
-    )  # noqa: E731
+    )
     rows += [
         (f"TNN, the {bound}'s bound alone", *(alone(bound, *one) for one in asked))
         for bound in ("segment", "box")

@@ -152,8 +152,10 @@ def chi_square(counts: np.ndarray, chances: np.ndarray) -> dict[str, float | int
     rank = np.argsort(chances, kind="stable")
     counts, expected = counts[rank].astype(np.float64), chances[rank] * counts.sum()
     few = int(np.searchsorted(expected.cumsum(), LEAST)) + 1 if expected[0] < LEAST else 1
-    join = lambda values: np.concatenate((values[:few].sum(keepdims=True), values[few:]))  # noqa: E731
-    counts, expected = join(counts), join(expected)
+    counts, expected = (
+        np.concatenate((values[:few].sum(keepdims=True), values[few:]))
+        for values in (counts, expected)
+    )
     value = float(((counts - expected) ** 2 / expected).sum())
     return {
         "chi_square": value,

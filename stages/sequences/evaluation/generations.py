@@ -119,6 +119,11 @@ class Reader:
         return told_apart(self.held, self.unseen, self.width, rng)
 
 
+def number_of(sampler: str) -> int:
+    """The number that ends a sampler's name: burst_4 has 4 orders."""
+    return int(sampler.rpartition("_")[2])
+
+
 def chosen(names: Mapping[str, Any]) -> list[str]:
     """The samples on the map, of names CELL/SAMPLER: of each arm's first seed the own order or left
     to right, the middle burst and the most steps of diffusion; of companions all but uniform
@@ -130,9 +135,10 @@ def chosen(names: Mapping[str, Any]) -> list[str]:
     found = []
     for arm, cells in arms.items():
         cell, samplers = next(iter(cells.items()))
-        number = lambda sampler: int(sampler.rpartition("_")[2])  # noqa: E731
-        bursts = sorted((one for one in samplers if re.fullmatch(r"burst_\d+", one)), key=number)
-        steps = sorted((one for one in samplers if re.fullmatch(r"diffusion_\d+", one)), key=number)
+        bursts = sorted((one for one in samplers if re.fullmatch(r"burst_\d+", one)), key=number_of)
+        steps = sorted(
+            (one for one in samplers if re.fullmatch(r"diffusion_\d+", one)), key=number_of
+        )
         plain = [one for one in ("own", "left_to_right") if one in samplers][:1]
         alone = [one for one in samplers if one == arm != "uniform"]
         found += [

@@ -12,16 +12,19 @@ ft. Intervals: 90 %.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from stages.errors import DataError
-from stages.fields import scores as set_scores
+from stages.scores import groups
 from stages.sequences.evaluation import judges, maze, vertical
 from stages.sequences.sampling.exact import exact
+
+if TYPE_CHECKING:
+    from stages.sequences.evaluation.data import EvaluationData
 
 TASKS = ("on", "off")  # of mazes
 POINTS = 3  # altitudes given beside the first one
@@ -98,11 +101,13 @@ def joined(made: np.ndarray, given: np.ndarray, cell: maze.Cell) -> bool:
     return goal in reached and cell in reached
 
 
-def mazes(model: nn.Module, held: Any, numbers: np.ndarray, shown: int, task: str) -> Found:
+def mazes(
+    model: nn.Module, data: "EvaluationData", numbers: np.ndarray, shown: int, task: str
+) -> Found:
     """Metrics and shown samples of one task of TASKS: shares `correct`, `optimal` and `joined`
     (start, the given cell and goal) of samples that keep the cell, the same of free ones
     (`free_`), and `free_joined_exact`, the chance that a path drawn by the law passes the cell."""
-    law, tokens = held.meta["law"], held.tokens[numbers]
+    law, tokens = data.meta["law"], data.tokens[numbers]
     shape = (law["rows"], law["columns"])
     size = shape[0] * shape[1]
     cells = [middle(one[:size].reshape(shape), one[size:].reshape(shape), task) for one in tokens]
@@ -116,9 +121,9 @@ def mazes(model: nn.Module, held: Any, numbers: np.ndarray, shown: int, task: st
         place = size + cell[0] * shape[1] + cell[1]
         given[row, place], asked[row, place] = True, maze.PATH
     samples = {
-        "": drawn(model, asked, given, held.settings.plan.batch, held.stream("infill", task)),
+        "": drawn(model, asked, given, data.settings.plan.batch, data.stream("infill", task)),
         "free_": drawn(
-            model, tokens, prompt, held.settings.plan.batch, held.stream("infill", task, "free")
+            model, tokens, prompt, data.settings.plan.batch, data.stream("infill", task, "free")
         ),
     }
     found, rooms = {}, tokens[:, :size].reshape(-1, *shape)
@@ -182,13 +187,13 @@ def straight(tokens: np.ndarray, given: np.ndarray, law: dict[str, Any]) -> np.n
     )
 
 
-def flights(model: nn.Module, held: Any, numbers: np.ndarray, shown: int) -> Found:
+def flights(model: nn.Module, data: "EvaluationData", numbers: np.ndarray, shown: int) -> Found:
     """RMSE in ft over the flown altitudes that are not given: of single samples (`rmse`), of the
     mean of REPEATS samples (`rmse_mean`), of straight lines (`rmse_straight`); `free_` of
     samples and means with the prompt alone. Intervals: aircraft drawn with replacement."""
-    law, tokens = held.meta["law"], held.tokens[numbers]
-    prompt = np.maximum(vertical.given(tokens, law, "0"), held.meta["prompt"])
-    given = points(tokens, law, prompt, held.rng("infill", "points"))
+    law, tokens = data.meta["law"], data.tokens[numbers]
+    prompt = np.maximum(vertical.given(tokens, law, "0"), data.meta["prompt"])
+    given = points(tokens, law, prompt, data.rng("infill", "points"))
     kept = given.sum(1) > prompt
     if not kept.any():
         return {}, {}
@@ -196,26 +201,26 @@ def flights(model: nn.Module, held: Any, numbers: np.ndarray, shown: int) -> Fou
         tokens[kept],
         given[kept],
         prompt[kept],
-        held.group[numbers][kept],
+        data.group[numbers][kept],
     )
     free = np.arange(tokens.shape[1]) < prompt[:, None]
     altitude, flown = vertical.feet(tokens, law)
-    asked, plan = flown & ~given[:, 1 + law["steps"] :], held.settings.plan
+    asked, plan = flown & ~given[:, 1 + law["steps"] :], data.settings.plan
 
     def repeated(rows: slice, mask: np.ndarray, count: int, *names: str) -> np.ndarray:
         wide = (np.repeat(part[rows], count, 0) for part in (tokens, mask))
-        return drawn(model, *wide, plan.batch, held.stream("infill", *names)).reshape(
+        return drawn(model, *wide, plan.batch, data.stream("infill", *names)).reshape(
             -1, count, tokens.shape[1]
         )
 
     def rmse(error: np.ndarray) -> dict[str, Any]:
         squares = (error**2 * asked[:, None]).sum((1, 2))
-        one = set_scores.mean_of(
+        one = groups.mean_of(
             squares,
             group,
             "ft",
             plan.bootstrap,
-            held.rng("bootstrap"),
+            data.rng("bootstrap"),
             asked.sum(1) * error.shape[1],
         )
         return one | {
@@ -242,17 +247,17 @@ def flights(model: nn.Module, held: Any, numbers: np.ndarray, shown: int) -> Fou
     return found, {f"points_{name}": array.astype(np.int32) for name, array in tensors.items()}
 
 
-def measured(model: nn.Module, held: Any, numbers: np.ndarray, shown: int) -> Found:
-    """Of sequences `numbers` (N,) of an evaluation's `Held`: task -> {metric: {value, unit, n, low,
+def measured(model: nn.Module, data: "EvaluationData", numbers: np.ndarray, shown: int) -> Found:
+    """Of sequences `numbers` (N,) of an evaluation's EvaluationData: task -> {metric: {value, unit, n, low,
     high}}, and of the first `shown` of each task by infilled/TASK_{truth,given,tokens,free}.
     Nothing of other kinds, or of a task that no sequence allows.
     """
-    kind = held.meta["kind"]
+    kind = data.meta["kind"]
     tasks: dict[str, Callable[[], Found]] = {}
     if kind == "maze":
-        tasks = {task: lambda task=task: mazes(model, held, numbers, shown, task) for task in TASKS}
+        tasks = {task: lambda task=task: mazes(model, data, numbers, shown, task) for task in TASKS}
     elif kind == "climb":
-        tasks = {"points": lambda: flights(model, held, numbers, shown)}
+        tasks = {"points": lambda: flights(model, data, numbers, shown)}
     entry, tensors = {}, {}
     for task, run in tasks.items():
         metrics, kept = run()

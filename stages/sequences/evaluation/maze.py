@@ -108,7 +108,10 @@ def density(maze: np.ndarray, made: np.ndarray, known: np.ndarray) -> np.ndarray
     held = {steps[cell]: cell for cell in must}
     shut = cells(known & (made == EMPTY), True)
     ahead, chance = {start: 1.0}, {start: 1.0}  # of being here, with all that is known so far
-    nearer = lambda cell: [other for other in beside(cell) if steps.get(other) == steps[cell] - 1]  # noqa: E731
+
+    def nearer(cell: Cell) -> list[Cell]:
+        return [other for other in beside(cell) if steps.get(other) == steps[cell] - 1]
+
     for left in range(far - 1, -1, -1):
         new: dict[Cell, float] = {}
         for cell, value in ahead.items():

@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from stages.fields import scores as set_scores
+from stages.scores import groups
 from stages.sequences.evaluation import judges, passes, spread
 
 if TYPE_CHECKING:
-    from stages.sequences.evaluate import Held
+    from stages.sequences.evaluation.data import EvaluationData
 
 Losses = Callable[
     [torch.Tensor, torch.Tensor, int], np.ndarray
 ]  # tokens (N, T), orders (N, T), P -> nats (N, T - P)
 
 
-def asked(held: "Held") -> bool:
+def asked(data: "EvaluationData") -> bool:
     """Whether this data set's training prompts are continued: it has few enough training
     sequences, and a kind that is judged here."""
     return (
-        held.meta["kind"] in judges.JUDGES and len(held.split("train")) <= held.settings.plan.memory
+        data.meta["kind"] in judges.JUDGES and len(data.split("train")) <= data.settings.plan.memory
     )
 
 
@@ -43,27 +43,27 @@ def standing(samplers: dict[str, passes.Sampler]) -> str:
 
 
 def remembered(
-    held: "Held", samplers: dict[str, passes.Sampler], kind: str, losses: Losses | None
+    data: "EvaluationData", samplers: dict[str, passes.Sampler], kind: str, losses: Losses | None
 ) -> dict[str, dict[str, Any]]:
     """Metrics of training prompts continued by a cell trained in orders of `kind`: those of its
     judge, `repeated`, and `nats` where the model tells them (`losses`; None: it has a bound
     only). What could not be measured is left out."""
-    prompt, plan, train = held.meta["prompt"], held.settings.plan, held.split("train")
+    prompt, plan, train = data.meta["prompt"], data.settings.plan, data.split("train")
     numbers = spread(train, plan.samples)
-    given = held.tokens[numbers]
+    given = data.tokens[numbers]
     made = passes.drawn(
         samplers[standing(samplers)],
         given,
         np.full(len(given), prompt),
-        held.meta["vocabulary"],
+        data.meta["vocabulary"],
         plan.batch,
-        held.stream("memory", "sample"),
+        data.stream("memory", "sample"),
     ).tokens
-    found = judges.judge(held.meta["kind"], made, given[:, :prompt], held.meta["law"]) | {
+    found = judges.judge(data.meta["kind"], made, given[:, :prompt], data.meta["law"]) | {
         "repeated": judges.share((made == given).all(1))
     }
     if losses is not None:
-        found["nats"] = nats(held, spread(train, len(held.split("val"))), kind, losses)
+        found["nats"] = nats(data, spread(train, len(data.split("val"))), kind, losses)
     known = {name: one for name, one in found.items() if one["value"] is not None}
     return {
         name: {key: value for key, value in one.items() if value is not None}
@@ -71,36 +71,36 @@ def remembered(
     }
 
 
-def nats(held: "Held", numbers: np.ndarray, kind: str, losses: Losses) -> dict[str, Any]:
+def nats(data: "EvaluationData", numbers: np.ndarray, kind: str, losses: Losses) -> dict[str, Any]:
     """Nats a token after the prompt of some sequences, in the orders of `kind`, with their
     bootstrap interval."""
-    plan, first = held.settings.plan, held.meta["prompt"]
-    tokens = torch.from_numpy(held.tokens[numbers]).to(held.settings.device)
+    plan, first = data.settings.plan, data.meta["prompt"]
+    tokens = torch.from_numpy(data.tokens[numbers]).to(data.settings.device)
     values = losses(
-        tokens, passes.ordered(kind, *tokens.shape, first, held.stream("orders", "train")), first
+        tokens, passes.ordered(kind, *tokens.shape, first, data.stream("orders", "train")), first
     )
-    return set_scores.mean_of(
+    return groups.mean_of(
         values.sum(1),
-        held.group[numbers],
+        data.group[numbers],
         "nats/token",
         plan.bootstrap,
-        held.rng("bootstrap"),
+        data.rng("bootstrap"),
         np.full(len(values), values.shape[1]),
     )
 
 
-def held_out(held: "Held") -> str:
+def held_out(data: "EvaluationData") -> str:
     """SHA-256 of the validation and test sequences, in their order, with their prompt and law:
     equal for data sets that differ in their training sequences alone."""
     told = hashlib.sha256(
-        repr((held.meta["kind"], held.meta["prompt"], sorted(held.meta["law"].items()))).encode()
+        repr((data.meta["kind"], data.meta["prompt"], sorted(data.meta["law"].items()))).encode()
     )
     for split in ("val", "test"):
-        tokens = held.tokens[held.split(split)]
+        tokens = data.tokens[data.split(split)]
         told.update(repr(tokens.shape).encode() + np.ascontiguousarray(tokens, "<i8").tobytes())
     return told.hexdigest()
 
 
-def named(held: "Held") -> dict[str, str]:
+def named(data: "EvaluationData") -> dict[str, str]:
     """{"held_out": its digest} of a data set that is asked; {} of others."""
-    return {"held_out": held_out(held)} if asked(held) else {}
+    return {"held_out": held_out(data)} if asked(data) else {}

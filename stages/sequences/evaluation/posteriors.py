@@ -45,7 +45,7 @@ def conditionals(
 
 def permutations(tokens: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Uniform over the tokens that are not known to stand elsewhere."""
-    count, length = tokens.shape
+    length = tokens.shape[1]
     given = (tokens[..., None] == np.arange(length)) & known[..., None]
     chains.refuse_impossible((given.sum(1).max(1) <= 1) & (given.any(2) == known).all(1))
     left = ~given.any(1)

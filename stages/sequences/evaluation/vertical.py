@@ -13,6 +13,7 @@ Shapes: N flights, K samples of each, S steps, T = 1 + 2 S tokens, G aircraft. I
 aircraft drawn with replacement. Units: ft, s.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ PLATEAU_S, BEGUN_FT = (
 )  # how long a level-off lasts, and how far from the beginning it can be
 NEAR_BINS = 3  # of a level: a flight may be easing off
 RATE_STEPS = 4  # that a constant rate is measured over, at most
+Form = Callable[[np.ndarray], np.ndarray]  # of a ratio of sums
 
 
 def feet(tokens: np.ndarray, law: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -181,6 +183,48 @@ def judge(
     DataError where a sample changed what was given, or nothing was left to produce.
     """
     samples = samples[:, None] if samples.ndim == 2 else samples
+    refuse_other_flights(samples, truth, known, aircraft)
+    sums = tallies(samples, truth, known, law)
+    if not sums["produced"].sum():
+        raise DataError(
+            "no altitude was left to produce", expected="prompts shorter than the flights"
+        )
+    group = np.unique(aircraft, return_inverse=True)[1]
+    by_aircraft = {name: np.bincount(group, weights=one) for name, one in sums.items()}
+    table = np.stack(list(by_aircraft.values()), 1)  # G, sums
+    times = rng.multinomial(len(table), np.full(len(table), 1 / len(table)), resamples)
+    drawn = np.einsum("rg,gs->rs", times.astype(np.float64), table)
+    resampled = dict(zip(by_aircraft, drawn.T, strict=True))
+
+    def metric(top: str, bottom: str, unit: str, form: Form = np.asarray) -> dict[str, Any]:
+        # aircraft whose flights were given whole have nothing to be judged by
+        usable = resampled[bottom] > 0
+        low, high = bootstrap.interval(form(resampled[top][usable] / resampled[bottom][usable]))
+        count = by_aircraft[bottom].sum()
+        value = float(form(by_aircraft[top].sum() / count))
+        return {"value": value, "unit": unit, "n": int(count), "low": low, "high": high}
+
+    return {
+        "mse": metric("square", "produced", "ft2"),
+        "mse_levels": metric("square", "produced", "FL2", levels),
+        "rmse": metric("square", "produced", "ft", np.sqrt),
+        "mse_whole": metric("whole", "flown", "ft2"),
+        "mse_whole_levels": metric("whole", "flown", "FL2", levels),
+        "smooth": metric("smooth", "samples", "share"),
+        "no_altitude": metric("none", "produced", "share"),
+    }
+
+
+def levels(squares: np.ndarray) -> np.ndarray:
+    """Squared feet in squared flight levels."""
+    return squares / LEVEL_FT**2
+
+
+def refuse_other_flights(
+    samples: np.ndarray, truth: np.ndarray, known: np.ndarray, aircraft: np.ndarray
+) -> None:
+    """DataError where samples (N, K, T) are not of the flights (N, T), or changed what was
+    given."""
     if samples.shape[::2] != truth.shape or len(known) != len(truth) or len(aircraft) != len(truth):
         raise DataError(
             "samples and flights disagree",
@@ -193,43 +237,3 @@ def judge(
             "a sample does not begin with what was given",
             where=f"flight {np.flatnonzero(~kept.all((1, 2)))[0]}",
         )
-    sums = tallies(samples, truth, known, law)
-    if not sums["produced"].sum():
-        raise DataError(
-            "no altitude was left to produce", expected="prompts shorter than the flights"
-        )
-    names, group = list(sums), np.unique(aircraft, return_inverse=True)[1]
-    table = np.stack([np.bincount(group, weights=sums[name]) for name in names], 1)  # G, sums
-    drawn = np.einsum(
-        "rg,gs->rs",
-        rng.multinomial(len(table), np.full(len(table), 1 / len(table)), resamples).astype(
-            np.float64
-        ),
-        table,
-    )
-    at = {name: k for k, name in enumerate(names)}
-
-    def metric(top: str, bottom: str, unit: str, form=lambda ratio: ratio) -> dict[str, Any]:
-        usable = (
-            drawn[:, at[bottom]] > 0
-        )  # aircraft whose flights were given whole have nothing to be judged by
-        low, high = bootstrap.interval(form(drawn[usable, at[top]] / drawn[usable, at[bottom]]))
-        value = form(table[:, at[top]].sum() / table[:, at[bottom]].sum())
-        return {
-            "value": float(value),
-            "unit": unit,
-            "n": int(table[:, at[bottom]].sum()),
-            "low": low,
-            "high": high,
-        }
-
-    squared = lambda ratio: ratio / LEVEL_FT**2  # noqa: E731
-    return {
-        "mse": metric("square", "produced", "ft2"),
-        "mse_levels": metric("square", "produced", "FL2", squared),
-        "rmse": metric("square", "produced", "ft", np.sqrt),
-        "mse_whole": metric("whole", "flown", "ft2"),
-        "mse_whole_levels": metric("whole", "flown", "FL2", squared),
-        "smooth": metric("smooth", "samples", "share"),
-        "no_altitude": metric("none", "produced", "share"),
-    }

@@ -12,12 +12,15 @@ length, V vocabulary, W width. Losses in nats per token that is not given.
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
 
+from stages.contracts import SequenceModel
 from stages.layers.kernels import tiles
 from stages.sequences.models.sigma_gpt import BASE, Block, Sinusoids
 
@@ -87,13 +90,13 @@ def more_given(
     return given | ((at < part) & (chosen < share))
 
 
-class Diffusion(nn.Module):
+class Diffusion(SequenceModel):
     """Sizes as of SigmaGPT in its style "plain". `prompts`: share of the sequences that are given
     more than the data set's prompt while the model is trained, so that it can go on from any; the
     thesis' was trained without and took none (its table D.1): 0.
     """
 
-    learns = "gradient"
+    learns, ordered = "gradient", False
 
     def __init__(
         self,
@@ -125,6 +128,14 @@ class Diffusion(nn.Module):
         for block in self.blocks:  # as SigmaGPT's
             for layer in (block.inward, block.outward):
                 nn.init.normal_(layer.weight, std=width**-0.5)
+
+    @classmethod
+    def problems(cls, given: Mapping[str, Any]) -> list[str]:
+        """The share of sequences that are given more is one."""
+        found, share = super().problems(given), given.get("prompts", 0)
+        if type(share) in (int, float) and 0 <= share <= 1:
+            return found
+        return [*found, f"prompts must be a number from 0 to 1, not {share!r}"]
 
     def forward(
         self,

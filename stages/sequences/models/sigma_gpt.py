@@ -24,6 +24,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
 
+from stages.contracts import SequenceModel
 from stages.errors import InputError
 from stages.layers.kernels import tiles
 
@@ -135,12 +136,13 @@ class Block(nn.Module):
         return x + self.dropout(self.narrow(self.activation(self.widen(self.feed_norm(x)))))
 
 
-class SigmaGPT(nn.Module):
+class SigmaGPT(SequenceModel):
     """positions: "sinusoidal", "learned" or "grid" (of `axes`; none: a line); style: "plain" or
     "text". The table of learned positions and the head of a text model have `length` + 1 rows
     and the embedding's weights."""
 
     learns = "gradient"
+    words = {"positions": tuple(POSITIONS), "style": STYLES}
 
     def __init__(
         self,

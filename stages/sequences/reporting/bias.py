@@ -10,9 +10,8 @@ independent draws of the law show; no sampler is below it but by luck. No units.
 from pathlib import Path
 from typing import Any
 
-from stages.fields.figures import numbered
-from stages.winds.figures import plt, save
-from stages.winds.tables import Table
+from stages.figures.drawing import numbered, plt, save
+from stages.tables.table import Table
 
 DPI = 80
 COLOURS = {"correlated": "#c1121f", "step": "#1d6fa5", "permutation": "#2a9d8f"}

@@ -9,11 +9,12 @@ from safetensors.numpy import load_file
 from stages.files import atomic_folder, read_json
 from stages.sequences.reporting import bias as order_bias
 from stages.sequences.reporting import figures as order_figures
+from stages.sequences.reporting import flights, mazes
 from stages.sequences.reporting import infill as order_infill
 from stages.sequences.reporting import map as order_map
 from stages.sequences.reporting import sizes as order_sizes
-from stages.sequences.reporting.figures import colour, worded
-from stages.sequences.reporting.tables import ranked
+from stages.sequences.reporting.arms import ranked
+from stages.sequences.reporting.canvas import colour, worded
 
 
 def draw(home: Path, prepared: Path, content: dict[str, Any]) -> None:
@@ -25,17 +26,17 @@ def draw(home: Path, prepared: Path, content: dict[str, Any]) -> None:
         for dataset, about in told.items():
             if about.get("held_out"):  # it is there for its number of training sequences alone
                 continue
-            of = lambda name, dataset=dataset: folder / f"{dataset}-{name}.png"  # noqa: E731
+            of = lambda name, dataset=dataset: folder / f"{dataset}-{name}.png"
             law, file = (
                 read_json(prepared / dataset / "sequences.json")["law"],
                 home / "evaluated" / dataset / "samples.safetensors",
             )
             tensors = load_file(file) if file.exists() else {}
             if tensors and about["kind"] == "maze":
-                order_figures.mazes(tensors, cells, dataset, law, of("mazes"))
-                order_figures.strip(tensors, cells, dataset, about, law, of("strip"))
+                mazes.mazes(tensors, cells, dataset, law, of("mazes"))
+                mazes.strip(tensors, cells, dataset, about, law, of("strip"))
             if tensors and about["kind"] == "climb":
-                order_figures.climbs(tensors, cells, dataset, law, of("climbs"))
+                flights.climbs(tensors, cells, dataset, law, of("climbs"))
             order_infill.draw(tensors, about["kind"], law, of("infilled"))
             order_map.draw(tensors, cells, dataset, of("map"), colour, worded)
             order_figures.passes(cells, about, dataset, of("passes"))

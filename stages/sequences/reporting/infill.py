@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from stages.figures.drawing import plt, save
 from stages.sequences.evaluation import maze, vertical
-from stages.sequences.reporting.figures import DPI, Tensors, colour, draw_maze, panels, shade
-from stages.sequences.reporting.tables import Cells, Told, at, called, members, number, ranked
-from stages.winds.figures import plt, save
-from stages.winds.tables import Table
+from stages.sequences.reporting.arms import Cells, Told, at, called, members, number, ranked
+from stages.sequences.reporting.canvas import DPI, Tensors, colour, panels
+from stages.sequences.reporting.flights import shade
+from stages.sequences.reporting.mazes import draw_maze
+from stages.tables.table import Table
 
 ROWS = 3  # mazes of a figure
 FLIGHTS = 3
@@ -54,7 +56,7 @@ def table(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
     rows = []
     for arm in ranked(cells, dataset):
         for task, words in (TASKS if mazes else {"points": "altitudes at 3 points"}).items():
-            of = lambda key, arm=arm, task=task: at(cells, dataset, arm, "infilled", task, key)  # noqa: E731
+            of = lambda key, arm=arm, task=task: at(cells, dataset, arm, "infilled", task, key)
             if of(columns[0][0]):
                 shown = (
                     number(of(key), scale, interval=place < 3)

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from stages.fields.claims import leaf
-from stages.sequences.reporting.tables import (
-    NONE,
+from stages.claims.levels import leaf
+from stages.figures.drawing import plt, save
+from stages.sequences.reporting.arms import (
     Cells,
     Told,
     at,
@@ -31,8 +31,7 @@ from stages.sequences.reporting.tables import (
     ranked,
     short,
 )
-from stages.winds.figures import plt, save
-from stages.winds.tables import Table, arm_of
+from stages.tables.table import NONE, Table, arm_of
 
 DPI = 80  # pixels an inch: small enough for the page
 ACROSS = 4  # panels in a row at most

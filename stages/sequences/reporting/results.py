@@ -1,72 +1,26 @@
-"""The experiment on sequences in any order, gathered: metrics.json (every cell and its arm over
-seeds), table.md, claims.json, figures.
+"""What is told of an experiment on sequences in any order: its tables, by data set and across them.
 
 `any_order` is the thesis' chapter 4 and appendix D: tables 4.2 to 4.5 and D.1, figures 4.2, 4.3 and
-4.6. metrics.json has the form of tabulate.py, so that `tradewind audit` walks these numbers too;
-what a cell's samples are worth stays with the cell (CELL/samplers/SAMPLER/PROMPT/metrics/NAME), as
-do its distances from exact densities (CELL/posteriors/SHARE). `about` tells each data set.
+4.6. What a cell's samples are worth stays with the cell (CELL/samplers/SAMPLER/PROMPT/metrics/NAME),
+as do its distances from exact densities (CELL/posteriors/SHARE). `about` tells each data set.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stages import records
 from stages.errors import DataError
-from stages.files import atomic_file, read_json, write_json
+from stages.files import read_json
+from stages.sequences.reporting import arms as order_arms
 from stages.sequences.reporting import bias as order_bias
 from stages.sequences.reporting import infill as order_infill
 from stages.sequences.reporting import map as order_map
 from stages.sequences.reporting import sizes as order_sizes
 from stages.sequences.reporting import tables as order_tables
 from stages.sequences.reporting import texts as order_texts
-from stages.tables.published import PUBLISHED
-from stages.winds import tables
-from stages.winds.tabulate import gather, over_seeds
+from stages.sequences.reporting.printed import companions
+from stages.tables.table import Table, addresses
 
-EXPERIMENTS = {
-    "any_order": "What does a model gain that can produce a sequence in any order, and what does "
-    "it cost?"
-}
-CODE = (
-    "stages/seeds.py",
-    "stages/spreads.py",
-    *(
-        f"stages/evaluation/{name}.py"
-        for name in (
-            "claims",
-            "set_claims",
-            "order_claims",
-            "memory_claims",
-            "orders/maze",
-            "orders/vertical",
-            "bootstrap",
-            "metrics",
-            "scores",
-        )
-    ),
-    *(
-        f"stages/page/{name}.py"
-        for name in (
-            "order_results",
-            "order_tables",
-            "order_figures",
-            "order_gallery",
-            "order_bias",
-            "order_infill",
-            "order_map",
-            "order_sizes",
-            "order_texts",
-            "set_tables",
-            "set_figures",
-            "tabulate",
-            "tables",
-            "figures",
-            "sweep_figures",
-            "published",
-        )
-    ),
-)
 LEGEND = (
     "± is the sample standard deviation over seeds; [ ] the 90 % interval within them: of shares "
     "Wilson's, of other numbers a bootstrap over independent sequences (flights: over aircraft). "
@@ -127,20 +81,20 @@ class Section:
     dataset: str
     told: str
     address: str  # of a number of a cell, below its name
-    tables: tuple[tuple[str, tables.Table, str], ...]
+    tables: tuple[tuple[str, Table, str], ...]
 
 
-def described(home: Path) -> order_tables.About:
+def described(home: Path) -> order_arms.About:
     """What evaluation wrote of each data set beside its cells. DataError for a file without its
     kind."""
     found = {}
     for file in sorted((home / "evaluated").glob("[!.]*/metrics.json")):
         content = read_json(file)
-        if content.get("kind") not in order_tables.SHOWN or "sequences" not in content:
+        if content.get("kind") not in order_arms.SHOWN or "sequences" not in content:
             raise DataError(
                 "an evaluation is not of sequences",
                 where=str(file),
-                expected=f"a kind of {', '.join(order_tables.SHOWN)}",
+                expected=f"a kind of {', '.join(order_arms.SHOWN)}",
                 found=repr(content.get("kind")),
                 remedy="run `dvc repro`",
             )
@@ -150,7 +104,7 @@ def described(home: Path) -> order_tables.About:
 
 def sections(experiment: str, content: dict[str, Any]) -> list[Section]:
     """The tables of every data set of an experiment; `content` is its metrics.json."""
-    cells, printed, found = content["cells"], order_tables.companions(experiment), []
+    cells, printed, found = content["cells"], companions(experiment), []
     for dataset, about in content["about"].items():
         told = [("", *order_tables.results(cells, about, dataset, printed))]
         for title, one in (
@@ -183,13 +137,13 @@ def sections(experiment: str, content: dict[str, Any]) -> list[Section]:
             told += [(title, *one)] if one else []
         arms = [
             arm
-            for arm in order_tables.ranked(cells, dataset)
-            if order_tables.standing(cells, about, dataset, arm)
+            for arm in order_arms.ranked(cells, dataset)
+            if order_arms.standing(cells, about, dataset, arm)
         ]
         arm = next((arm for arm in arms if arm.startswith("sigma_gpt")), arms[-1] if arms else None)
-        shown = order_tables.SHOWN[about["kind"]]
+        shown = order_arms.SHOWN[about["kind"]]
         path = (
-            (*order_tables.standing(cells, about, dataset, arm), shown[0][0])
+            (*order_arms.standing(cells, about, dataset, arm), shown[0][0])
             if arm and shown
             else ("nats_left_to_right",)
         )
@@ -197,9 +151,9 @@ def sections(experiment: str, content: dict[str, Any]) -> list[Section]:
     return found
 
 
-def across(experiment: str, content: dict[str, Any]) -> list[tuple[str, tables.Table, str]]:
+def across(experiment: str, content: dict[str, Any]) -> list[tuple[str, Table, str]]:
     """The tables that span data sets: 4.3, 4.5 and figure 4.5 as numbers."""
-    printed = order_tables.companions(experiment)
+    printed = companions(experiment)
     found = (
         (
             (
@@ -223,15 +177,10 @@ def across(experiment: str, content: dict[str, Any]) -> list[tuple[str, tables.T
     return [(title, *one) for title, one in found if one]
 
 
-def cells_of(cells: dict[str, Any], dataset: str) -> list[str]:
-    """The names of a data set's cells."""
-    return sorted(name.partition("/")[2] for name in cells if name.startswith(dataset + "/"))
-
-
 def table(experiment: str, profile: str, content: dict[str, Any]) -> str:
     """Markdown: what spans data sets, then a section a data set."""
     lines = [f"# {experiment}, profile {profile}", "", LEGEND, ""]
-    note = lambda said: [f"{said}.", ""] if said else []  # noqa: E731
+    note = lambda said: [f"{said}.", ""] if said else []
     for title, one, said in across(experiment, content):
         lines += [f"{title}:", "", *one.markdown(), *note(said)]
     for section in sections(experiment, content):
@@ -239,57 +188,6 @@ def table(experiment: str, profile: str, content: dict[str, Any]) -> str:
         for title, one, said in section.tables:
             lines += ([f"{title}:", ""] if title else []) + one.markdown() + note(said)
         lines += order_texts.markdown(content.get("texts", {}).get(section.dataset, []))
-        mine = ", ".join(f"`{name}`" for name in cells_of(content["cells"], section.dataset))
-        lines += [
-            (
-                "Audit a number: `tradewind audit "
-                f"{experiment}/{profile}/{section.dataset}/CELL/{section.address}`, with CELL one "
-                f"of {mine} and a sampler that it has."
-            ),
-            "",
-        ]
+        where = experiment, profile, content["cells"], section.dataset, section.address
+        lines += [addresses(*where, also=" and a sampler that it has"), ""]
     return "\n".join(lines)
-
-
-def tabulate(experiment: str, profile: str) -> None:
-    """Write metrics.json, table.md, claims.json, figures/ and the record of one experiment on
-    sequences and profile."""
-    from stages import spreads
-    from stages.sequences import claims
-    from stages.sequences.reporting import gallery as order_gallery
-
-    home, prepared = Path("reports") / experiment / profile, Path("data") / profile / "prepared"
-    cells = gather(home)
-    about = described(home)
-    content = {
-        "experiment": experiment,
-        "profile": profile,
-        "cells": cells,
-        "arms": over_seeds(cells),
-        "about": about,
-        "texts": order_texts.gathered(home, prepared, cells, about),
-    }
-    write_json(home / "metrics.json", content)
-    with atomic_file(home / "table.md", "w") as stream:
-        stream.write(table(experiment, profile, content))
-    write_json(home / "claims.json", claims.check(home))
-    order_gallery.draw(home, prepared, content)
-    outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
-    laws = [
-        prepared / name / "sequences.json" for name in content["about"]
-    ]  # sizes and units, for the figures
-    record = records.make(
-        "tabulate",
-        f"{experiment}/{profile}",
-        params={},
-        code=CODE,
-        inputs=[
-            home / "evaluated",
-            *laws,
-            home.parent / "companions.csv",
-            PUBLISHED,
-            *spreads.files(profile),
-        ],
-        outputs={path.as_posix(): path for path in records.files_in(outputs)},
-    )
-    write_json(records.location("tabulate", profile, experiment=experiment), record)

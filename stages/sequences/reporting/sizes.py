@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from stages.sequences import claims, memory_claims
-from stages.sequences.reporting.tables import (
-    NONE,
+from stages.figures.drawing import plt, save
+from stages.sequences import comparisons, memory_claims
+from stages.sequences.reporting.arms import (
     RANKS,
     SHOWN,
     About,
@@ -28,8 +28,7 @@ from stages.sequences.reporting.tables import (
     short,
     standing,
 )
-from stages.winds.figures import plt, save
-from stages.winds.tables import Table
+from stages.tables.table import NONE, Table
 
 COMPANIONS = ("uniform", "marginals")
 Point = tuple[
@@ -49,7 +48,10 @@ def families(cells: Cells, about: About) -> list[list[str]]:
         for dataset in about
     }
     found = memory_claims.families(
-        [claims.Ordered(dataset, one | {"cells": mine[dataset]}) for dataset, one in about.items()]
+        [
+            comparisons.Ordered(dataset, one | {"cells": mine[dataset]})
+            for dataset, one in about.items()
+        ]
     )
     return [[one.dataset for one in family] for family in found]
 
@@ -60,7 +62,7 @@ def points(cells: Cells, about: About, family: list[str], arm: str) -> list[tupl
     for dataset in family:
         if arm not in ranked(cells, dataset):
             continue
-        key = claims.share_of(about[dataset]["kind"])
+        key = comparisons.share_of(about[dataset]["kind"])
         path = standing(cells, about[dataset], dataset, arm)
         both = (
             at(cells, dataset, arm, "memorised", key),
@@ -114,7 +116,7 @@ def table(cells: Cells, about: About) -> Told | None:
                 else None
             )
             level = (
-                at(cells, family[-1], arm, *path, claims.share_of(about[family[-1]]["kind"]))
+                at(cells, family[-1], arm, *path, comparisons.share_of(about[family[-1]]["kind"]))
                 if path
                 else None
             )
@@ -191,7 +193,9 @@ def figure(
     for arm in COMPANIONS[:1]:
         steps = standing(cells, about[last], last, arm) if arm in ranked(cells, last) else None
         level = (
-            at(cells, last, arm, *steps, claims.share_of(about[last]["kind"])) if steps else None
+            at(cells, last, arm, *steps, comparisons.share_of(about[last]["kind"]))
+            if steps
+            else None
         )
         if level:
             axes.axhline(
@@ -201,7 +205,7 @@ def figure(
         (
             title
             for key, title, _ in SHOWN[about[last]["kind"]]
-            if key == claims.share_of(about[last]["kind"])
+            if key == comparisons.share_of(about[last]["kind"])
         ),
         "share [%]",
     )

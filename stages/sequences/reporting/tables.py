@@ -11,195 +11,32 @@ rounds, as the thesis counts them.
 """
 
 import math
-import re
-from collections.abc import Iterable
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
-import polars as pl
-
-from stages.fields.claims import leaf
-from stages.fields.tables import digits
-from stages.sequences import claims
-from stages.tables.published import Printed, listed, named, read
-from stages.winds.tables import Table, arm_of, label
-
-NONE = "–"
-METRICS = ("accuracy", "mse", "perplexity", "training_length_to_reference")
-DOCUMENTS = {
-    "maze": "maze",
-    "climb": "vertical_rate",
-    "text": "text",
-    "grammar": "text",
-}  # kinds as printed
-TEXTS = {"wikitext103": "WikiText-103", "openwebtext": "OpenWebText"}
-RANKS = (
-    "uniform",
-    "marginals",
-    "persistence",
-    "constant_rate",
-    "left_to_right",
-    "random",
-    "fractal",
-    "curriculum",
-    "diffusion",
+from stages.sequences import comparisons
+from stages.sequences.reporting.arms import (
+    DOCUMENTS,
+    PROMPTS,
+    RANKS,
+    SHOWN,
+    TEXTS,
+    About,
+    Cells,
+    Told,
+    at,
+    called,
+    first,
+    members,
+    number,
+    order_of,
+    rank_of,
+    ranked,
+    shares_of,
+    standing,
 )
-PROMPTS = {"0": "first altitude", "10": "10 %", "50": "50 %", "mid_climb": "half the first climb"}
-# By kind: metric of the samples, its title, and what it is multiplied by.
-SHOWN = {
-    "maze": (
-        ("correct", "correct [%]", 100),
-        ("optimal", "shortest [%]", 100),
-        ("copied", "maze copied [%]", 100),
-    ),
-    "climb": (
-        ("mse_levels", "MSE [FL²]", 1),
-        ("mse", "MSE [ft²]", 1),
-        ("rmse", "RMSE [ft]", 1),
-        ("smooth", "without a jump [%]", 100),
-    ),
-    "product": (("valid", "valid [%]", 100), ("ones", "ones [%]", 100)),
-    "step": (("valid", "valid [%]", 100), ("begins", "p of uniform begins", 1)),
-    "permutation": (("valid", "valid [%]", 100), ("different", "different tokens [%]", 100)),
-    "walk": (
-        ("valid", "valid [%]", 100),
-        ("steps", "legal steps [%]", 100),
-        ("stays", "stays [%]", 100),
-    ),
-    "grammar": (("valid", "valid [%]", 100), ("legal", "legal before the first error [%]", 100)),
-    "text": (),
-}
-Cells, About = dict[str, Any], dict[str, dict[str, Any]]
-Companions = dict[tuple[str, str], dict[str, Printed]]
-Told = tuple[Table, str]
-
-
-def companions(experiment: str) -> Companions:
-    """For each (data set as printed, arm) of companions.csv: metric -> the printed number; the
-    first table that prints one counts.
-
-    An arm is an order's name or diffusion; `ORDER-SIZE-PROMPT` of table D.1. DataError for a row
-    that finds none, or stands twice.
-    """
-    rows, found = read().filter(pl.col("metric").is_in(METRICS)), {}
-    for row in listed(experiment, ("arm", "dataset", "table")):
-        for r in named(rows, row, ("dataset", "variant", "size"), experiment).iter_rows(named=True):
-            one = Printed(r["table"], r["dataset"], r["mean"], r["std"], r["note"] or "")
-            found.setdefault((r["dataset"], row["arm"]), {}).setdefault(r["metric"], one)
-    return found
-
-
-def open_in(printed: Printed) -> bool:
-    """Whether a printed number's note says that the document leaves something open."""
-    return bool(re.search("not stated|without|not comparable|says", printed.note))
-
-
-def theirs(printed: Printed | None) -> str:
-    """'98.3 ± 0.67‡ (thesis 4.2)'."""
-    if printed is None:
-        return NONE
-    wide = f" ± {spread(printed.std)}" if printed.std is not None else ""
-    return f"{digits(printed.mean)}{wide}{'‡' if open_in(printed) else ''} ({printed.table})"
-
-
-def notes(rows: Iterable[Printed | None]) -> str:
-    """What ‡ means under a table of these printed numbers, each note once; '' without any."""
-    found = dict.fromkeys(
-        (row.table, re.sub(r"; row printed \"\w+\"", "", row.note))
-        for row in rows
-        if row and open_in(row)
-    )
-    return "; ".join(f"‡ {table}: {note}" for table, note in found)
-
-
-def order_of(arm: str) -> str:
-    """The order of an arm's name, `diffusion`, or a companion's own name:
-    'sigma_gpt-random-tiny' -> 'random'."""
-    words = arm.split("-")
-    return words[1] if words[0] == "sigma_gpt" and len(words) > 1 else words[0]
-
-
-def called(arm: str) -> str:
-    """An arm as people read it: GPT, σ-GPT by its order, diffusion, companions, with the size."""
-    order, size = order_of(arm), "".join(arm.split("-")[2:])
-    told = {"left_to_right": "GPT (left to right)", "diffusion": "discrete diffusion"}.get(
-        order, order.replace("_", " ")
-    )
-    told = f"σ-GPT, {told}" if arm.startswith("sigma_gpt") and order != "left_to_right" else told
-    return f"{told}, {size}" if size not in ("", "none") else told
-
-
-def ranked(cells: Cells, dataset: str) -> list[str]:
-    """A data set's arms: companions first, then GPT, random, fractal, curriculum, diffusion."""
-    mine = {arm_of(name).partition("/")[2] for name in cells if name.startswith(dataset + "/")}
-    rank = lambda arm: next(
-        (k for k, name in enumerate(RANKS) if order_of(arm).startswith(name)), len(RANKS)
-    )  # noqa: E731
-    return sorted(mine, key=lambda arm: (rank(arm), arm))
-
-
-def members(cells: Cells, dataset: str, arm: str) -> list[dict[str, Any]]:
-    """The entries of an arm's seeds."""
-    return [
-        content for name, content in sorted(cells.items()) if arm_of(name) == f"{dataset}/{arm}"
-    ]
-
-
-def at(cells: Cells, dataset: str, arm: str, *path: str) -> dict[str, Any] | None:
-    """An arm's number at a path in its cells: mean, n, std over several seeds, the mean ends of
-    their intervals; None if a seed lacks it."""
-    found = [leaf(content, path) for content in members(cells, dataset, arm)]
-    if not found or None in found:
-        return None
-    summary = {
-        "mean": fmean(one["value"] for one in found),
-        "n": found[0].get("n", 0),
-        "seeds": len(found),
-    }
-    if len(found) > 1:
-        summary["std"] = stdev(one["value"] for one in found)
-    if all("low" in one and "high" in one for one in found):
-        summary |= {end: fmean(one[end] for one in found) for end in ("low", "high")}
-    if all("sd" in one for one in found):
-        summary["sd"] = fmean(one["sd"] for one in found)
-    return summary
-
-
-def number(summary: dict[str, Any] | None, scale: float = 1, interval: bool = False) -> str:
-    """'98.3 ± 0.4 [97.1, 99.0]': mean, spread over seeds where there are several, 90 % interval
-    if asked."""
-    if summary is None:
-        return NONE
-    text = plain(scale * summary["mean"]) + (
-        f" ± {spread(scale * summary['std'])}" if "std" in summary else ""
-    )
-    return text + (
-        f" [{plain(scale * summary['low'])}, {plain(scale * summary['high'])}]"
-        if interval and "low" in summary
-        else ""
-    )
-
-
-def spread(value: float) -> str:
-    """Two significant digits, whole numbers from 100 on."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"
-
-
-def plain(value: float) -> str:
-    """Three significant digits, and a plain 0."""
-    return "0" if value == 0 else digits(value)
-
-
-def first(cells: Cells, dataset: str, arm: str) -> dict[str, Any]:
-    """An arm's first cell."""
-    return members(cells, dataset, arm)[0]
-
-
-def standing(cells: Cells, about: dict[str, Any], dataset: str, arm: str) -> tuple[str, ...] | None:
-    """The path to the metrics of the sampler that an arm is told by, at the first prompt; None
-    where nothing was sampled."""
-    sampler = claims.stands(arm, first(cells, dataset, arm).get("samplers", {}))
-    return ("samplers", sampler, claims.prompt_of(about["kind"]), "metrics") if sampler else None
+from stages.sequences.reporting.printed import METRICS, Companions, notes, theirs
+from stages.tables.table import NONE, Table, digits
 
 
 def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companions) -> Told:
@@ -275,11 +112,11 @@ def efficiency(cells: Cells, about: About, printed: Companions) -> Told | None:
             for name, content in cells.items()
             if name.startswith(dataset + "/")
         }
-        measured = claims.Ordered(dataset, one | {"cells": mine})
+        measured = comparisons.Ordered(dataset, one | {"cells": mine})
         for order in ("random", "fractal", "curriculum"):
             for gpt, arm in measured.pairs("left_to_right", order):
                 found = (
-                    claims.steps(measured, gpt, arm)
+                    comparisons.steps(measured, gpt, arm)
                     if measured.arm(gpt) and measured.arm(arm)
                     else None
                 )
@@ -339,7 +176,7 @@ def curriculum(
     no text."""
     if about["kind"] not in ("text", "grammar"):
         return None
-    of = lambda name, text: printed.get((text, name), {}).get("perplexity")  # noqa: E731
+    of = lambda name, text: printed.get((text, name), {}).get("perplexity")
     rows, told = [], []
     for arm in ranked(cells, dataset):
         if order_of(arm).split("_")[0] in ("diffusion", "fractal"):
@@ -435,7 +272,7 @@ def prompts(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
         return None
     rows, used = [], []
     for arm in ranked(cells, dataset):
-        sampler = claims.stands(arm, first(cells, dataset, arm).get("samplers", {}))
+        sampler = comparisons.stands(arm, first(cells, dataset, arm).get("samplers", {}))
         found = [
             at(cells, dataset, arm, "samplers", sampler or "", prompt, "metrics", "mse_levels")
             for prompt in PROMPTS
@@ -471,26 +308,16 @@ def prompts(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
     return Table(f"prompts on {dataset}", titles, tuple(rows), frozenset({0, 2})), notes(used)
 
 
-def rank_of(sampler: str) -> tuple[int, int]:
-    """Samplers in the order of the tables: one by one, greedy, bursts by their orders, exact,
-    windows and diffusion by their steps."""
-    count = re.search(r"_(\d+)$", sampler)
-    kinds = ("left_to_right", "own", "greedy", "burst", "exact", "window", "diffusion")
-    return next((k for k, kind in enumerate(kinds) if sampler.startswith(kind)), len(kinds)), int(
-        count[1]
-    ) if count else 0
-
-
 def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     """Figure 4.6 as numbers: what each sampler of each arm costs, beside the fewest passes there
     can be, and what its samples are worth."""
-    kind, prompt, rows = about["kind"], claims.prompt_of(about["kind"]), []
+    kind, prompt, rows = about["kind"], comparisons.prompt_of(about["kind"]), []
     quality = SHOWN[kind][0] if SHOWN[kind] else None
     for arm in ranked(cells, dataset):
         for sampler in sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of):
             told = lambda key, arm=arm, sampler=sampler: at(
                 cells, dataset, arm, "samplers", sampler, prompt, "metrics", key
-            )  # noqa: E731
+            )
             law, rounds = (
                 about.get("bounds", {}).get(sampler.removeprefix("burst_")),
                 told("rounds"),
@@ -540,19 +367,6 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     return Table(f"passes on {dataset}", titles, tuple(rows), frozenset({0, 2})), words
 
 
-def shares_of(cells: Cells, dataset: str) -> list[str]:
-    """The shares (%) of known tokens at which densities were compared."""
-    return sorted(
-        {
-            share
-            for name, content in cells.items()
-            if name.startswith(dataset + "/")
-            for share in content.get("posteriors", {})
-        },
-        key=float,
-    )
-
-
 def densities(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
     """Learned against exact densities at unknown places, by the share of tokens known beside the
     prompt; None where none was compared."""
@@ -568,7 +382,9 @@ def densities(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
                 )
             )
     titles = ("model", "seeds", *(f"{share} % known, total variation" for share in shares))
-    words = f"0 is the exact density, 1 no overlap; 'matches' is read as below {claims.CLOSE:g}"
+    words = (
+        f"0 is the exact density, 1 no overlap; 'matches' is read as below {comparisons.CLOSE:g}"
+    )
     return (Table(f"densities on {dataset}", titles, tuple(rows)), words) if rows else None
 
 
@@ -584,8 +400,3 @@ def entropy_of(about: dict[str, Any]) -> str:
             f"{math.exp(about['entropy']):.3g}): no model is below it"
         )
     return told
-
-
-def short(arm: str) -> str:
-    """An arm for the axis of a figure."""
-    return label(called(arm))

@@ -21,9 +21,9 @@ from safetensors.numpy import load_file
 
 from stages.errors import DataError
 from stages.files import read_json
-from stages.sequences import claims
-from stages.sequences.reporting.tables import Cells, called, first, rank_of, ranked
-from stages.winds.tables import Table, arm_of
+from stages.sequences import comparisons
+from stages.sequences.reporting.arms import Cells, called, first, rank_of, ranked
+from stages.tables.table import Table, arm_of
 
 KINDS = ("text", "grammar")
 TITLE = "What the models write"
@@ -86,8 +86,8 @@ def shown(cells: Cells, dataset: str, arm: str) -> list[str]:
     """The samplers of an arm that are read: its own one, and bursts of the thesis' number of
     orders."""
     samplers = first(cells, dataset, arm).get("samplers", {})
-    one = claims.stands(arm, samplers)
-    return [*([one] if one else []), *(name for name in (claims.TRIED,) if name in samplers)]
+    one = comparisons.stands(arm, samplers)
+    return [*([one] if one else []), *(name for name in (comparisons.TRIED,) if name in samplers)]
 
 
 def written(
@@ -110,7 +110,7 @@ def written(
             None,
         )
         for sampler in sorted(shown(cells, dataset, arm), key=rank_of):
-            tokens = tensors.get(f"{cell}/{sampler}/{claims.prompt_of('text')}/tokens")
+            tokens = tensors.get(f"{cell}/{sampler}/{comparisons.prompt_of('text')}/tokens")
             who = called(arm) + ("" if sampler == arm else f", {sampler}")
             found += lines(who, tokens) if tokens is not None else []
     return found

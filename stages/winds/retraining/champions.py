@@ -226,17 +226,9 @@ def verified(parameters: Params) -> str:
     )
 
 
-def rollback(parameters: Params, number: int | None = None) -> ledger.Entry:
-    """Make an earlier champion the champion again: that of entry `number`, or the one which the
-    present one replaced when promoted.
-
-    Its bytes are hashed and loaded before the ledger says so. InputError for a champion that is
-    none or is there already; IntegrityError where its bytes are not what they were.
-    """
-    entries = ledger.read()
-    present = ledger.after(entries)
-    if not present:
-        raise InputError("there is no champion to roll back from", where=str(ledger.LEDGER))
+def earlier(entries: list[ledger.Entry], present: str, number: int | None) -> str:
+    """The champion as it was after entry `number`, or, for None, the one that the present one
+    replaced when promoted. InputError where there was none."""
     if number is None:
         wanted = promotion(entries, present)["before"]
         if not wanted:
@@ -259,6 +251,21 @@ def rollback(parameters: Params, number: int | None = None) -> ledger.Entry:
             raise InputError(
                 "there was no champion at that entry", where=f"{ledger.LEDGER}, line {number}"
             )
+    return wanted
+
+
+def rollback(parameters: Params, number: int | None = None) -> ledger.Entry:
+    """Make an earlier champion the champion again: that of entry `number`, or the one which the
+    present one replaced when promoted.
+
+    Its bytes are hashed and loaded before the ledger says so. InputError for a champion that is
+    none or is there already; IntegrityError where its bytes are not what they were.
+    """
+    entries = ledger.read()
+    present = ledger.after(entries)
+    if not present:
+        raise InputError("there is no champion to roll back from", where=str(ledger.LEDGER))
+    wanted = earlier(entries, present, number)
     if wanted == present:
         raise InputError(
             "that one is the champion now",

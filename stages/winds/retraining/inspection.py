@@ -18,10 +18,11 @@ import polars as pl
 from stages import files, records
 from stages.errors import DataError, JudgeError
 from stages.params import Decode
-from stages.validation import gate, validate
-from stages.winds import decode as decoding
+from stages.validation import gate
+from stages.winds.decoding.transform import transform
 from stages.winds.modes import frames
 from stages.winds.retraining.intake import INCOMING, Verdict
+from stages.winds.validate import gather
 
 WORK = files.WORK / "retraining" / "inspection"
 WHOLE_SET = ("raw.files", "raw.bytes", "winds.rows", "winds.constant", "winds.stuck")
@@ -70,9 +71,9 @@ def _judged(alone: Path, raw: Path, decoded: Path, decode: Decode) -> Verdict:
     files.write_json(
         raw / "manifest.json", {"entry": "frames", "files": {alone.name: records.describe(alone)}}
     )
-    counts = decoding.transform(raw, [alone.name], "frames", decode, decoded)
+    counts = transform(raw, [alone.name], "frames", decode, decoded)
     files.write_json(decoded / "counts.json", {"stage": "decode", "entry": "frames"} | counts)
-    tables, rules = validate.gather(raw, decoded, True, {})
+    tables, rules = gather(True, raw, decoded, {})
     results, internal = gate.judge(tables, [rule for rule in rules if rule.name not in WHOLE_SET])
     if internal:
         raise JudgeError(

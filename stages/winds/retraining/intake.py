@@ -10,8 +10,6 @@ the next. No decision rests on the clock. Times are Unix seconds, sizes bytes.
 """
 
 import errno
-import hashlib
-import json
 import os
 import re
 import shutil
@@ -21,18 +19,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from stages import files, records
+from stages import code, files, records
 from stages.errors import DataError, InputError, IntegrityError, ParamsError
 from stages.params import Dataset, Params, nearest
+from stages.winds.retraining.captures import HOME, INCOMING, linked, raw_manifest, room, state
 
-CODE = ("stages/winds/retraining/intake.py",)
-HOME = files.WORK / "retraining"
-INCOMING, SUMMARY = HOME / "incoming", HOME / "intake.json"
+CODE = ("stages.winds.retraining.intake",)  # on whose closures the record rests
+SUMMARY = HOME / "intake.json"
 UNFINISHED = (".part", ".tmp")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+:@-]{0,149}")
 CLAIMED = re.compile(r"(\d{6,})-(.+)")
 LICENCE = "own"
-SPARE = 64 << 20
 IGNORED = "*\n!.gitignore\n"
 
 
@@ -186,39 +183,6 @@ def claim(drop: Path, taken: Taken) -> None:
             files.fault("intake_claimed")
 
 
-def raw_manifest(final: Path) -> dict[str, dict]:
-    """Name -> line of what was taken in before; {} where nothing was. DataError, IntegrityError
-    where the folder is not that."""
-    if not final.exists():
-        if final.with_name(f"{final.name}.dvc").exists():
-            raise DataError(
-                "earlier captures are known, but not here",
-                where=str(final),
-                remedy="`dvc checkout` or `dvc pull` them first",
-            )
-        return {}
-    manifest = files.read_json(final / "manifest.json")
-    if (
-        not isinstance(manifest, dict)
-        or manifest.get("kind") != "captures"
-        or not isinstance(manifest.get("files"), dict)
-    ):
-        raise DataError(
-            "the raw folder holds something else than captures",
-            where=str(final / "manifest.json"),
-            remedy="restore it (`dvc checkout`)",
-        )
-    missing = [name for name in manifest["files"] if not (final / name).is_file()]
-    if missing:
-        raise IntegrityError(
-            "captures are missing from the raw folder",
-            where=str(final),
-            found=", ".join(missing[:5]),
-            remedy="restore it (`dvc checkout`, or `dvc pull` for what another machine took in)",
-        )
-    return manifest["files"]
-
-
 def decide(
     path: Path, manifest: dict[str, dict], quarantine: Path, judge: Judge, taken: Taken
 ) -> None:
@@ -246,47 +210,58 @@ def decide(
             }
         )
     elif verdict.reasons:
-        files.write_json(
-            note,
-            told
-            | {
-                "bytes": path.stat().st_size,
-                "reasons": list(verdict.reasons),
-                "lines": verdict.lines,
-                "dropped": dict(verdict.dropped),
-                "remedy": "to have it judged again, remove this note and drop the capture once "
-                "more",
-            },
-        )
-        files.fault("intake_noted")
-        os.replace(path, quarantine / f"{sha[:12]}-{name}")
-        taken.quarantined.append(told | {"reasons": list(verdict.reasons)})
+        refuse(path, told, verdict, note, taken)
     else:
-        start = datetime.fromtimestamp(int(verdict.first_s), UTC)
-        file = f"{start:%Y%m%dT%H%M%SZ}-{sha[:12]}.csv"
-        taken.accepted.append(
-            told
-            | {
-                "file": file,
-                "first_s": verdict.first_s,
-                "last_s": verdict.last_s,
-                "lines": verdict.lines,
-                "dropped": dict(verdict.dropped),
-                "winds": verdict.winds,
-                "warnings": list(verdict.warnings),
-            }
-        )
-        taken.entries[file] = {
-            "sha256": sha,
+        accept(path, told, verdict, taken)
+
+
+def refuse(path: Path, told: dict[str, str], verdict: Verdict, note: Path, taken: Taken) -> None:
+    """Put a claimed file into quarantine, its reasons beside it."""
+    name, sha = told["name"], told["sha256"]
+    files.write_json(
+        note,
+        told
+        | {
             "bytes": path.stat().st_size,
-            "url": None,
-            "licence": LICENCE,
-            "source": name,
+            "reasons": list(verdict.reasons),
+            "lines": verdict.lines,
+            "dropped": dict(verdict.dropped),
+            "remedy": "to have it judged again, remove this note and drop the capture once more",
+        },
+    )
+    files.fault("intake_noted")
+    os.replace(path, note.parent / f"{sha[:12]}-{name}")
+    taken.quarantined.append(told | {"reasons": list(verdict.reasons)})
+
+
+def accept(path: Path, told: dict[str, str], verdict: Verdict, taken: Taken) -> None:
+    """Let a claimed file be added, under the name of its first frame's time and its hash."""
+    name, sha = told["name"], told["sha256"]
+    start = datetime.fromtimestamp(int(verdict.first_s), UTC)
+    file = f"{start:%Y%m%dT%H%M%SZ}-{sha[:12]}.csv"
+    taken.accepted.append(
+        told
+        | {
+            "file": file,
             "first_s": verdict.first_s,
             "last_s": verdict.last_s,
+            "lines": verdict.lines,
+            "dropped": dict(verdict.dropped),
+            "winds": verdict.winds,
+            "warnings": list(verdict.warnings),
         }
-        taken.add[file] = path
-        taken.done.append(path)
+    )
+    taken.entries[file] = {
+        "sha256": sha,
+        "bytes": path.stat().st_size,
+        "url": None,
+        "licence": LICENCE,
+        "source": name,
+        "first_s": verdict.first_s,
+        "last_s": verdict.last_s,
+    }
+    taken.add[file] = path
+    taken.done.append(path)
 
 
 def write(
@@ -316,7 +291,7 @@ def write(
             f"{profile}/{dataset}",
             inputs=[],
             outputs=records.outputs_of(folder, final),
-            code=CODE,
+            code=code.recorded(CODE),
             params={"dataset": spec.model_dump(mode="json")},
         )
         found = {
@@ -339,63 +314,10 @@ def recorded(place: Path, final: Path) -> bool:
     try:
         record = files.read_json(place)
         outputs = record["outputs"][(final / "manifest.json").as_posix()]["sha256"]
-        return outputs == files.sha256(final / "manifest.json") and record[
-            "code"
-        ] == records.code_digest(CODE)
+        same = outputs == files.sha256(final / "manifest.json")
+        return same and record["code"]["digest"] == code.recorded(CODE)["digest"]
     except (DataError, KeyError, TypeError):
         return False
-
-
-def linked(old: Path, new: Path) -> None:
-    """The same file under another name: a hard link where the file system allows one, else a
-    copy. Neither is ever written to."""
-    try:
-        os.link(old.resolve(), new)
-    except OSError:
-        shutil.copyfile(old, new)
-
-
-def room(final: Path, captures: list[Path]) -> None:
-    """DataError unless the disk holds the new captures twice (the store keeps a copy); what is
-    old is linked."""
-    needed = 2 * sum(path.stat().st_size for path in captures) + SPARE
-    free = shutil.disk_usage(final.parent if final.parent.exists() else Path()).free
-    if needed > free:
-        raise DataError(
-            "the disk does not hold the captures",
-            where=str(final),
-            expected=f"{needed:.3g} bytes free",
-            found=f"{free:.3g} bytes free",
-            remedy=f"free some space and run again; the captures wait in {INCOMING}",
-        )
-
-
-def state(raw: Path) -> dict[str, Any]:
-    """captures (how many), span_s (from the first frame to the last) and raw (`state_of`; None
-    where nothing was ever taken in)."""
-    if not raw.exists():
-        return {"captures": 0, "span_s": 0.0, "raw": None}
-    lines = raw_manifest(raw).values()
-    span_s = max(line["last_s"] for line in lines) - min(line["first_s"] for line in lines)
-    return {"captures": len(lines), "span_s": round(span_s, 3), "raw": state_of(raw)}
-
-
-def state_of(raw_folder: str | Path) -> str:
-    """The identity of a raw folder: SHA-256 over the sorted (name, SHA-256) pairs of its
-    manifest. DataError where it has none."""
-    where = Path(raw_folder) / "manifest.json"
-    try:
-        pairs = sorted(
-            (name, line["sha256"]) for name, line in files.read_json(where)["files"].items()
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            "a manifest does not list its files",
-            where=str(where),
-            found=f"{type(error).__name__}: {error}",
-            remedy="restore it (`dvc checkout`)",
-        ) from None
-    return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
 
 def render(summary: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from stages import files, records, seeds
 from stages.errors import DataError, IntegrityError
 from stages.params import Params
 from stages.winds.retraining import champions, compare, drift, ledger
-from stages.winds.retraining.intake import state_of
+from stages.winds.retraining.captures import state_of
 
 EXPERIMENT = "wind_nowcast"
 TOLD = (
@@ -183,31 +183,17 @@ def judged(place: Place, parameters: Params, raw: str, entries: list[ledger.Entr
         found, more = compared(place, parameters, data, champion)
         reasons += more
     won = not reasons and found["better"]
+    reference = entries[-1]["reference"] if entries else ""
     if won:
-        measured = found.pop("errors_m_s")
-        folder = champions.keep(
-            cell,
-            champions.store_of(parameters),
-            {
-                "cell": asked.challenger,
-                "trained_until_s": data.until("train"),
-                "selected_until_s": data.until("val"),
-                "raw": raw,
-                "commit": commit,
-                "columns": summaries,
-                "measured": measured,
-                "code": trained["code"]["digest"],
-                "prepared": {name: data.meta[name] for name in TOLD},
-            },
-        )
-        reference = files.sha256(folder / champions.REFERENCE)
-    else:
-        reference = entries[-1]["reference"] if entries else ""
-    told = {
-        key: found[key]
-        for key in ("rmse_component_kn", "difference_kn", "evaluation", "against")
-        if key in found
-    }
+        about = {
+            "raw": raw,
+            "commit": commit,
+            "columns": summaries,
+            "measured": found.pop("errors_m_s"),
+            "code": trained["code"]["digest"],
+        }
+        reference = kept(parameters, cell, data, about)
+    told = ("rmse_component_kn", "difference_kn", "evaluation", "against")
     return {
         "kind": "promoted" if won else "refused",
         "case": records.key("judge", raw, sha256, before, trained["code"]["digest"]),
@@ -224,18 +210,34 @@ def judged(place: Place, parameters: Params, raw: str, entries: list[ledger.Entr
         "drift": {
             name: drifted[name] for name in ("state", "against", "drifted", "broken", "rows")
         },
-        **told,
+        **{key: found[key] for key in told if key in found},
         "reasons": ([] if won else reasons)
         + ([verdict(found, asked.margin_kn)] if "difference_kn" in found else []),
-        "recheck": [
-            "tradewind ledger --verify",
-            f"dvc pull {champions.store_of(parameters)}.dvc {place.raw}.dvc",
-            (
-                f"tradewind audit {EXPERIMENT}/{place.profile}/{place.dataset}/{asked.challenger}/"
-                "rmse_component_kn --verify eval"
-            ),
-        ],
+        "recheck": recheck(place, parameters),
     }
+
+
+def kept(parameters: Params, cell: Path, data: compare.Prepared, about: dict[str, Any]) -> str:
+    """A challenger that won, put into the store of champions; the SHA-256 of its reference."""
+    store = champions.store_of(parameters)
+    told = {
+        "cell": parameters.retraining.challenger,
+        "trained_until_s": data.until("train"),
+        "selected_until_s": data.until("val"),
+        **about,
+        "prepared": {name: data.meta[name] for name in TOLD},
+    }
+    return files.sha256(champions.keep(cell, store, told) / champions.REFERENCE)
+
+
+def recheck(place: Place, parameters: Params) -> list[str]:
+    """The commands by which an entry is checked again."""
+    cell = f"{EXPERIMENT}/{place.profile}/{place.dataset}/{parameters.retraining.challenger}"
+    return [
+        "tradewind ledger --verify",
+        f"dvc pull {champions.store_of(parameters)}.dvc {place.raw}.dvc",
+        f"tradewind audit {cell}/rmse_component_kn --verify eval",
+    ]
 
 
 def unclean(commit: str, dirty: list[str]) -> list[str]:
@@ -276,27 +278,31 @@ def drifting(
     return drift.compare(known, new, parameters.retraining.drift) | {"against": against}
 
 
+def loaded(place: Place, name: str, cell: str) -> Side:
+    """A trained cell, by the name that it has in the comparison. DataError where it cannot be
+    loaded."""
+    from stages.training import store
+
+    return Side(name, *store.load(str(place.cell(cell) / champions.WEIGHTS)))
+
+
 def compared(
     place: Place, parameters: Params, data: compare.Prepared, champion: champions.Champion | None
 ) -> tuple[dict[str, Any], list[str]]:
     """The comparison's numbers, as far as it could be made, and every reason against a promotion
     that is not the numbers' own."""
     from stages.batches import device
-    from stages.training import store
 
     asked, where = parameters.retraining, str(device())
     compare.torch.set_num_threads(parameters.training.threads)
-    other = "champion" if champion else asked.first_against
     try:
-        challenger = Side(
-            "challenger", *store.load(str(place.cell(asked.challenger) / champions.WEIGHTS))
-        )
+        challenger = loaded(place, "challenger", asked.challenger)
     except DataError as error:
         return {}, [f"The challenger cannot be used: {error.what} ({error.found})."]
     against = (
-        Side(other, champion.net, champion.meta)
+        Side("champion", champion.net, champion.meta)
         if champion
-        else Side(other, *store.load(str(place.cell(asked.first_against) / champions.WEIGHTS)))
+        else loaded(place, asked.first_against, asked.first_against)
     )
     known = champion.reference if champion else {}
     seen = max(
@@ -307,7 +313,7 @@ def compared(
     )
     chosen = compare.evaluation(data, seen)
     found: dict[str, Any] = {
-        "against": other,
+        "against": against.name,
         "evaluation": {
             "hash": chosen.hash,
             "slices": len(chosen.numbers),
@@ -334,14 +340,8 @@ def compared(
     if reasons:
         return found, reasons
     rng = seeds.stream(parameters.training.seed, "retraining", "compare", chosen.hash)
-    found |= compare.decide(
-        *given,
-        data,
-        chosen,
-        asked.margin_kn,
-        parameters.profiles[place.profile].evaluation.bootstrap,
-        rng,
-    )
+    resamples = parameters.profiles[place.profile].evaluation.bootstrap
+    found |= compare.decide(*given, data, chosen, asked.margin_kn, resamples, rng)
     return found | {"errors_m_s": compare.errors_m_s(given[0], data)}, []
 
 
@@ -369,8 +369,11 @@ def captures(raw: str) -> dict[str, Any]:
     told = files.read_json(path) if path.exists() else {}
     if told.get("raw") != raw:
         return {}
-    brief = lambda one: {name: one[name] for name in ("name", "sha256", "reasons") if name in one}  # noqa: E731
+    brief = ("name", "sha256", "reasons")
     return {
         "count": told["captures"],
-        **{name: [brief(one) for one in told[name]] for name in ("accepted", "quarantined")},
+        **{
+            name: [{key: one[key] for key in brief if key in one} for one in told[name]]
+            for name in ("accepted", "quarantined")
+        },
     }

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from stages.errors import InputError
 from stages.files import atomic_file
 from stages.params import Simulate
-from stages.winds.sky import encode, simulated
+from stages.winds.sky import airspace, encode, simulated
 
 HOURS_MOST = 1000
 BLOCK_H = simulated.BLOCK_S // 3600
@@ -54,7 +54,7 @@ def capture(
     hours = (
         plan.hours if last <= plan.hours else BLOCK_H * math.ceil(last / BLOCK_H)
     )  # whole blocks: the sky does not depend on the end
-    world = simulated.sky(
+    world = airspace.sky(
         plan.model_copy(update={"hours": float(hours), "seed": plan.seed if seed is None else seed})
     )
     start, written = datetime.fromtimestamp(world.start_ms // 1000, UTC), []

@@ -15,43 +15,26 @@ rounded before they are packed or written: the bytes depend on the parameters al
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import ppigrf
 import pyarrow as pa
 import pyarrow.parquet as pq
-from scipy.ndimage import map_coordinates
 from tqdm import tqdm
 
 from stages import params
-from stages.errors import InputError
 from stages.files import atomic_file, sha256
 from stages.seeds import stream
-from stages.winds.sky import air, encode, flight, traffic, wind
+from stages.winds.sky import air, encode, flight, traffic
+from stages.winds.sky.airspace import Sky, declination_at, sky
+from stages.winds.sky.sent import CALL, HEADING, POSITION, VELOCITY, Fleet, fleet, frames
 
 BLOCK_S = 6 * 3600
 HOUR_MS = 3_600_000
 FADE_S = 6.0  # mean length of a spell in which nothing of an aircraft is received
-POSITION, VELOCITY, HEADING, TURN, OTHER, CALL = range(
-    6
-)  # the six frames of an update; HEADING is 6,0 and TURN is 5,0
-SLOT = np.array(
-    [0, 0, 0, 1, 2, 3]
-)  # the order of what is sent while the radar's beam is on the aircraft
-ROTATION = (
-    "4,0",
-    "2,0",
-    "4,0",
-    "1,7",
-    "4,0",
-    "empty",
-    "4,0",
-    "1,0",
-)  # what OTHER holds, update by update
+# The order of what is sent while the radar's beam is on the aircraft.
+SLOT = np.array([0, 0, 0, 1, 2, 3])
 DECIMALS = {
     "lat_deg": 6,
     "lon_deg": 6,
@@ -67,83 +50,6 @@ DECIMALS = {
 TRUTH = pa.schema(
     [("ts_s", pa.float64()), ("icao", pa.string())] + [(name, pa.float64()) for name in DECIMALS]
 )
-
-
-@dataclass(frozen=True)
-class Sky:
-    """What all blocks share: the parameters, the start (Unix ms), airspace, wind, routes,
-    arrivals a second, declination."""
-
-    config: params.Simulate
-    start_ms: int
-    area: traffic.Area
-    wind: wind.Wind
-    routes: traffic.Routes
-    rate_s: float
-    declination: np.ndarray  # degrees east, on a 9 x 9 grid from the south-west corner
-
-
-def sky(config: params.Simulate) -> Sky:
-    """Check the parameters and draw the sky. InputError for a start or an area that cannot be
-    simulated."""
-    try:
-        start = datetime.strptime(config.start, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    except ValueError as error:
-        raise InputError(
-            "the simulation's start is not a date", where="simulate.start", found=str(error)
-        ) from None
-    if not 2002 <= start.year <= 2029:
-        raise InputError(
-            "the simulation's start is outside the magnetic model and 13-digit milliseconds",
-            where="simulate.start",
-            expected="a year from 2002 to 2029",
-            found=config.start,
-        )
-    bottom, top = config.altitude_m
-    area = traffic.Area(
-        *config.south_west, config.extent_km[0] * 1e3, config.extent_km[1] * 1e3, bottom, top
-    )
-    north, east = area.degrees(area.east_m, area.north_m)
-    if north > 85 or east - area.west > 180:
-        raise InputError(
-            "the simulated area is too large or too near the pole",
-            where="simulate.extent_km",
-            expected="north edge below 85 degrees, less than 180 degrees wide",
-            found=f"{north:.1f} and {east - area.west:.1f}",
-        )
-    if not bottom < top <= 15000:
-        raise InputError(
-            "altitude_m is not a range below 15 km",
-            where="simulate.altitude_m",
-            found=f"{bottom:g} to {top:g} m",
-        )
-    routes = traffic.network(config.seed, area)
-    lat, lon = np.meshgrid(
-        np.linspace(area.south, north, 9), np.linspace(area.west, east, 9), indexing="ij"
-    )
-    field_east, field_north, _ = ppigrf.igrf(
-        lon.ravel(), lat.ravel(), (bottom + top) / 2000, start.replace(tzinfo=None)
-    )
-    declination = np.degrees(np.arctan2(field_east, field_north)).reshape(lat.shape)
-    return Sky(
-        config,
-        int(start.timestamp()) * 1000,
-        area,
-        wind.make(config.seed, area.lat0, area.lon0, area.north_m, bottom, top),
-        routes,
-        config.aircraft / traffic.mean_duration(routes),
-        declination,
-    )
-
-
-def declination_at(world: Sky, lat, lon):
-    """Magnetic declination in degrees east, bilinear on the grid."""
-    north, east = world.area.degrees(world.area.east_m, world.area.north_m)
-    row, column = (
-        (lat - world.area.south) / (north - world.area.south) * 8,
-        (lon - world.area.west) / (east - world.area.west) * 8,
-    )
-    return map_coordinates(world.declination, [row, column], order=1, mode="nearest")
 
 
 def faded(
@@ -188,83 +94,6 @@ def moments(
     offset = np.where(beam, 0.002 + 0.005 * SLOT + 0.003 * offset, offset)
     seconds = tracks.entry_s[of][:, None] + (k[:, None] + offset) * update
     return of, k, np.rint(seconds * 1000).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """Who the F flights of a block are: 24-bit address, callsign as 48 bits, squawk."""
-
-    address: np.ndarray
-    callsign: np.ndarray
-    squawk: np.ndarray
-
-
-def fleet(rng: np.random.Generator, first: int, n: int) -> Fleet:
-    """Identities of flights number `first` to `first + n`; no address comes twice within 262,144
-    flights."""
-    number = np.arange(first, first + n)
-    names = [f"TW{'ABCDEFGH'[i % 8]}{1 + i * 37 % 9973}" for i in number]
-    return Fleet(
-        0x3C0000 + (number * 40503 + 7919) % 2**18,
-        encode.characters(names),
-        rng.integers(0o1000, 0o7000, n),
-    )
-
-
-def words(
-    kind: int, k: np.ndarray, s: dict[str, np.ndarray], who: Fleet, sensed: dict[str, np.ndarray]
-) -> np.ndarray:
-    """The 56-bit words of N frames of one kind, from true state `s`, update numbers k and what
-    the sensors read."""
-    knots, feet, rate = 1 / air.KNOT_M_S, s["alt"] / air.FOOT_M, s["vs"] / flight.FT_MIN
-    if kind == POSITION:
-        return encode.position(s["lat"], s["lon"], feet, k % 2)
-    if kind == VELOCITY:
-        return encode.velocity(s["east"] * knots, s["north"] * knots, rate)
-    if kind == HEADING:
-        cas, mach = (
-            air.cas_of_tas(sensed["tas"], s["alt"]) * knots,
-            sensed["tas"] / air.sound_speed(s["alt"]),
-        )
-        return encode.bds60(sensed["heading"], cas, mach, rate, rate)
-    if kind == TURN:
-        turn = np.degrees(air.G_M_S2 * np.tan(np.radians(s["roll"])) / s["tas"])
-        track, speed = (
-            np.degrees(np.arctan2(s["east"], s["north"])),
-            np.hypot(s["east"], s["north"]),
-        )
-        return encode.bds50(s["roll"], track, speed * knots, turn, sensed["tas"] * knots)
-    if kind == CALL:
-        return encode.identification(who.callsign)
-    selected = np.rint(s["target"] / air.FOOT_M / 100) * 100
-    registers = {
-        "4,0": encode.bds40(selected, np.full(len(k), 1013.2)),
-        "2,0": encode.bds20(who.callsign),
-        "1,7": encode.bds17(len(k)),
-        "1,0": encode.bds10(len(k)),
-        "empty": np.zeros(len(k), np.uint64),
-    }
-    turns = np.array(ROTATION)[k % len(ROTATION)]
-    return np.select([turns == name for name in registers], list(registers.values()))
-
-
-def frames(
-    kind: int, k: np.ndarray, s: dict[str, np.ndarray], who: Fleet, sensed: dict[str, np.ndarray]
-):
-    """N frames of one kind, uint8 (N, 14), and which of them are short, bool (N,)."""
-    word = words(kind, k, s, who, sensed)
-    short = (k % 2 == 0) if kind == CALL else np.zeros(len(k), bool)
-    if kind in (POSITION, VELOCITY, CALL):
-        octets = encode.squitter(who.address, word)
-        octets[short] = encode.all_call(who.address[short])
-        return octets, short
-    identity = (
-        k + k // len(ROTATION) + kind
-    ) % 2 == 1  # surveillance asks for altitude and identity in turn
-    code = np.where(
-        identity, encode.identity13(who.squawk), encode.altitude13(s["alt"] / air.FOOT_M)
-    )
-    return encode.reply(who.address, word, code, identity), short
 
 
 def truth(

@@ -14,8 +14,8 @@ import polars as pl
 
 from stages.errors import DataError
 from stages.validation import reduce
-from stages.validation.gate import Rule, Table, both
 from stages.validation.reduce import outside, share
+from stages.validation.rules import MANIFEST, Rule, Table, acquired, both
 
 WEEK_S = 7 * 86400.0
 READABLE = pl.col("ts_s").is_not_null() & pl.col("hex").str.len_bytes().is_in([14, 28]).fill_null(
@@ -25,24 +25,6 @@ WRONG_LENGTH = pl.col("hex").is_not_null() & ~pl.col("hex").str.len_bytes().is_i
 BACK = pl.col("ts_s") < pl.col("ts_s").shift(1)
 PARITY = ("crc", "parity", "checksum")  # words by which a reason is known to be a failed checksum
 
-MANIFEST = [
-    Rule(
-        "raw.files",
-        "raw",
-        "files",
-        "critical",
-        "the acquisition left nothing: run `dvc repro` again",
-        low=1,
-    ),
-    Rule(
-        "raw.bytes",
-        "manifest",
-        "differs",
-        "critical",
-        "a raw file is not the one acquired: acquire the set again",
-        high=0,
-    ),
-]
 FRAMES = [
     Rule(
         "frames.lines",
@@ -247,15 +229,7 @@ def tables(
 ) -> dict[str, Table]:
     """Summaries of the raw folder and of the drop counts. `judged` is the SHA-256 of each file
     by path, taken from disk."""
-    named = manifest["files"]
-    matches = [
-        {"file": name, "differs": int(judged.get((raw / name).as_posix()) != entry["sha256"])}
-        for name, entry in sorted(named.items())
-    ]
-    found = {
-        "raw": Table([{"set": raw.name, "files": len(named)}], "set"),
-        **({"manifest": Table(matches, "file")} if matches else {}),
-    }
+    named, found = manifest["files"], acquired(raw, manifest, judged)
     if manifest["entry"] == "frames":
         paths = sorted(
             raw / name for name in named if name.endswith(".csv") and (raw / name).exists()

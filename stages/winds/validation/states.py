@@ -11,8 +11,8 @@ from pathlib import Path
 import polars as pl
 
 from stages.validation import reduce
-from stages.validation.gate import Rule, Table, both
 from stages.validation.reduce import outside, share
+from stages.validation.rules import Rule, Table, both
 
 SCHEMA = {
     "ts_s": "Float64",

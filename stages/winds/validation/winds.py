@@ -9,12 +9,13 @@ towards east and north.
 """
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from stages.validation import reduce
-from stages.validation.gate import Rule, Table, both
 from stages.validation.reduce import absent, outside, share
+from stages.validation.rules import Rule, Table, both
 
 SCHEMA = {
     "ts_s": "Float64",
@@ -229,32 +230,7 @@ def tables(path: Path) -> dict[str, Table]:
         f"{name}: {dtype}" for name, dtype in SCHEMA.items()
     }:
         return {"schema": schema}
-    one = reduce.summary(
-        lazy,
-        rows=pl.len(),
-        unidentified=share(
-            absent("ts_s") | pl.any_horizontal(pl.col("icao", "file", "record").is_null())
-        ),
-        **{f"{name}_outside": share(rows) for name, rows in OUTSIDE.items()},
-        fast=share(FAST),
-        still=share(STILL),
-        back=share(BACK),
-        late=share(LATE),
-        malformed=share(FORM),
-        **{
-            f"{name} {what}": expression
-            for name in MEASURED
-            for what, expression in (
-                ("absent_share", share(absent(name))),
-                ("min", pl.col(name).min()),
-                ("max", pl.col(name).max()),
-            )
-        },
-        **{
-            f"{name} std": pl.col(name).filter(SPEED <= SPEED_MAX_M_S).std()
-            for name in ("u_m_s", "v_m_s")
-        },
-    )
+    one = summary(lazy)
     columns = [
         {
             "column": name,
@@ -288,6 +264,36 @@ def tables(path: Path) -> dict[str, Table]:
         "spread": Table(spread, "column"),
         "copies": Table([copies], "set", beside.lazy()),
     }
+
+
+def summary(lazy: pl.LazyFrame) -> dict[str, Any]:
+    """One pass over the file: shares of rows that break a rule, and each measured column's own."""
+    return reduce.summary(
+        lazy,
+        rows=pl.len(),
+        unidentified=share(
+            absent("ts_s") | pl.any_horizontal(pl.col("icao", "file", "record").is_null())
+        ),
+        **{f"{name}_outside": share(rows) for name, rows in OUTSIDE.items()},
+        fast=share(FAST),
+        still=share(STILL),
+        back=share(BACK),
+        late=share(LATE),
+        malformed=share(FORM),
+        **{
+            f"{name} {what}": expression
+            for name in MEASURED
+            for what, expression in (
+                ("absent_share", share(absent(name))),
+                ("min", pl.col(name).min()),
+                ("max", pl.col(name).max()),
+            )
+        },
+        **{
+            f"{name} std": pl.col(name).filter(SPEED <= SPEED_MAX_M_S).std()
+            for name in ("u_m_s", "v_m_s")
+        },
+    )
 
 
 def extent(low: float | None, high: float | None) -> float | None:

@@ -1,0 +1,70 @@
+"""What an audit looks at: the number, its chain, its locks and the bytes."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from stages.audit import history
+from stages.audit.chain import SOURCES, Chain, Ledger, Metric, Node
+from stages.audit.coded import Code
+from stages.audit.finding import Problem
+from stages.audit.hashes import Bytes, Locks
+
+REPRO, PULL = (
+    "run `dvc repro`",
+    "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)",
+)
+CHECKOUT = "`git checkout` it"
+
+
+@dataclass
+class Case:
+    """One audit's materials."""
+
+    root: Path
+    metric: Metric
+    ledger: Ledger
+    chain: Chain
+    locks: Locks
+    bytes: Bytes
+    value: dict
+    params: dict = field(default_factory=dict)
+    early: list[Problem] = field(default_factory=list)  # found while opening
+    commit: history.Commit | None = None
+    own: frozenset[str] = frozenset()  # what differs from the commit by an honest run of it
+
+    @cached_property
+    def code(self) -> Code:
+        """The project's code, and what records say of it."""
+        chosen = self.params.get("run")
+        return Code(self.root, chosen.get("profile") if isinstance(chosen, dict) else None)
+
+    def earlier(self, node: Node) -> bool:
+        """Whether a record is of another profile than the one that runs, and of an earlier
+        commit's code."""
+        return self.code.judge(node).verdict == "STALE"
+
+    def described(self, path: str) -> dict | None:
+        """What the records say of a file: its producer's word, else its first reader's."""
+        owner = self.chain.files.get(path)
+        made = owner.record.get("outputs", {}).get(path) if owner else None
+        readers = self.chain.inputs.get(path, ())
+        return made or (readers[0][1] if readers else None)
+
+    def kept(self, path: str) -> bool:
+        """Whether a file is one of the small ones in git: a result, or a source."""
+        owner = self.chain.files.get(path)
+        return (
+            path in owner.homes or owner.stage in ("sweep", "tabulate")
+            if owner
+            else bool(SOURCES.fullmatch(path))
+        )
+
+    def fails(self, path: str, text: str, broken: bool = False) -> Problem:
+        """FAIL for a file, with the command that makes it."""
+        return Problem("FAIL", path, text, self.producer(path), broken)
+
+    def producer(self, path: str) -> str:
+        """The command that makes a file, as the lock has it; else the record's stage and cell."""
+        entry, owner = self.locks.producer(path), self.chain.files.get(path)
+        return entry.cmd.removeprefix("exec ") if entry else owner.producer if owner else ""

@@ -1,0 +1,115 @@
+"""Every version of the project's code that git's history holds.
+
+A record tells the SHA-256 of each file of code; git names its bytes otherwise. Once an audit all
+versions of the files beneath stages/ are read from git's objects and hashed, so that a record's
+files can be found: one by one (`held`), and all together, as one commit had them (`commit`).
+"""
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+
+from stages import code
+from stages.audit.history import blobs, git
+from stages.code import PACKAGE
+from stages.errors import DataError
+
+
+class History:
+    """The versions of a repository's code. Without git, or before a first commit, none."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self._commits: dict[tuple[tuple[str, str], ...], str | None] = {}
+        self._trees: dict[str, dict[str, str]] = {}
+
+    @cached_property
+    def shallow(self) -> bool:
+        """Whether commits are missing here."""
+        return (git(self.root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
+
+    @cached_property
+    def _introduced(self) -> dict[tuple[str, str], list[str]]:
+        """(path, git's name of its bytes) -> the commits that brought them, newest first."""
+        words = ("--all", "-m", "--raw", "--no-abbrev", "--no-renames", "--format=commit %H")
+        found: dict[tuple[str, str], list[str]] = {}
+        commit = ""
+        for line in (git(self.root, "log", *words, "--", PACKAGE) or "").splitlines():
+            if line.startswith("commit "):
+                commit = line.removeprefix("commit ")
+            elif line.startswith(":"):
+                about, _, path = line.partition("\t")
+                found.setdefault((path, about.split()[3]), []).append(commit)
+        return found
+
+    @cached_property
+    def _versions(self) -> dict[tuple[str, str], tuple[str, bytes]]:
+        """(path, SHA-256) -> git's name of these bytes, and they."""
+        names = {name for _, name in self._introduced if name.strip("0")}
+        contents = blobs(self.root, names) if names else {}
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+        return {
+            (path, digests[name]): (name, contents[name])
+            for path, name in self._introduced
+            if name in contents
+        }
+
+    def held(self, path: str, sha256: str) -> bytes | None:
+        """The bytes of a version of a file; None where no commit holds it."""
+        found = self._versions.get((path, sha256))
+        return found and found[1]
+
+    def commit(self, files: dict[str, str]) -> str | None:
+        """The newest commit that has all these files (path -> SHA-256) at once; None for none."""
+        key = tuple(sorted(files.items()))
+        if key not in self._commits:
+            self._commits[key] = self._search(files)
+        return self._commits[key]
+
+    def _search(self, files: dict[str, str]) -> str | None:
+        found = {path: self._versions.get((path, sha256)) for path, sha256 in files.items()}
+        wanted = {path: version[0] for path, version in found.items() if version}
+        if not files or len(wanted) < len(files):
+            return None
+        for commit in self._candidates(wanted):
+            tree = self._tree(commit)
+            if all(tree.get(path) == name for path, name in wanted.items()):
+                return commit
+        return None
+
+    def _candidates(self, wanted: dict[str, str]) -> list[str]:
+        """The commits that brought one of the versions, newest first: where all stand together
+        for the first time, the last of them came."""
+        either = {
+            commit for version in wanted.items() for commit in self._introduced.get(version, ())
+        }
+        return [commit for commit in self._order if commit in either]
+
+    @cached_property
+    def _order(self) -> list[str]:
+        listed = git(self.root, "log", "--all", "--format=%H", "--", PACKAGE) or ""
+        merges = [commit for commits in self._introduced.values() for commit in commits]
+        return list(dict.fromkeys([*listed.split(), *merges]))
+
+    def _tree(self, commit: str) -> dict[str, str]:
+        if commit not in self._trees:
+            lines = git(self.root, "ls-tree", "-r", "-z", commit, "--", PACKAGE) or ""
+            pairs = (line.partition("\t") for line in filter(None, lines.split("\0")))
+            self._trees[commit] = {path: about.split()[2] for about, _, path in pairs}
+        return self._trees[commit]
+
+    def meaning(self, path: str, sha256: str) -> str | None:
+        """The digest of what a version of a file means; None where no commit holds it."""
+        content = self.held(path, sha256)
+        return None if content is None else meaning(path, content)
+
+
+def meaning(path: str, content: bytes) -> str:
+    """The digest of a file's meaning, of what is no Python that of its bytes. A version that
+    cannot be read as Python has none: ""."""
+    if not path.endswith(".py"):
+        return hashlib.sha256(content).hexdigest()
+    try:
+        return code.meaning(content)
+    except DataError:
+        return ""

@@ -1,0 +1,110 @@
+"""The parameters that made a number, held to those of today."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stages import params
+from stages.audit.case import REPRO, Case
+from stages.audit.finding import Problem
+from stages.errors import TradewindError
+
+
+def parameters(case: Case) -> Iterator[Problem]:
+    """The parameters that made the number are those of params.yaml today: by the lock's keys,
+    and by each value the record names."""
+    whole = completed(case.root)
+    for node in case.chain.nodes:
+        if case.earlier(node):
+            continue
+        entry = case.locks.producer(node.homes[0])
+        told = whole_keys(entry.params) if entry else {}
+        for key, (file, then) in told.items():
+            now = dig(case.params, key)
+            if now != then:
+                yield Problem(
+                    "FAIL",
+                    "params.yaml",
+                    f"stale: {node.producer} was run with {key} = {short(then)}, {file} now says "
+                    f"{short(now)}; {REPRO}",
+                    node.producer,
+                )
+        known: dict[str, list] = {}
+        for name, content in (*sections(case.params, told), *sections(whole, told)):
+            known.setdefault(name, []).append(content)
+        for name, content in leaves(node.record.get("params", {})):
+            alike = [
+                value for value in known.get(name, ()) if kind(value) is kind(content)
+            ]  # another kind: derived, not copied
+            if alike and content not in alike:
+                yield Problem(
+                    "FAIL",
+                    node.path,
+                    f"stale: the record of {node.producer} says {name} = {short(content)}, the "
+                    f"parameters say {' or '.join(sorted({short(value) for value in alike}))}; "
+                    f"{REPRO}",
+                    node.producer,
+                )
+
+
+def whole_keys(told: dict[str, dict]) -> dict[str, tuple[str, Any]]:
+    """A lock's parameters by their place in the whole: the file that they stand in, and the
+    value."""
+    placed = {file: params.prefix(file) for file in told}
+    return {
+        ".".join(filter(None, (placed[file], key))): (file, content)
+        for file, keys in told.items()
+        if placed[file] is not None
+        for key, content in keys.items()
+    }
+
+
+def completed(root: Path) -> dict:
+    """params.yaml with what it leaves to the schema's defaults, as stages are handed it; {}
+    where it is not valid (`opened` says so)."""
+    try:
+        return params.load(root / "params.yaml").model_dump(mode="json")
+    except TradewindError:
+        return {}
+
+
+def kind(content: Any) -> type:
+    """The JSON type of a value, whole numbers and others being one."""
+    return float if type(content) is int else type(content)
+
+
+def sections(params: dict, keys: dict) -> Iterator[tuple[str, Any]]:
+    """The leaves of those parts of params.yaml that a stage declares; of all of it where no lock
+    says."""
+    for key in keys:
+        yield from leaves({key.rpartition(".")[2]: dig(params, key)})
+    yield from () if keys else leaves(params)
+
+
+def leaves(content: dict) -> Iterator[tuple[str, Any]]:
+    """(name, value) of everything in nested mappings that is no mapping."""
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from leaves(value)
+        else:
+            yield str(name), value
+
+
+def dig(params: Any, key: str) -> Any:
+    """The value at a dotted key, None where there is none."""
+    for part in key.split("."):
+        params = params.get(part) if isinstance(params, dict) else None
+    return params
+
+
+def short(content: Any) -> str:
+    """A value in at most 80 characters."""
+    text = json.dumps(content, sort_keys=True, default=str)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def read_params(root: Path) -> dict:
+    """params.yaml and its parts as plain data. ParamsError where they cannot be read."""
+    whole = params.gathered(root / "params.yaml")
+    return whole if isinstance(whole, dict) else {}

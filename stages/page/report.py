@@ -1,0 +1,117 @@
+"""reports/index.html, the front page, and reports/README.md: every result beside what it must be
+compared with, and where it came from.
+
+A page is one file and its figures: styles and a small script inside, no network, whole without the
+script. Experiments are found by what they wrote: reports/EXPERIMENT/PROFILE/page.json. The same
+inputs give the same bytes.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from stages import files, records
+from stages.errors import reported
+from stages.files import atomic_file, read_json
+from stages.page import claims, promotions, render
+from stages.page.experiment import DATA
+
+PROFILES = ("mini", "sample", "full")  # in the order that they are shown in; others follow
+INDEX = "index.html"
+
+
+def found() -> list[dict[str, Any]]:
+    """What every experiment wrote for the front page, by its name and profile."""
+    views = [read_json(file) for file in sorted(Path("reports").glob(f"[!.]*/*/{DATA}"))]
+    rank = {profile: place for place, profile in enumerate(PROFILES)}
+    return sorted(
+        views, key=lambda view: (view["experiment"], rank.get(view["profile"], len(rank)))
+    )
+
+
+def validations(profile: str) -> list[dict[str, Any]]:
+    """The gate's results of every data set of a profile."""
+    return [
+        read_json(path) for path in sorted((Path("data") / profile / "validated").glob("*.json"))
+    ]
+
+
+def markdown(views: list[dict[str, Any]]) -> str:
+    """reports/README.md: the tables, for those who read in the repository."""
+    lines = [
+        "# Results",
+        "",
+        (
+            "Made by the `report` stage. The same tables with figures, validation and lineage: "
+            "`index.html`."
+        ),
+        "",
+    ]
+    for view in views:
+        folder = f"{view['experiment']}/{view['profile']}"
+        table = (Path("reports") / folder / "table.md").read_text(encoding="utf-8")
+        figures = f"]({folder}/figures/"
+        lines.append("#" + table.replace("\n## ", "\n### ").replace("](figures/", figures))
+        lines += [
+            "### Claims of the documents",
+            "",
+            "| claim | data set | verdict | why |",
+            "| --- | --- | --- | --- |",
+        ]
+        lines += [
+            f"| {c['id']} {c['text']} ({c['source']}) | {c['dataset']} | **{c['verdict']}** | "
+            f"{c['why']} |"
+            for c in view["claims"]
+        ]
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def report() -> None:
+    """Write the front page and reports/README.md from what is in git for every profile that has
+    been run."""
+    views = found()
+    entries = [one for view in views for one in view["claims"]]
+    profiles = sorted({view["profile"] for view in views})
+    text = render.page(
+        "front.html",
+        title="results",
+        front="",
+        views=views,
+        claims=entries,
+        filters=render.filters(views),
+        start=claims.start(views, entries),
+        validations={profile: validations(profile) for profile in profiles},
+        promotions=promotions.view(),
+        errata=claims.errata(),
+        chains=render.scripted(
+            {
+                "pages": {f"{one['experiment']}/{one['profile']}": one["page"] for one in views},
+                "runs": {},
+                "spine": {},
+            }
+        ),
+    )
+    with atomic_file(f"reports/{INDEX}", "w") as stream:
+        stream.write(text)
+    with atomic_file("reports/README.md", "w") as stream:
+        stream.write(markdown(views))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit code of the command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m stages.page.report", description="Write the front page of all results."
+    )
+    parser.parse_args(argv)
+
+    def work() -> None:
+        with files.guard("report"), records.timed("report", "all"):
+            report()
+
+    return reported(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
