@@ -116,8 +116,10 @@ class SequenceModel(Model):
         if width % math.lcm(4, heads) == 0:
             return []
         return [
-            f"width {width} is not a multiple of 4 (two positions, sine and cosine) and of heads "
-            f"{heads}"
+            (
+                f"width {width} is not a multiple of 4 (two positions, sine and cosine) and of "
+                f"heads {heads}"
+            )
         ]
 
 

@@ -109,7 +109,7 @@ def rated(model: Model, learning_rate: float) -> list[dict[str, Any]]:
 class Objective(nn.Module):
     """The loss as a module, which is what DDP wraps."""
 
-    def __init__(self, model: Model, data: Data, precision: AbstractContextManager):
+    def __init__(self, model: Model, data: Data, precision: AbstractContextManager[Any]):
         super().__init__()
         self.model, self.data, self.precision = model, data, precision
 

@@ -33,10 +33,8 @@ def winds(seed=0, aircraft=14, seconds=4500, quiet=()) -> pl.DataFrame:
         course, speed = rng.uniform(0, 2 * np.pi), 220.0
         lat0, lon0, alt = rng.uniform(45, 48), rng.uniform(5, 9), rng.uniform(12_000, 38_000)
         along = ((speed * t + 1e5 * k) % 2e5 - 1e5) / 111_195
-        lat, lon = (
-            lat0 + along * np.cos(course),
-            lon0 + along * np.sin(course) / np.cos(np.radians(46.5)),
-        )
+        lat = lat0 + along * np.cos(course)
+        lon = lon0 + along * np.sin(course) / np.cos(np.radians(46.5))
         parts.append(
             pl.DataFrame(
                 {

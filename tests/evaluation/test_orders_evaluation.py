@@ -32,8 +32,8 @@ from stages.sequences.evaluation import measure as evaluation
 from stages.sequences.evaluation.data import EvaluationData, Settings
 from stages.sequences.evaluation.passes import Drawn, Sampler
 from stages.sequences.models import build
-from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.models.diffusion import Diffusion
+from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.tokens import Sequences
 from stages.training import store
 
@@ -321,7 +321,10 @@ def test_exact_densities_are_no_distance_from_themselves_and_uniform_ones_are_th
     tmp_path, kind
 ):
     given = held(tmp_path, kind)
-    exact = lambda tokens, known: posteriors.conditionals(kind, tokens, known, given.meta["law"])  # noqa: E731
+
+    def exact(tokens, known):
+        return posteriors.conditionals(kind, tokens, known, given.meta["law"])
+
     assert {name: one["value"] for name, one in densities.densities(given, exact).items()} == {
         "0": 0,
         "10": 0,

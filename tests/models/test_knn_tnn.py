@@ -43,7 +43,10 @@ def made(name, seed=0):
 
 def some(context, targets, seed=0):
     generator = seeds.torch_stream(seed, "local", context, targets)
-    draw = lambda count, width: torch.randn(count, width, generator=generator)  # noqa: E731
+
+    def draw(count, width):
+        return torch.randn(count, width, generator=generator)
+
     return single(draw(context, 4), draw(context, 2), draw(targets, 4), draw(targets, 2))
 
 
@@ -55,7 +58,10 @@ def flown(count, targets):
     """Winds measured in the last 4 h over 400 x 400 x 6 km and targets half an hour ahead, in km
     and min."""
     rng = seeds.stream(0, "flown", count)
-    places = lambda n, t: np.stack((*rng.uniform(-200, 200, (2, n)), rng.uniform(-3, 3, n), t), 1)  # noqa: E731
+
+    def places(n, t):
+        return np.stack((*rng.uniform(-200, 200, (2, n)), rng.uniform(-3, 3, n), t), 1)
+
     return (
         places(count, rng.uniform(-240, 0, count)),
         rng.normal(size=(count, 2)),

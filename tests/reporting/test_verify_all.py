@@ -1,7 +1,9 @@
-"""`tradewind verify --all` passes an honest project, and one flipped byte of any tracked object fails it by name with all that rests on it.
+"""`tradewind verify --all` passes an honest project, and one flipped byte of any tracked object
+fails it by name with all that rests on it.
 
-The small project is built once; each test leaves it as it was. Its table and claims are a few words of its own, which stand in for
-the real ones; those of this repository are derived again from its own metrics.json.
+The small project is built once; each test leaves it as it was. Its table and claims are a few words
+of its own, which stand in for the real ones; those of this repository are derived again from its
+own metrics.json.
 """
 
 import json

@@ -150,20 +150,14 @@ def search(
     """
     size, k, leaves = len(index) - LEAF, keys.shape[1], len(lowest) // 2
     depth, room = _level(leaves), k + k // 4 + SPARE
-    nodes, bounds = (
-        np.empty(DEEPEST * CHILDREN, np.int64),
-        np.empty(DEEPEST * CHILDREN, points.dtype),
-    )
-    distance, zero, infinity = (
-        np.empty(LEAF, points.dtype),
-        points.dtype.type(0),
-        points.dtype.type(np.inf),
-    )
-    key, best, chosen = (
-        distance.view(keys.dtype),
-        np.empty(room + LEAF, keys.dtype),
-        np.empty(room + LEAF, np.int32),
-    )
+    nodes = np.empty(DEEPEST * CHILDREN, np.int64)
+    bounds = np.empty(DEEPEST * CHILDREN, points.dtype)
+    distance = np.empty(LEAF, points.dtype)
+    zero = points.dtype.type(0)
+    infinity = points.dtype.type(np.inf)
+    key = distance.view(keys.dtype)
+    best = np.empty(room + LEAF, keys.dtype)
+    chosen = np.empty(room + LEAF, np.int32)
     spare, spared = np.empty_like(best), np.empty_like(chosen)
     for row in rows:
         if latest[row] == -infinity:
@@ -259,11 +253,9 @@ def _distances(points, index, start, at, weight, latest, last, distance):
     for points that are not seen."""
     for here in range(LEAF):
         point = PLACE(4) * (start + PLACE(here))
-        x, y, z = (
-            at[0] - points[point],
-            at[1] - points[point + PLACE(1)],
-            at[2] - points[point + PLACE(2)],
-        )
+        x = at[0] - points[point]
+        y = at[1] - points[point + PLACE(1)]
+        z = at[2] - points[point + PLACE(2)]
         time = points[point + PLACE(3)]
         t = at[3] - time
         seen = (time < latest) | ((time == latest) & (index[start + PLACE(here)] <= last))

@@ -5,6 +5,7 @@ Shapes: N sequences, T tokens, V vocabulary.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ KNOWN = (0.0, 0.1, 0.5)
 Density = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def densities(data: EvaluationData, learned: Density) -> dict:
+def densities(data: EvaluationData, learned: Density) -> dict[Any, Any]:
     """Total variation of learned from exact densities at unknown positions, by the share of tokens
     known beside the prompt; {} where no exact one is known."""
     kind, law, count = data.meta["kind"], data.meta["law"], data.settings.plan.posteriors

@@ -72,7 +72,7 @@ def another(given: np.ndarray, path: set[maze.Cell]) -> list[maze.Cell] | None:
     best: list[maze.Cell] | None = None
     for shut in sorted(path):
         steps = maze.distances(ways - {shut}, goal)
-        if start not in steps or best is not None and steps[start] - 1 >= len(best):
+        if start not in steps or (best is not None and steps[start] - 1 >= len(best)):
             continue
         best, cell = [], start
         while steps[cell] > 1:
@@ -248,8 +248,9 @@ def flights(model: nn.Module, data: "EvaluationData", numbers: np.ndarray, shown
 
 
 def measured(model: nn.Module, data: "EvaluationData", numbers: np.ndarray, shown: int) -> Found:
-    """Of sequences `numbers` (N,) of an evaluation's EvaluationData: task -> {metric: {value, unit, n, low,
-    high}}, and of the first `shown` of each task by infilled/TASK_{truth,given,tokens,free}.
+    """Of sequences `numbers` (N,) of an evaluation's EvaluationData: task -> {metric: {value, unit,
+    n, low, high}}, and of the first `shown` of each task by
+    infilled/TASK_{truth,given,tokens,free}.
     Nothing of other kinds, or of a task that no sequence allows.
     """
     kind = data.meta["kind"]

@@ -4,6 +4,8 @@ the prompt, in the variant's own order and from left to right; of diffusion its 
 Shapes: N sequences, T tokens, K losses of each.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -38,7 +40,9 @@ def losses(model: nn.Module, tokens: Tensor, order: Tensor, first: int, batch: i
     return made
 
 
-def token_metrics(data: EvaluationData, split: str, values: np.ndarray, suffix: str) -> dict:
+def token_metrics(
+    data: EvaluationData, split: str, values: np.ndarray, suffix: str
+) -> dict[Any, Any]:
     """Metrics of nats (N, K) of a split's sequences: nats and perplexity a token; of text also
     those of perplexity.py."""
     rng, plan = data.rng("bootstrap"), data.settings.plan
@@ -55,7 +59,7 @@ def token_metrics(data: EvaluationData, split: str, values: np.ndarray, suffix: 
     }
 
 
-def likelihood(model: SequenceModel, kind: str, data: EvaluationData) -> dict:
+def likelihood(model: SequenceModel, kind: str, data: EvaluationData) -> dict[Any, Any]:
     """Metrics of the test and validation sequences: in the own order, and with the suffix
     _left_to_right; of diffusion `nats_bound`."""
     found, first, plan = {}, data.meta["prompt"], data.settings.plan

@@ -14,6 +14,7 @@ Shapes: B batch, N sequences, T tokens, V vocabulary.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,7 +66,7 @@ class Sampler:
     """draw(tokens (B, T), known (B,), generator) -> an object with Drawn's fields as tensors;
     `chains` are computed a sequence."""
 
-    draw: Callable
+    draw: Callable[..., Any]
     chains: int = 1
 
 
@@ -99,7 +100,7 @@ def samplers(
     if not model.ordered:
         return {f"diffusion_{count}": Sampler(partial(_denoised, model, count)) for count in steps}
 
-    def along(sampler: Callable, kind: str) -> Callable:
+    def along(sampler: Callable[..., Any], kind: str) -> Callable[..., Any]:
         return lambda tokens, known, generator: sampler(
             model, ordered(kind, *tokens.shape, known, generator), tokens, generator, known
         )
@@ -163,10 +164,8 @@ def _denoised(
 ) -> Drawn:
     """Diffusion makes all tokens together: each pass computes every position."""
     given = torch.arange(tokens.shape[1], device=tokens.device) < known[:, None]
-    passes, plain = (
-        torch.full_like(known, steps),
-        torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens),
-    )
+    passes = torch.full_like(known, steps)
+    plain = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
     return Drawn(
         model.sample(tokens, given, steps, generator),
         plain,
@@ -187,10 +186,8 @@ def trivial(law: np.ndarray) -> Sampler:
         made = torch.searchsorted(cumulated.to(chance.device), chance.T.contiguous()).T.clamp(
             max=law.shape[1] - 1
         )
-        given, none = (
-            torch.arange(tokens.shape[1], device=tokens.device) < known[:, None],
-            torch.zeros_like(known),
-        )
+        given = torch.arange(tokens.shape[1], device=tokens.device) < known[:, None]
+        none = torch.zeros_like(known)
         return Drawn(
             torch.where(given, tokens, made),
             torch.arange(tokens.shape[1]).expand_as(tokens),
@@ -257,7 +254,7 @@ def costs(found: Drawn) -> Metrics:
     }
 
 
-def table(cells: dict[str, dict]) -> list[dict]:
+def table(cells: dict[str, dict[Any, Any]]) -> list[dict[Any, Any]]:
     """Passes beside validity, a row for each cell, sampler and prompt of metrics.json's `cells`:
     what figure 4.6 plots."""
     rows = []

@@ -47,10 +47,11 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
     metric = {"maze": "accuracy", "climb": "mse"}.get(kind)
     names = ranked(cells, dataset)
     for arm in names:
-        path, told = (
-            standing(cells, about, dataset, arm),
-            lambda *keys, arm=arm: number(at(cells, dataset, arm, "metrics", *keys)),
-        )
+        path = standing(cells, about, dataset, arm)
+
+        def told(*keys, arm=arm):
+            return number(at(cells, dataset, arm, "metrics", *keys))
+
         other = (
             printed.get((DOCUMENTS.get(kind, ""), order_of(arm)), {}).get(metric)
             if metric
@@ -176,7 +177,10 @@ def curriculum(
     no text."""
     if about["kind"] not in ("text", "grammar"):
         return None
-    of = lambda name, text: printed.get((text, name), {}).get("perplexity")
+
+    def of(name, text):
+        return printed.get((text, name), {}).get("perplexity")
+
     rows, told = [], []
     for arm in ranked(cells, dataset):
         if order_of(arm).split("_")[0] in ("diffusion", "fractal"):
@@ -315,13 +319,12 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     quality = SHOWN[kind][0] if SHOWN[kind] else None
     for arm in ranked(cells, dataset):
         for sampler in sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of):
-            told = lambda key, arm=arm, sampler=sampler: at(
-                cells, dataset, arm, "samplers", sampler, prompt, "metrics", key
-            )
-            law, rounds = (
-                about.get("bounds", {}).get(sampler.removeprefix("burst_")),
-                told("rounds"),
-            )
+
+            def told(key, arm=arm, sampler=sampler):
+                return at(cells, dataset, arm, "samplers", sampler, prompt, "metrics", key)
+
+            law = about.get("bounds", {}).get(sampler.removeprefix("burst_"))
+            rounds = told("rounds")
             if not rounds or not (rounds["mean"] or arm in RANKS):
                 continue
             bound = f"{law['mean']:.2f} ± {law['sd']:.2f}" if law else NONE

@@ -130,7 +130,7 @@ def distribution(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def record_set(name: str, columns: dict[str, tuple], meaning: str) -> dict[str, Any]:
+def record_set(name: str, columns: dict[str, tuple[Any, ...]], meaning: str) -> dict[str, Any]:
     """A table as a cr:RecordSet."""
     stem = name.removesuffix(".csv")
     fields = [
