@@ -443,9 +443,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with switched(asked.profile) as profile:
             runner = (asked.cluster, profile) if asked.cluster else None
-            print(
-                f"{profile}: {everything_up_to_date(asked.jobs, asked.retries, dict(asked.limit), tuple(asked.target), runner)}"
+            outcome = everything_up_to_date(
+                asked.jobs, asked.retries, dict(asked.limit), tuple(asked.target), runner
             )
+            print(f"{profile}: {outcome}")
     except FlowError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

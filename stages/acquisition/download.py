@@ -87,7 +87,8 @@ def fetch(
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         if matches(path, source):
-            return path.with_name(path.name + ".part.json").unlink(missing_ok=True)
+            path.with_name(path.name + ".part.json").unlink(missing_ok=True)
+            return
         quarantine(path)
     _Download(source, path, limits, hosts, loopback).run()
 

@@ -89,6 +89,6 @@ def unread(locks: Locks, home: str) -> Iterator[str]:
     """The lists of code that dvc.yaml has among a stage's deps and the lock's entry has not."""
     entry = locks.producer(home)
     for dep in definition(locks, entry).get("deps") or () if entry else ():
-        if isinstance(dep, str) and LISTED.fullmatch(FILLED.sub("x", dep)):
-            if not any(fits(dep, path) for path in entry.deps):
-                yield dep
+        listed = isinstance(dep, str) and LISTED.fullmatch(FILLED.sub("x", dep))
+        if listed and not any(fits(dep, path) for path in entry.deps):
+            yield dep

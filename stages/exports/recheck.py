@@ -283,7 +283,7 @@ def derived(
     problems += [
         Problem("FAIL", name, "it is not what the commit's files make", broken=True)
         for name in sorted(kept)
-        if made.get(name) != (members[name] if name in members else None)
+        if made.get(name) != members.get(name)
     ]
     return len(made), problems
 

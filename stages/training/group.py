@@ -111,7 +111,7 @@ def joined(device: torch.device) -> Iterator[Group]:
         yield ALONE
         return
     if device.type == "cuda":
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         yield current()

@@ -307,9 +307,8 @@ def _frame_metrics(job: Job, checks: Counter, falsely: Counter, has_truth: bool)
             for r in ("50", "60")
         }
     }
-    for name in SHARES:
+    for name, (part, whole, of) in SHARES.items():
         numbers = {key.split(".")[1]: n for key, n in falsely.items() if key.startswith(name + ".")}
-        part, whole, of = SHARES[name]
         if numbers:
             acceptance[name] = numbers | {
                 of.format(r): share(numbers[part.format(r)], numbers[whole.format(r)])
