@@ -79,7 +79,7 @@ def open_sets(
         )
     data = SetData(sets, budget, settings.seed)
     return shell.Opened(
-        build=partial(build, name, arguments, **sets.dimensions),
+        build=partial(build, name, arguments, None, **sets.dimensions),
         train=lambda model, checkpoints, group: train(model, data, settings, checkpoints, group),
         metadata={
             "arguments": arguments,

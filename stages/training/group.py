@@ -1,5 +1,5 @@
-"""The processes that train one cell together: one, or several under torchrun (data parallel,
-torch's DDP).
+"""The processes that train one cell together: one, or several under torchrun (data parallel, DDP
+of torch).
 
 A step takes the mean loss over `slices` slices of the training set (profiles.*.training.slices).
 Each of W processes takes every W-th of them; DDP makes every process step with the mean of all
