@@ -62,7 +62,7 @@ class Project:
         self.inert = frozenset(path for path in everything if path.startswith(homes))
 
     def _scan(self, package: str) -> None:
-        for folder, inner, names in os.walk(self.root / package):
+        for folder, inner, names in os.walk(self.root / package, followlinks=True):
             inner[:] = sorted(n for n in inner if n != "__pycache__" and not n.startswith("."))
             home = Path(folder).relative_to(self.root)
             for name in sorted(names):

@@ -6,8 +6,9 @@ Shapes: N sequences, T tokens, K losses of each.
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from stages.contracts import SequenceModel
 from stages.errors import DivergedError
 from stages.scores import groups
 from stages.sequences.evaluation import passes, perplexity
@@ -17,7 +18,9 @@ BOUND_ROWS = 8  # sequences of one draw of diffusion's bound
 
 
 @torch.inference_mode()
-def losses(model: nn.Module, tokens: Tensor, order: Tensor, first: int, batch: int) -> np.ndarray:
+def losses(
+    model: SequenceModel, tokens: Tensor, order: Tensor, first: int, batch: int
+) -> np.ndarray:
     """Nats (N, T - first) float64 of each step after the first ones, in the orders' steps.
     DivergedError where one is not finite."""
     found = []
@@ -54,13 +57,13 @@ def token_metrics(data: EvaluationData, split: str, values: np.ndarray, suffix: 
     }
 
 
-def likelihood(model: nn.Module, kind: str, data: EvaluationData) -> dict:
+def likelihood(model: SequenceModel, kind: str, data: EvaluationData) -> dict:
     """Metrics of the test and validation sequences: in the own order, and with the suffix
     _left_to_right; of diffusion `nats_bound`."""
     found, first, plan = {}, data.meta["prompt"], data.settings.plan
     for split in ("val", "test"):
         tokens = torch.from_numpy(data.tokens[data.split(split)]).to(data.settings.device)
-        if hasattr(model, "bound"):
+        if not model.ordered:
             values = bound(model, tokens, first, max(plan.diffusion), data.stream("bound", split))
             found |= {
                 name: one
@@ -78,7 +81,7 @@ def likelihood(model: nn.Module, kind: str, data: EvaluationData) -> dict:
 
 @torch.inference_mode()
 def bound(
-    model: nn.Module, tokens: Tensor, first: int, steps: int, generator: torch.Generator
+    model: SequenceModel, tokens: Tensor, first: int, steps: int, generator: torch.Generator
 ) -> np.ndarray:
     """Draws of diffusion's variational bound (N, 1) in nats a token that is not given; sequences
     of one draw share its value."""

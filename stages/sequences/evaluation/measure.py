@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import save
-from torch import nn
 
 from stages import files
+from stages.contracts import SequenceModel
 from stages.errors import DataError
 from stages.scores import pool, shell
 from stages.sequences.evaluation import (
@@ -26,19 +26,21 @@ from stages.sequences.evaluation import (
     passes,
     posteriors,
 )
-from stages.sequences.evaluation.checkpoint import load
 from stages.sequences.evaluation.companions import companions
 from stages.sequences.evaluation.data import EvaluationData, Settings
 from stages.sequences.evaluation.densities import densities, learned
 from stages.sequences.evaluation.likelihood import likelihood, losses
 from stages.sequences.evaluation.samples import EVERY, SHOWN, sampled, strict
 from stages.splits import SPLITS
+from stages.training import store
 
 BOUND_RUNS = 200
 Shown = dict[str, np.ndarray]
 
 
-def measure(model: nn.Module, meta: dict, data: EvaluationData, where: str) -> tuple[dict, Shown]:
+def measure(
+    model: SequenceModel, meta: dict, data: EvaluationData, where: str
+) -> tuple[dict, Shown]:
     """A cell's entry of metrics.json, without its history, and its shown samples."""
     for key in ("vocabulary", "length"):
         if meta[key] != data.meta[key]:
@@ -56,10 +58,10 @@ def measure(model: nn.Module, meta: dict, data: EvaluationData, where: str) -> t
     )
     found["samplers"], shown = sampled(data, draws, where)
     if memory.asked(data):
-        told_by = None if hasattr(model, "bound") else partial(losses, model, batch=plan.batch)
+        told_by = partial(losses, model, batch=plan.batch) if model.ordered else None
         found["memorised"] = memory.remembered(data, draws, meta["order"], told_by)
     # other models do not answer everywhere
-    anywhere = meta["order"] in passes.ANY and not hasattr(model, "bound")
+    anywhere = meta["order"] in passes.ANY and model.ordered
     found["posteriors"] = densities(data, learned(model, data)) if anywhere else {}
     if anywhere and data.meta["kind"] == "maze":
         shown["density"] = path_density(model, data)
@@ -70,7 +72,7 @@ def measure(model: nn.Module, meta: dict, data: EvaluationData, where: str) -> t
     return found | {"parameters": sum(value.numel() for value in model.parameters())}, shown
 
 
-def path_density(model: nn.Module, data: EvaluationData) -> np.ndarray:
+def path_density(model: SequenceModel, data: EvaluationData) -> np.ndarray:
     """The chance (n, T - P), float32, that the path of each shown maze passes each cell."""
     tokens, prompt = data.tokens[data.sampled()[:SHOWN]], data.meta["prompt"]
     known = np.broadcast_to(np.arange(tokens.shape[1]) < prompt, tokens.shape).copy()
@@ -79,7 +81,7 @@ def path_density(model: nn.Module, data: EvaluationData) -> np.ndarray:
 
 def entry(data: EvaluationData, run: Path) -> tuple[dict, Shown]:
     """A cell's entry of metrics.json, and its shown samples."""
-    model, meta = load(run)
+    model, meta = store.load(str(run / shell.WEIGHTS))
     found, shown = measure(model, meta, data, run.name)
     return found | {"history": shell.validation_losses(run)}, shown
 
