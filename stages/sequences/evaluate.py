@@ -53,7 +53,7 @@ def stray(run: Path, profile: Profile, dataset: str) -> str:
     """Why a cell's folder is none of the profile's cells of the data set, or holds another cell's
     checkpoint; '' where it is one and holds its own."""
     from stages.scores.strays import name_of
-    from stages.training import store
+    from stages.sequences.evaluation.checkpoint import load
 
     asked = {
         f"{one.model}-{one.arm}-{one.size}-s{one.seed}"
@@ -62,7 +62,7 @@ def stray(run: Path, profile: Profile, dataset: str) -> str:
     }
     if run.name not in asked:
         return f"not in profiles.{profile.profile}.order_cells"
-    name = name_of(store.load(str(run / shell.WEIGHTS))[1])
+    name = name_of(load(run)[1])
     return "" if run.name == name else f"its checkpoint is that of {name}"
 
 

@@ -30,7 +30,8 @@ from stages.sequences.evaluation import (
 from stages.sequences.evaluation import measure as evaluation
 from stages.sequences.evaluation.data import EvaluationData, Settings
 from stages.sequences.evaluation.passes import Drawn, Sampler
-from stages.sequences.models import build, model_class
+from stages.sequences.models import build
+from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.models.diffusion import Diffusion
 from stages.sequences.tokens import Sequences
 from stages.training import store
@@ -281,7 +282,7 @@ def test_likelihood_is_the_mean_log_chance_of_the_tokens_after_the_prompt(tmp_pa
 
 
 def test_losses_follow_the_order_and_see_what_came_before_only(tmp_path):
-    network = model_class("sigma_gpt")(3, LENGTH, **SIZE).eval()
+    network = SigmaGPT(3, LENGTH, **SIZE).eval()
     tokens = torch.from_numpy(drawn_by("text", 20))
     order = passes.ordered("random", 20, LENGTH, 2, torch.Generator().manual_seed(0))
     whole = likelihood.losses(network, tokens, order, 2, 7)
@@ -410,7 +411,7 @@ def test_all_is_written_strictly_and_by_two_processes_with_the_same_bytes(whole,
     )
     assert uniform["posteriors"]["0"]["value"] == pytest.approx(0, abs=1e-12)
     assert random["parameters"] == sum(
-        p.numel() for p in model_class("sigma_gpt")(LENGTH, LENGTH, **SIZE).parameters()
+        p.numel() for p in SigmaGPT(LENGTH, LENGTH, **SIZE).parameters()
     )
     assert random["history"] == {"val": [[5, 0.7]]} and {
         "valid",

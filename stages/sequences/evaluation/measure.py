@@ -26,13 +26,13 @@ from stages.sequences.evaluation import (
     passes,
     posteriors,
 )
+from stages.sequences.evaluation.checkpoint import load
 from stages.sequences.evaluation.companions import companions
 from stages.sequences.evaluation.data import EvaluationData, Settings
 from stages.sequences.evaluation.densities import densities, learned
 from stages.sequences.evaluation.likelihood import likelihood, losses
 from stages.sequences.evaluation.samples import EVERY, SHOWN, sampled, strict
 from stages.splits import SPLITS
-from stages.training import store
 
 BOUND_RUNS = 200
 Shown = dict[str, np.ndarray]
@@ -81,7 +81,7 @@ def path_density(model: SequenceModel, data: EvaluationData) -> np.ndarray:
 
 def entry(data: EvaluationData, run: Path) -> tuple[dict, Shown]:
     """A cell's entry of metrics.json, and its shown samples."""
-    model, meta = store.load(str(run / shell.WEIGHTS))
+    model, meta = load(run)
     found, shown = measure(model, meta, data, run.name)
     return found | {"history": shell.validation_losses(run)}, shown
 
