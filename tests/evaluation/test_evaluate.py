@@ -19,6 +19,7 @@ import torch
 from stages import files
 from stages.batches import Prediction
 from stages.errors import DivergedError, InputError
+from stages.layers.heads import Gaussian
 from stages.params import Contexts as ContextSettings
 from stages.scores import shell
 from stages.training import store
@@ -440,7 +441,7 @@ def test_scale_and_units_of_a_known_model(airspace):
 
         def forward(self, batch):
             one = torch.ones_like(batch.target_x[:, :, :2])
-            return Prediction(one, 2 * one)
+            return Gaussian(one, 2 * one)
 
     pairs = Pairs.open(airspace / PREPARED)
     mean, std = (np.array(pairs.meta["scaler"][name]) for name in ("y_mean", "y_std"))
