@@ -31,8 +31,8 @@ from stages.sequences.evaluation import measure as evaluation
 from stages.sequences.evaluation.data import EvaluationData, Settings
 from stages.sequences.evaluation.passes import Drawn, Sampler
 from stages.sequences.models import build
-from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.models.diffusion import Diffusion
+from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.tokens import Sequences
 from stages.training import store
 
