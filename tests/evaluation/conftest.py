@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import torch
 
-from stages import code, files
+from stages import files
 from stages.fields.models import axes, build
 from stages.params import Prepare
 from stages.training import store
@@ -78,6 +78,7 @@ def write_cell(folder, name, seed=0, arm="plain", size="none", **arguments):
     prepared = files.read_json(folder.parents[5] / "data/mini/prepared/toy/prepared.json")
     metadata = {
         "prepared": {key: prepared[key] for key in ("scaler", "slice_s", "lead_s", "area")},
+        "module": f"stages.fields.models.{name}",
         "model": name,
         "arm": arm,
         "size": size,
@@ -89,12 +90,6 @@ def write_cell(folder, name, seed=0, arm="plain", size="none", **arguments):
     }
     (folder / "weights.safetensors").write_bytes(store.dump(model, metadata))
     return folder
-
-
-@pytest.fixture(autouse=True)
-def loaded(monkeypatch):
-    """What other tests have loaded is no undeclared code of a stage that runs in this process."""
-    monkeypatch.setattr(code, "outside", lambda modules: [])
 
 
 @pytest.fixture(scope="session")

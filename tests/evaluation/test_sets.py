@@ -79,6 +79,7 @@ def cell(runs: Path, model="cnp", seed=0, targets=None, **dims):
     folder = runs / f"{model}-shared-20k-s{seed}"
     folder.mkdir(parents=True)
     meta = {
+        "module": f"stages.fields.models.{model}",
         "model": model,
         "arm": "shared",
         "size": "20k",

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
+from stages.contracts import SequenceModel
 from stages.scores import groups
 from stages.sequences.evaluation import posteriors
 from stages.sequences.evaluation.data import EvaluationData
@@ -47,7 +47,7 @@ def densities(data: EvaluationData, learned: Density) -> dict[Any, Any]:
     return found
 
 
-def learned(model: nn.Module, data: EvaluationData) -> Density:
+def learned(model: SequenceModel, data: EvaluationData) -> Density:
     """A model's densities, in batches."""
 
     def asked(tokens: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.contracts import SequenceModel
 from stages.errors import DivergedError
@@ -20,7 +20,9 @@ BOUND_ROWS = 8  # sequences of one draw of diffusion's bound
 
 
 @torch.inference_mode()
-def losses(model: nn.Module, tokens: Tensor, order: Tensor, first: int, batch: int) -> np.ndarray:
+def losses(
+    model: SequenceModel, tokens: Tensor, order: Tensor, first: int, batch: int
+) -> np.ndarray:
     """Nats (N, T - first) float64 of each step after the first ones, in the orders' steps.
     DivergedError where one is not finite."""
     found = []
@@ -83,7 +85,7 @@ def likelihood(model: SequenceModel, kind: str, data: EvaluationData) -> dict[An
 
 @torch.inference_mode()
 def bound(
-    model: nn.Module, tokens: Tensor, first: int, steps: int, generator: torch.Generator
+    model: SequenceModel, tokens: Tensor, first: int, steps: int, generator: torch.Generator
 ) -> np.ndarray:
     """Draws of diffusion's variational bound (N, 1) in nats a token that is not given; sequences
     of one draw share its value."""

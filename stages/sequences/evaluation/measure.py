@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import save
-from torch import nn
 
 from stages import files
 from stages.contracts import SequenceModel
@@ -74,7 +73,7 @@ def measure(
     return found | {"parameters": sum(value.numel() for value in model.parameters())}, shown
 
 
-def path_density(model: nn.Module, data: EvaluationData) -> np.ndarray:
+def path_density(model: SequenceModel, data: EvaluationData) -> np.ndarray:
     """The chance (n, T - P), float32, that the path of each shown maze passes each cell."""
     tokens, prompt = data.tokens[data.sampled()[:SHOWN]], data.meta["prompt"]
     known = np.broadcast_to(np.arange(tokens.shape[1]) < prompt, tokens.shape).copy()

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.contracts import SequenceModel
 from stages.sequences import permutations
@@ -95,8 +95,7 @@ def samplers(
     answered: bool = False,
 ) -> dict[str, Sampler]:
     """The samplers of a model trained in orders of `kind`: of bursts one for each number of orders,
-    of diffusion one for each of steps;
-    `answered`: the greedy one too."""
+    of diffusion one for each of steps; `answered`: the greedy one too."""
     if not model.ordered:
         return {f"diffusion_{count}": Sampler(partial(_denoised, model, count)) for count in steps}
 
@@ -117,7 +116,7 @@ def samplers(
     return found | {"exact": Sampler(along(exact, kind), 3)} | windows(model, kind, WINDOWS)
 
 
-def windows(model: nn.Module, kind: str, sizes: tuple[int, ...]) -> dict[str, Sampler]:
+def windows(model: SequenceModel, kind: str, sizes: tuple[int, ...]) -> dict[str, Sampler]:
     """Exact samplers by windows of these sizes, in orders of `kind`; first drafts from the
     model's own law of every position given nothing."""
     blank = torch.zeros(1, model.length, dtype=torch.int64, device=model.embedding.weight.device)
@@ -140,7 +139,7 @@ def windows(model: nn.Module, kind: str, sizes: tuple[int, ...]) -> dict[str, Sa
 
 
 def _likeliest(
-    model: nn.Module, order: Tensor, tokens: Tensor, generator: torch.Generator, known: Tensor
+    model: SequenceModel, order: Tensor, tokens: Tensor, generator: torch.Generator, known: Tensor
 ):
     """Without noise the drawn token is the likeliest."""
     return sequential(
@@ -154,13 +153,13 @@ def _likeliest(
 
 
 def _burst(
-    model: nn.Module, orders: int, tokens: Tensor, known: Tensor, generator: torch.Generator
+    model: SequenceModel, orders: int, tokens: Tensor, known: Tensor, generator: torch.Generator
 ):
     return burst(model, tokens, generator, orders, first=known)
 
 
 def _denoised(
-    model: nn.Module, steps: int, tokens: Tensor, known: Tensor, generator: torch.Generator
+    model: SequenceModel, steps: int, tokens: Tensor, known: Tensor, generator: torch.Generator
 ) -> Drawn:
     """Diffusion makes all tokens together: each pass computes every position."""
     given = torch.arange(tokens.shape[1], device=tokens.device) < known[:, None]
