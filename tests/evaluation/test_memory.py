@@ -17,7 +17,7 @@ from stages.params.orders import OrderEvaluation
 from stages.params.sequences import Maze, Reading
 from stages.sequences import evaluate as evaluation
 from stages.sequences import memory_claims as claims
-from stages.sequences import reading as sequences
+from stages.sequences import tokens as sequences
 from stages.sequences.comparisons import Ordered
 from stages.sequences.data import maze as reader
 from stages.sequences.data import maze as simulator

@@ -17,7 +17,7 @@ from stages import files, params, seeds
 from stages.errors import DataError, DivergedError, InputError
 from stages.params.orders import OrderBudget, OrderCell, OrderEvaluation
 from stages.sequences import evaluate as evaluation
-from stages.sequences import reading as sequences
+from stages.sequences import tokens as sequences
 from stages.sequences.evaluate import Held, Settings
 from stages.sequences.evaluation import __main__ as command
 from stages.sequences.evaluation import passes, posteriors

@@ -18,7 +18,7 @@ from stages import files, params, seeds
 from stages.errors import DataError, InputError
 from stages.files import read_json, write_json
 from stages.params.orders import OrderBudget, OrderEvaluation
-from stages.sequences import reading as sequences
+from stages.sequences import tokens as sequences
 from stages.sequences import train as command
 from stages.sequences.batches import Denoised, OrderData, Ordered, Prepared, wrapped
 from stages.sequences.losses import cross_entropy, nats
