@@ -70,9 +70,9 @@ def answers():
 
 def test_the_commands_are_found_in_the_tree():
     assert {
-        "stages.acquisition",
+        "stages.winds.acquire",
         "stages.evaluation",
-        "stages.validation",
+        "stages.fields.validate",
         "stages.cli",
         "flows.repro",
         "flows.profiles",

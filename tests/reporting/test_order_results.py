@@ -380,7 +380,7 @@ def test_the_experiment_has_a_page_of_its_own_and_the_index_leads_there():
 def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
     from stages.params.orders import OrderEvaluation
     from stages.sequences import evaluate
-    from stages.sequences import reading as sequences
+    from stages.sequences import tokens as sequences
     from stages.sequences.models import build
     from stages.training import store
 
