@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.claims.levels import Side, against, lacking, level, ratio
-from stages.claims.parts import conclude, unmeasured
+from stages.claims.parts import Part, conclude, unmeasured
 from stages.files import read_json
 from stages.sequences import memory_claims
 from stages.sequences.comparisons import (
@@ -150,67 +150,59 @@ def a4(measured: Ordered) -> dict[Any, Any]:
     return conclude(measured, "A-4", text, "thesis, table 4.5", parts, note)
 
 
-def a6(measured: Ordered) -> dict[Any, Any]:
+def burst_of(measured: Ordered, arm: str) -> str:
+    """The burst that an arm is told by: the thesis' number of orders, else the most tried."""
+    bursts = tried(measured.samplers(arm))
+    return TRIED if TRIED in bursts or not bursts else bursts[-1]
+
+
+def worth(measured: Ordered, arm: str, burst: str) -> list[Part]:
+    """A burst of a task: a tenth of the passes, samples as good as one by one."""
+    rounds, quality = measured.side(arm, "rounds", burst), measured.side(arm, "", burst)
+    passes, own = measured.side(arm, "passes", "own"), measured.side(arm, "", "own")
+    fewer = f"{arm}: {burst} in a tenth of the passes"
+    good = f"{arm}: {burst} is as good as one by one"
+    return [
+        ratio(measured, fewer, passes, rounds, FEWER, True),
+        better(measured, good, quality, own, -MATCHES, 1 / EQUAL),
+    ]
+
+
+def lawful(measured: Ordered, arm: str, burst: str) -> list[Part]:
+    """A burst of a law: near the fewest passes there can be, its samples valid."""
+    law = measured.bounds.get(burst.removeprefix("burst_"))
+    if law is None:
+        why = f"{arm}: no bound of passes was computed for {burst}"
+        return [unmeasured(f"{arm}: {burst}", why)]
+    rounds, quality = measured.side(arm, "rounds", burst), measured.side(arm, "", burst)
+    top = law["mean"] + max(law["sd"], HALF_PASS)
+    near = f"{arm}: {burst} near the bound of {law['mean']:.3g}"
+    return [
+        against(measured, near, rounds, top, False, "passes"),
+        against(measured, f"{arm}: {burst} is valid", quality, VALID, True, "share"),
+    ]
+
+
+def a6(measured: Ordered) -> dict:
     """What a burst costs, and whether its samples are as good."""
-    parts = []
-    note = (
-        f"'near' is read as within a deviation of one sequence's passes, at least {HALF_PASS:g}; "
-        f"valid as {100 * VALID:g} % of samples"
-    )
+    parts, task = [], measured.kind in ("maze", "climb")
     for arm in measured.of(RANDOM) or [f"sigma_gpt-{RANDOM}"]:
-        bursts = tried(measured.samplers(arm))
-        burst = TRIED if TRIED in bursts or not bursts else bursts[-1]
-        rounds = measured.side(arm, "rounds", burst)
-        quality = measured.side(arm, "", burst)
-        own = measured.side(arm, "", "own")
-        if measured.kind in ("maze", "climb"):
-            passes = measured.side(arm, "passes", "own")
-            parts += [
-                ratio(
-                    measured,
-                    f"{arm}: {burst} in a tenth of the passes",
-                    passes,
-                    rounds,
-                    FEWER,
-                    True,
-                ),
-                better(
-                    measured,
-                    f"{arm}: {burst} is as good as one by one",
-                    quality,
-                    own,
-                    -MATCHES,
-                    1 / EQUAL,
-                ),
-            ]
-            continue
-        law = measured.bounds.get(burst.removeprefix("burst_"))
-        if law is None:
-            parts.append(
-                unmeasured(f"{arm}: {burst}", f"{arm}: no bound of passes was computed for {burst}")
-            )
-            continue
-        top = law["mean"] + max(law["sd"], HALF_PASS)
-        parts += [
-            against(
-                measured,
-                f"{arm}: {burst} near the bound of {law['mean']:.3g}",
-                rounds,
-                top,
-                False,
-                "passes",
-            ),
-            against(measured, f"{arm}: {burst} is valid", quality, VALID, True, "share"),
-        ]
+        burst = burst_of(measured, arm)
+        parts += (worth if task else lawful)(measured, arm, burst)
     text = (
         "Bursts sample the product law in one pass, the step law in 3 to 4, a permutation of 100 "
         "in about 5.2, and mazes and trajectories with an order of magnitude fewer passes at equal "
         "quality."
     )
-    if measured.kind in ("maze", "climb"):
+    if task:
         note = (
             f"equal quality is read as at most {100 * MATCHES:g} points of accuracy lower, or at "
             f"most {EQUAL:g} x the error"
+        )
+    else:
+        note = (
+            f"'near' is read as within a deviation of one sequence's passes, at least "
+            f"{HALF_PASS:g}; valid as {100 * VALID:g} % of samples"
         )
     return conclude(measured, "A-6", text, "thesis, figure 4.6 and D.2", parts, note)
 
@@ -255,8 +247,7 @@ def a8(measured: Ordered) -> dict[Any, Any]:
     """Bursts against diffusion at equal passes."""
     parts = []
     for arm, diffusion in measured.pairs(RANDOM, "diffusion"):
-        bursts = tried(measured.samplers(arm))
-        burst = TRIED if TRIED in bursts or not bursts else bursts[-1]
+        burst = burst_of(measured, arm)
         other = at_equal(measured, arm, burst, diffusion)
         name = f"{arm}, {burst} > {diffusion}, {other or 'at equal passes'}"
         sides = measured.side(arm, "", burst), measured.side(diffusion, "", other)

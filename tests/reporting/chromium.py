@@ -34,6 +34,7 @@ class Tab:
         from websockets.sync.client import connect
 
         self.socket = connect(address, max_size=None, open_timeout=WAIT, compression=None)
+        self.front = False  # whether the front page is open
         self.number, self.events, self.logged, self.thrown, self.requested = 0, [], [], [], []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
