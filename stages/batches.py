@@ -8,6 +8,7 @@ True where a point is real.
 
 import os
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -36,11 +37,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A Gaussian per target component, in standardised units; `scale` is None for a model that
-    gives no spread."""
+    """A value per target component, in standardised units, without a spread. What gives one is a
+    distribution (layers/heads.py), whose `scale` is its standard deviation (B T O)."""
 
     mean: Tensor  # B T O
-    scale: Tensor | None = None  # B T O, standard deviation
+    scale: ClassVar[None] = None
 
 
 def single(

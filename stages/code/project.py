@@ -63,7 +63,7 @@ class Project:
 
     def listed(self, package: str) -> Iterator[str]:
         """The paths of a package's files, folder by folder, without hidden and cached ones."""
-        for folder, inner, names in os.walk(self.root / package):
+        for folder, inner, names in os.walk(self.root / package, followlinks=True):
             inner[:] = sorted(n for n in inner if n != "__pycache__" and not n.startswith("."))
             home = Path(folder).relative_to(self.root)
             yield from ((home / name).as_posix() for name in sorted(names))

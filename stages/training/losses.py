@@ -1,13 +1,12 @@
-"""Losses that several families minimise: the mean squared error, and a Gaussian head's likelihood.
+"""Losses that several families minimise: the mean squared error, and a head's own score.
 
 Shapes: B batch, T targets, O values.
 """
 
-import math
-
 from torch import Tensor
 
 from stages.batches import Batch
+from stages.layers.heads import Predictive
 
 LEAST = 1e-12  # below this a squared error has no gradient, instead of one that is not a number
 
@@ -24,11 +23,7 @@ def root(mean: Tensor, batch: Batch, unit: Tensor) -> Tensor:
     return square(mean, batch, unit).clamp_min(LEAST).sqrt()
 
 
-def gaussian(mean: Tensor, scale: Tensor, batch: Batch) -> Tensor:
-    """Mean negative log-likelihood of a component in standardised units; mean and standard
-    deviation (B T O)."""
-    z = (batch.target_y - mean) / scale
-    each = (0.5 * z.square() + scale.log() + 0.5 * math.log(2 * math.pi)) * batch.target_mask[
-        ..., None
-    ]
-    return each.sum() / (batch.target_mask.sum() * z.shape[-1])
+def score(prediction: Predictive, batch: Batch) -> Tensor:
+    """Mean over real targets and components of what a head minimises, in standardised units."""
+    each = prediction.loss(batch.target_y) * batch.target_mask[..., None]
+    return each.sum() / (batch.target_mask.sum() * each.shape[-1])

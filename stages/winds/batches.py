@@ -16,8 +16,9 @@ from torch import Tensor
 
 from stages.batches import Batch, Prediction
 from stages.contracts import FieldModel
+from stages.layers.heads import Predictive
 from stages.training.group import ALONE, Group
-from stages.training.losses import gaussian, root, square
+from stages.training.losses import root, score, square
 
 if TYPE_CHECKING:
     from stages.winds.contexts.given import Contexts
@@ -65,12 +66,12 @@ class Data:
         )
 
 
-def loss_of(prediction: Prediction, batch: Batch, unit_kn: Tensor) -> Tensor:
-    """RMSE in knots, or with a scale the mean negative log-likelihood of a component in
-    standardised units."""
-    if prediction.scale is None:
+def loss_of(prediction: Prediction | Predictive, batch: Batch, unit_kn: Tensor) -> Tensor:
+    """RMSE in knots of a mean alone, else the mean of the head's own score of a component (negative
+    log-likelihood, or pinball loss) in standardised units."""
+    if isinstance(prediction, Prediction):
         return root(prediction.mean, batch, unit_kn)
-    return gaussian(prediction.mean, prediction.scale, batch)
+    return score(prediction, batch)
 
 
 @torch.no_grad()

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from stages import params, seeds
-from stages.winds import rows
+from stages.winds import rows as prepared
 
 DAYS, CHUNK, AIRCRAFT = 35, 500_000, 20_000
 LIMIT_BYTES, LIMIT_S, LIMIT_ROWS = 4 * 2**30, 180.0, 33_000_000
@@ -82,7 +82,7 @@ def measure(folder: Path) -> int:
     checks the limits."""
     settings = params.load()
     start = time.monotonic()
-    meta = prepare.prepare(
+    meta = prepared.prepare(
         folder / "winds.parquet",
         folder,
         settings.profiles["full"].prepare["skysoft"],

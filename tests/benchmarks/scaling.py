@@ -116,7 +116,7 @@ class Contender:
             models[self.model].sizes[self.size],
             *setting.dims,
         )
-        if hasattr(model, "place_nodes"):
+        if model.has_nodes:
             positions = setting.batch(torch.device("cpu")).context_x.flatten(0, 1)
             model.place_nodes(positions, seeds.torch_stream(0, "bench", "fields", "nodes"))
         return model

@@ -12,8 +12,10 @@ from torch import nn
 
 from stages import params, seeds
 from stages.params.orders import OrderEvaluation
-from stages.sequences import evaluate
-from stages.sequences.evaluation import passes
+from stages.scores.shell import cells_of
+from stages.sequences.evaluation import passes, samples
+from stages.sequences.evaluation.checkpoint import load
+from stages.sequences.evaluation.data import EvaluationData, Settings
 from tests.benchmarks import clock
 from tests.benchmarks.sequence_networks import ARM, made, step
 
@@ -34,7 +36,7 @@ class Task:
     name: str
     cell: str
     model: nn.Module
-    held: evaluate.Held
+    data: EvaluationData
     numbers: np.ndarray
     known: np.ndarray
 
@@ -58,9 +60,9 @@ class Draws:
         )
         drawn = passes.drawn(
             self.sampler,
-            task.held.tokens[task.numbers[rows]],
+            task.data.tokens[task.numbers[rows]],
             task.known[rows],
-            task.held.meta["vocabulary"],
+            task.data.meta["vocabulary"],
             self.batch,
             self.generator,
         )
@@ -98,7 +100,7 @@ def product(
         "prompt": 0,
         "law": {"share": SHARE, "length": length},
     }
-    held = evaluate.Held(
+    data = EvaluationData(
         np.zeros((count, length), np.int64),
         np.full(count, 2),
         np.arange(count),
@@ -109,15 +111,15 @@ def product(
         "product",
         f"sigma_gpt-{ARM}-{SIZE}",
         model.eval(),
-        held,
+        data,
         np.arange(count),
         np.zeros(count, np.int64),
     ), told
 
 
-def settings(where: torch.device) -> evaluate.Settings:
+def settings(where: torch.device) -> Settings:
     """What judges want to know."""
-    return evaluate.Settings(OrderEvaluation(samples=1), 0, 1, str(where))
+    return Settings(OrderEvaluation(samples=1), 0, 1, str(where))
 
 
 def trained(profile: str, dataset: str, where: torch.device) -> Task | dict:
@@ -129,24 +131,24 @@ def trained(profile: str, dataset: str, where: torch.device) -> Task | dict:
     )
     if not (prepared / "sequences.json").is_file():
         return {"task": dataset, "skipped": f"there is no {prepared}; `make repro` makes it"}
-    for run in evaluate.cells_of(runs):
-        model, meta = evaluate.load(run)
-        if meta["order"] not in passes.ANY or hasattr(model, "bound"):
+    for run in cells_of(runs):
+        model, meta = load(run)
+        if meta["order"] not in passes.ANY or not model.ordered:
             continue
-        held = evaluate.Held.open(prepared, settings(where))
-        if any(meta[key] != held.meta[key] for key in ("vocabulary", "length")):
+        data = EvaluationData.open(prepared, settings(where))
+        if any(meta[key] != data.meta[key] for key in ("vocabulary", "length")):
             return {
                 "task": dataset,
                 "skipped": f"{run} was trained on other sequences; `make repro` trains it again",
             }
-        numbers = held.split("test")
+        numbers = data.split("test")
         return Task(
             dataset,
             run.name,
             model.to(where),
-            held,
+            data,
             numbers,
-            next(iter(held.prompts(numbers).values())),
+            next(iter(data.prompts(numbers).values())),
         )
     return {
         "task": dataset,
@@ -180,7 +182,7 @@ def sampling(
                     {
                         "task": task.name,
                         "cell": task.cell,
-                        "tokens": task.held.meta["length"],
+                        "tokens": task.data.meta["length"],
                         "batch": batch,
                         "sampler": name,
                         "ms": race.median(name),
@@ -198,16 +200,16 @@ def sampling(
 
 def stream(task: Task, name: str) -> torch.Generator:
     """A sampler's own random numbers."""
-    return seeds.torch_stream(0, "bench", "orders", name, device=task.held.settings.device)
+    return seeds.torch_stream(0, "bench", "orders", name, device=task.data.settings.device)
 
 
 def validity(task: Task, found: list[tuple[np.ndarray, passes.Drawn]]) -> dict:
     """What the kind's samples are judged by first: metric, value, low, high, n, unit."""
-    rows, samples = (
+    rows, tokens = (
         np.concatenate([rows for rows, _ in found]),
         np.concatenate([drawn.tokens for _, drawn in found]),
     )
-    judged = evaluate.judged(task.held, task.numbers[rows], task.known[rows], samples)
+    judged = samples.judged(task.data, task.numbers[rows], task.known[rows], tokens)
     name = next(name for name in passes.VALID if name in judged)
     return {
         "metric": name,

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from stages import params, seeds
 from stages.sequences import permutations
-from stages.sequences import reading as sequences
+from stages.sequences import tokens as sequences
 from stages.sequences.evaluation import passes
 from stages.sequences.models import build
 from stages.sequences.tokens import Sequences

@@ -8,7 +8,7 @@ from torch import nn
 from stages.batches import single
 from stages.errors import InputError
 from stages.fields.models import build
-from stages.fields.models.msa import SCALE_FLOOR
+from stages.layers.heads import FLOOR
 
 SIZES = {(12, 2, 3): 4934, (24, 2, 3): 18506, (32, 8, 9): 83618}
 
@@ -72,7 +72,7 @@ def test_the_gaussian_head_gives_a_spread_that_cannot_vanish():
         model.readout[-1].bias[2:] = -1e4
     prediction = model(single(torch.randn(5, 3), torch.randn(5, 2), torch.randn(4, 3)))
     assert prediction.mean.shape == prediction.scale.shape == (1, 4, 2)
-    torch.testing.assert_close(prediction.scale, torch.full((1, 4, 2), SCALE_FLOOR))
+    torch.testing.assert_close(prediction.scale, torch.full((1, 4, 2), FLOOR))
 
 
 @pytest.mark.parametrize(

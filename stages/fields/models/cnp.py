@@ -13,9 +13,9 @@ import torch
 
 from stages.batches import Batch, Prediction
 from stages.contracts import FieldModel
-from stages.layers.cross import CONDITIONINGS
 from stages.layers.attention import Attention
 from stages.layers.average import masked_mean
+from stages.layers.cross import CONDITIONINGS
 from stages.layers.encoders import ENCODERS
 from stages.layers.mlp import mlp
 

@@ -17,9 +17,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from stages.batches import Batch, Prediction
+from stages.batches import Batch
 from stages.contracts import FieldModel
 from stages.errors import InputError
+from stages.layers.heads import Gaussian
 from stages.layers.kalman_filter import State, features, relax, update
 from stages.layers.local import HORIZONTAL_KM, TIME_MIN, VERTICAL_KM
 
@@ -92,7 +93,7 @@ class Kalman(FieldModel):
             )
 
     @torch.no_grad()
-    def forward(self, batch: Batch) -> Prediction:
+    def forward(self, batch: Batch) -> Gaussian:
         """Mean and standard deviation of a measurement at every target, B T O; the prior's for
         an empty context."""
         with torch.autocast(batch.context_x.device.type, enabled=False):
@@ -106,7 +107,7 @@ class Kalman(FieldModel):
             ]
         mean, variance = (torch.stack(parts) for parts in zip(*found, strict=True))
         dtype = batch.context_y.dtype
-        return Prediction(mean.to(dtype), variance.sqrt()[:, :, None].expand_as(mean).to(dtype))
+        return Gaussian(mean.to(dtype), variance.sqrt()[:, :, None].expand_as(mean).to(dtype))
 
     def _forecast(
         self, x: Tensor, y: Tensor, targets: Tensor

@@ -16,11 +16,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from stages.batches import Batch, Prediction
+from stages.batches import Batch
 from stages.contracts import FieldModel
 from stages.layers.averaging import bounded
 from stages.layers.distances import chunks
 from stages.layers.gaussian_process import KINDS, Law, conditional, local_lengths, log_density
+from stages.layers.heads import Gaussian
 
 SD, NOISE, LEVEL = 0.5, 0.2, 0.7  # where learning starts, of a standardised wind
 
@@ -65,7 +66,7 @@ class Kriging(FieldModel):
         horizontal, vertical, time, sd, noise, level = bounded(self.start, self.shift).double()
         return Law((horizontal, vertical, time), sd, noise, level, self.kind)
 
-    def forward(self, batch: Batch) -> Prediction:
+    def forward(self, batch: Batch) -> Gaussian:
         """Mean and standard deviation of a measurement at every target, B T O; 0 and the law's
         own spread for an empty context."""
         law = self.law()
@@ -76,7 +77,7 @@ class Kriging(FieldModel):
         mean, variance = (
             torch.cat(values).to(batch.context_y.dtype) for values in zip(*parts, strict=True)
         )
-        return Prediction(mean, variance.sqrt().expand_as(mean))
+        return Gaussian(mean, variance.sqrt().expand_as(mean))
 
     def loss(self, batch: Batch) -> Tensor:
         """-log p(context values, target values) of all sets, for one component of one real

@@ -21,26 +21,23 @@ width 32.
 
 import torch
 from torch import nn
-from torch.nn import functional
 
 from stages.batches import Batch, Prediction
 from stages.contracts import FieldModel
+from stages.layers import heads as predictive
 from stages.layers.attention import EncoderLayer, usable
 from stages.layers.encoders import ENCODERS
 from stages.layers.mlp import mlp
 from stages.layers.tied import TiedBlock
 
-HEADS = ("mean", "gaussian")
+HEADS = ("mean", *predictive.HEADS)
 BLOCKS = ("plain", "tied")
-SCALE_FLOOR = (
-    1e-3  # least standard deviation of a Gaussian head, in standardised units (about 0.01 m/s)
-)
 
 
 class MSA(FieldModel):
-    """encoder: "shared" or "traditional"; head: "mean", or "gaussian" for a mean and a standard
-    deviation per component;
-    block: "plain", or "tied" for one block again and again."""
+    """encoder: "shared" or "traditional"; head: "mean", or the law of each component
+    (layers/heads.py): "gaussian", "mixture" or "quantile"; block: "plain", or "tied" for one block
+    again and again."""
 
     context, learns, outputs = "slice", "gradient", "any"
     words = {"encoder": tuple(ENCODERS), "head": HEADS, "block": BLOCKS}
@@ -67,10 +64,12 @@ class MSA(FieldModel):
                 nn.ModuleList(EncoderLayer(width, heads) for _ in range(layers)),
                 1,
             )
-        self.readout = mlp(width, width, width, o_dim * (2 if head == "gaussian" else 1))  # gamma
+        self.law = predictive.HEADS.get(head)
+        numbers = 1 if self.law is None else self.law.numbers
+        self.readout = mlp(width, width, width, o_dim * numbers)  # gamma
 
-    def forward(self, batch: Batch) -> Prediction:
-        """Mean (and scale) at every target, B T O; an empty context gives what the targets'
+    def forward(self, batch: Batch) -> Prediction | predictive.Predictive:
+        """Mean (or law) at every target, B T O; an empty context gives what the targets'
         positions alone suggest."""
         tokens = self.encoder(batch.context_x, batch.context_y, batch.target_x)
         mask = usable(torch.cat((batch.context_mask, batch.target_mask), 1))
@@ -78,7 +77,4 @@ class MSA(FieldModel):
         for layer in layers[:-1]:
             tokens = layer(tokens, mask)
         values = self.readout(layers[-1](tokens, mask, last=batch.target_x.shape[1])).float()
-        if self.head == "mean":
-            return Prediction(values)
-        mean, raw = values.chunk(2, -1)
-        return Prediction(mean, functional.softplus(raw) + SCALE_FLOOR)
+        return Prediction(values) if self.law is None else self.law.predict(values)

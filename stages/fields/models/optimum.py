@@ -13,9 +13,10 @@ import math
 import torch
 from torch import Tensor
 
-from stages.batches import Batch, Prediction
+from stages.batches import Batch
 from stages.contracts import FieldModel
 from stages.layers.gaussian_process import Law, conditional, local_lengths
+from stages.layers.heads import Gaussian
 
 
 class Optimum(FieldModel):
@@ -51,7 +52,7 @@ class Optimum(FieldModel):
         self.y_std.copy_(torch.as_tensor(y_std))
 
     @torch.no_grad()
-    def forward(self, batch: Batch) -> Prediction:
+    def forward(self, batch: Batch) -> Gaussian:
         """Mean and standard deviation of a measurement at every target, B T 2; the law's own for
         an empty context."""
         scale, zero = self.y_std.double(), self.y_mean.double()
@@ -66,4 +67,4 @@ class Optimum(FieldModel):
             self.law,
         )
         output = batch.context_y.dtype
-        return Prediction(((mean - above) / scale).to(output), (variance.sqrt() / scale).to(output))
+        return Gaussian(((mean - above) / scale).to(output), (variance.sqrt() / scale).to(output))

@@ -17,8 +17,8 @@ from torch.nn import functional
 
 from stages.batches import Batch, Prediction
 from stages.contracts import FieldModel
-from stages.layers.encoders import ENCODERS
 from stages.layers.cross import Distance
+from stages.layers.encoders import ENCODERS
 from stages.layers.mlp import mlp
 from stages.layers.tied import TiedBlock
 
