@@ -17,9 +17,9 @@ HOME = Path(__file__).parents[2]
 # A number a family, and the depth to which it is audited: `train` where something is trained.
 NUMBERS = (
     ("sparse_fields/mini/darcy/cnp-shared-20k-s0/mse", "train"),
-    ("any_order/mini/walk/sigma_gpt-shared-tiny-s0/nll", "train"),
-    ("wind_nowcast/mini/simulated/kernel/rmse_component_kn", "train"),
-    ("neighbours/mini/random_points/linear/distances", "eval"),
+    ("any_order/mini/walk/sigma_gpt-random-60k-s0/nats", "train"),
+    ("wind_nowcast/mini/simulated/persistence/rmse_component_kn", "train"),
+    ("neighbours/mini/random_points/linear-iso-k100/comparisons", "eval"),
 )
 
 
