@@ -31,10 +31,11 @@ def features(
     points: Float[Tensor, "M X"], nodes: Float[Tensor, "N X"], sd: float
 ) -> Float[Tensor, "M N"]:
     """f(x) of each point; points and nodes in units of the lengths."""
-    kernel = lambda a, b: (
-        sd**2
-        * torch.exp(-0.5 * torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square())
-    )  # noqa: E731
+
+    def kernel(a: Tensor, b: Tensor) -> Tensor:
+        apart = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+        return sd**2 * torch.exp(-0.5 * apart.square())
+
     own = kernel(nodes, nodes)
     own.diagonal().add_(JITTER * sd**2)
     return torch.linalg.solve_triangular(

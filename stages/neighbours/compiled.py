@@ -1,8 +1,8 @@
 """Exact causal k nearest points on the CPU, compiled: a k-d tree over unscaled coordinates, one for
 every diagonal scale.
 
-Medians cut the points along their widest axis into leaves (layers/kernels/search_code.py); a query looks at the
-nearest box first and leaves out every box
+Medians cut the points along their widest axis into leaves (layers/kernels/search_code.py); a query
+looks at the nearest box first and leaves out every box
 
 - whose earliest point in time comes after all that the query sees, or
 - which is further away than the k-th neighbour so far; or just as far, while no index in it is

@@ -2,8 +2,8 @@
 and which drafts a pass has settled.
 
 Steps are told by their rows and places, in any number of each row. Columns of heads are filled up
-with zeros to whole fours, places to whole LANES. No sum is ordered by how many steps a pass holds or by who else is in it:
-a row's answer does not depend on its batch.
+with zeros to whole fours, places to whole LANES. No sum is ordered by how many steps a pass holds
+or by who else is in it: a row's answer does not depend on its batch.
 Shapes: N steps of a pass, R rows, H heads, L lanes, D = L filled up, T length, M = T filled up to
 sixteens.
 """
