@@ -27,9 +27,10 @@ COMMANDS = sorted(
 HEAVY = {"torch", "great_expectations", "matplotlib", "prefect", "dask", "distributed", "optuna"}
 # These train or time with torch and hand its modules on; whoever asks them for help waits for it.
 WITH_TORCH = {
-    "stages.training",
+    "stages.winds.train",
+    "stages.fields.train",
     "stages.sequences.train",
-    "stages.sweeps",
+    "stages.winds.sweep",
     "tests.benchmarks.bench_msa",
     "tests.benchmarks.bench_sequences",
     "tests.benchmarks.bench_neighbours",

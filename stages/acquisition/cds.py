@@ -230,9 +230,12 @@ def fetch(
     That is: messages, variables, request, url, licence, source. InputError for a missing account or
     licence; DownloadError for the rest. The client is made only if a month is not among those kept.
     """
-    digest = lambda asked: hashlib.sha256(
-        json.dumps([config.dataset, asked], sort_keys=True).encode()
-    ).hexdigest()  # noqa: E731
+
+    def digest(asked):
+        return hashlib.sha256(
+            json.dumps([config.dataset, asked], sort_keys=True).encode()
+        ).hexdigest()
+
     kept, told, connected = {}, {}, None
     for month in sorted(config.months):
         asked = request(config, month)

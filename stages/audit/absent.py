@@ -21,10 +21,7 @@ def missing(case: Case, problems: list[Problem]) -> list[Problem]:
         elif PULL not in problem.text:
             others.setdefault((problem.verdict, problem.text), []).append(problem)
         elif problem.path not in case.bytes.stead:
-            parts = problem.path.split("/")
-            away.setdefault(parts[1] if parts[0] == "data" else parts[2], {})[problem.path] = (
-                problem
-            )
+            away.setdefault(profile_of(problem.path), {})[problem.path] = problem
     told = earlier(case, others)
     for profile, paths in sorted(away.items()):
         size = sum((case.described(path) or {}).get("bytes", 0) for path in paths)
@@ -55,7 +52,7 @@ def earlier(case: Case, others: dict[tuple[str, str], list[Problem]]) -> list[Pr
     counted: Counter[tuple[str, str]] = Counter()
     for key in [key for key in others if key[0] == "STALE"]:
         for problem in others.pop(key):
-            counted[problem.path.split("/")[-3], key[1]] += 1
+            counted[profile_of(problem.path), key[1]] += 1
     return [
         Problem("NOTE", f"profile {profile}", f"{count:,} of its stages were {text}")
         for (profile, text), count in sorted(counted.items())
@@ -77,3 +74,10 @@ def elsewhere(case: Case, profile: str) -> bool:
     return case.params.get("run", {}).get("profile") not in (None, profile) and not any(
         (case.root / path).exists() for path in mine
     )
+
+
+def profile_of(path: str) -> str:
+    """The profile whose data or results a path is of; the path where it is of none."""
+    parts = path.split("/")
+    place = {"data": 1, "reports": 2}.get(parts[0], len(parts))
+    return parts[place] if place < len(parts) else path

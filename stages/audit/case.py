@@ -37,7 +37,7 @@ class Case:
     def code(self) -> Code:
         """The project's code, and what records say of it."""
         chosen = self.params.get("run")
-        return Code(self.root, chosen.get("profile") if isinstance(chosen, dict) else None)
+        return Code.at(self.root, chosen.get("profile") if isinstance(chosen, dict) else None)
 
     def earlier(self, node: Node) -> bool:
         """Whether a record is of another profile than the one that runs, and of an earlier

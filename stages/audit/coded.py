@@ -10,12 +10,12 @@ fault of its bytes. Records before stages.code list files and their digest, and 
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
-from stages import code, files
+from stages import code
 from stages.audit.chain import Node
 from stages.audit.earlier import History, meaning
 from stages.errors import DataError, InputError
@@ -37,19 +37,27 @@ def digest_of(told: dict[str, str]) -> str:
 
 
 class Code:
-    """The code of a project at `root`, whose params.yaml runs the profile `chosen`."""
+    """The code of a project, its history, and the profile that its params.yaml runs."""
 
-    def __init__(self, root: Path, chosen: str | None):
-        self.root, self.chosen = root, chosen
-        self.history = History(root)
+    def __init__(self, project: Callable[[], code.Project], history: History, chosen: str | None):
+        self._project, self.history, self.chosen = project, history, chosen
         self._closures: dict[str, dict[str, str] | None] = {}
-        self._raw: dict[str, str | None] = {}
+        self._raw: dict[str, str] = {}
         self._judged: dict[str, Judged] = {}
+
+    @classmethod
+    def at(cls, root: Path, chosen: str | None) -> "Code":
+        """That of a working copy."""
+        return cls(partial(code.Project, root), History(root), chosen)
 
     @cached_property
     def project(self) -> code.Project:
         """The project's modules, each read once."""
-        return code.Project(self.root)
+        return self._project()
+
+    @cached_property
+    def _present(self) -> set[str]:
+        return {*self.project.modules.values(), *self.project.others}
 
     def closure(self, module: str) -> dict[str, str] | None:
         """Path -> digest of what a module reaches today; None where there is no such module, or
@@ -70,9 +78,10 @@ class Code:
 
     def raw(self, path: str) -> str | None:
         """SHA-256 of a file of code today; None where there is none."""
+        if path not in self._present:
+            return None
         if path not in self._raw:
-            file = self.root / path
-            self._raw[path] = files.sha256(file) if file.is_file() else None
+            self._raw[path] = hashlib.sha256(self.project.content(path)).hexdigest()
         return self._raw[path]
 
     def judge(self, node: Node) -> Judged:
@@ -94,6 +103,8 @@ class Code:
         profile = node.path.split("/")[-3]
         if not then or self.chosen in (None, profile):
             return self._other(then, now or {}, node.producer)
+        if not self.history.known:
+            return Judged("STALE", "made by earlier code, which is not here")
         if commit := self.history.commit(then):
             return Judged("STALE", f"made by earlier code: that of commit {commit[:12]}", commit)
         if self.history.shallow:
@@ -111,6 +122,8 @@ class Code:
             if then[path] == self.raw(path):
                 continue
             content = self.history.held(path, then[path])
+            if content is None and not self.history.known:
+                continue  # what its digest tells is all that can be known
             if content is None and self.history.shallow:
                 text = f"git's history is cut off here and may hold its {path}"
                 return Judged("INCONCLUSIVE", f"{text}: `git fetch --unshallow`")
@@ -138,7 +151,7 @@ class Code:
 
     def _bytes(self, path: str, sha256: str) -> bytes | None:
         if self.raw(path) == sha256:
-            return (self.root / path).read_bytes()
+            return self.project.content(path)
         return self.history.held(path, sha256)
 
     def _other(self, then: dict[str, str], now: dict[str, str], producer: str) -> Judged:

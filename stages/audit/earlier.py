@@ -16,10 +16,11 @@ from stages.errors import DataError
 
 
 class History:
-    """The versions of a repository's code. Without git, or before a first commit, none."""
+    """The versions of a repository's code. Without git, or before a first commit, none; `known`
+    is False of a place that has no history at all, such as a bundle."""
 
-    def __init__(self, root: Path):
-        self.root = root
+    def __init__(self, root: Path | None):
+        self.root, self.known = root or Path(), root is not None
         self._commits: dict[tuple[tuple[str, str], ...], str | None] = {}
         self._trees: dict[str, dict[str, str]] = {}
 
@@ -34,7 +35,8 @@ class History:
         words = ("--all", "-m", "--raw", "--no-abbrev", "--no-renames", "--format=commit %H")
         found: dict[tuple[str, str], list[str]] = {}
         commit = ""
-        for line in (git(self.root, "log", *words, "--", PACKAGE) or "").splitlines():
+        log = git(self.root, "log", *words, "--", PACKAGE) if self.known else ""
+        for line in (log or "").splitlines():
             if line.startswith("commit "):
                 commit = line.removeprefix("commit ")
             elif line.startswith(":"):
@@ -71,22 +73,15 @@ class History:
         wanted = {path: version[0] for path, version in found.items() if version}
         if not files or len(wanted) < len(files):
             return None
-        for commit in self._candidates(wanted):
+        for commit in self._order:
             tree = self._tree(commit)
             if all(tree.get(path) == name for path, name in wanted.items()):
                 return commit
         return None
 
-    def _candidates(self, wanted: dict[str, str]) -> list[str]:
-        """The commits that brought one of the versions, newest first: where all stand together
-        for the first time, the last of them came."""
-        either = {
-            commit for version in wanted.items() for commit in self._introduced.get(version, ())
-        }
-        return [commit for commit in self._order if commit in either]
-
     @cached_property
     def _order(self) -> list[str]:
+        """The commits that touch code, newest first, merges last."""
         listed = git(self.root, "log", "--all", "--format=%H", "--", PACKAGE) or ""
         merges = [commit for commits in self._introduced.values() for commit in commits]
         return list(dict.fromkeys([*listed.split(), *merges]))

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,17 +61,25 @@ class Project:
         everything = [*self.modules.values(), *self.others]
         self.inert = frozenset(path for path in everything if path.startswith(homes))
 
-    def _scan(self, package: str) -> None:
-        for folder, inner, names in os.walk(self.root / package):
+    def listed(self, package: str) -> Iterator[str]:
+        """The paths of a package's files, folder by folder, without hidden and cached ones."""
+        for folder, inner, names in os.walk(self.root / package, followlinks=True):
             inner[:] = sorted(n for n in inner if n != "__pycache__" and not n.startswith("."))
             home = Path(folder).relative_to(self.root)
-            for name in sorted(names):
-                path = (home / name).as_posix()
-                if name.endswith(".py"):
-                    module = path.removesuffix(".py").removesuffix("/__init__")
-                    self.modules[module.replace("/", ".")] = path
-                elif not name.startswith(".") and not name.endswith((".pyc", ".pyo")):
-                    self.others.append(path)
+            yield from ((home / name).as_posix() for name in sorted(names))
+
+    def content(self, path: str) -> bytes:
+        """A file's bytes."""
+        return (self.root / path).read_bytes()
+
+    def _scan(self, package: str) -> None:
+        for path in self.listed(package):
+            name = path.rpartition("/")[2]
+            if name.endswith(".py"):
+                module = path.removesuffix(".py").removesuffix("/__init__")
+                self.modules[module.replace("/", ".")] = path
+            elif not name.startswith(".") and not name.endswith((".pyc", ".pyo")):
+                self.others.append(path)
 
     def paths(self, module: str) -> list[str]:
         """The files that importing one module runs first: its packages' and its own."""
@@ -79,13 +87,13 @@ class Project:
 
     def source(self, path: str) -> Source:
         """What a module's file means."""
-        return read((self.root / path).read_bytes(), path)
+        return read(self.content(path), path)
 
     def digest(self, path: str) -> str:
         """The digest of a module's meaning; of another file's bytes."""
         if path not in self._digests:
             told = self.source(path).digest if path.endswith(".py") else None
-            self._digests[path] = told or files.sha256(self.root / path)
+            self._digests[path] = told or hashlib.sha256(self.content(path)).hexdigest()
         return self._digests[path]
 
     def edges(self, path: str) -> tuple[str, ...]:
@@ -125,7 +133,7 @@ class Project:
 
     def _file_edges(self, path: str) -> set[str]:
         """Other files beneath a template's folder whose names stand in its text."""
-        text = (self.root / path).read_text(encoding="utf-8", errors="replace")
+        text = self.content(path).decode("utf-8", "replace")
         home, named = path.rpartition("/")[0], set()
         for other in self.others:
             name = other.rpartition("/")[2]

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from stages import records
 from stages.audit.chain import SEED, SOURCES, Node
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry, manifest_md5, read_lock
@@ -112,7 +111,7 @@ def environments(tree: Tree) -> Iterator[Problem]:
     """The list of exact versions that every record names is the tree's."""
     for node in read(tree):
         then = node.record["environment"].get("constraints")
-        if then != tree.sha256.get(CONSTRAINTS):
+        if not earlier(tree, node) and then != tree.sha256.get(CONSTRAINTS):
             yield Problem(
                 "FAIL",
                 node.path,
@@ -170,13 +169,16 @@ def locked(tree: Tree) -> Iterator[Problem]:
     for entry in entries:
         made |= entry.outs
     md5 = cache(lambda path: digest_md5(tree, path))
+    old = {home for node in read(tree) if earlier(tree, node) for home in node.homes}
     for entry in entries:
-        yield from lock_entry(tree, entry, made, md5)
+        if old.isdisjoint(entry.outs):
+            yield from lock_entry(tree, entry, made, md5)
     for node in read(tree):
         if (
             node.homes[0] not in made
             and not any(node.homes[0].startswith(out + "/") for out in made)
             and f"{node.homes[0]}.dvc" not in tree.modes
+            and not earlier(tree, node)
         ):
             yield Problem(
                 "INCONCLUSIVE",
@@ -233,6 +235,11 @@ def digest_md5(tree: Tree, path: str) -> str | None:
         {"md5": md5(tree.files[name]), "relpath": name.removeprefix(path + "/")} for name in inside
     ]
     return manifest_md5(sorted(entries, key=lambda entry: entry["relpath"]))
+
+
+def earlier(tree: Tree, node: Node) -> bool:
+    """Whether a record is of a profile that is not the chosen one, and of earlier code."""
+    return tree.code.judge(node).verdict == "STALE"
 
 
 def read(tree: Tree) -> list[Node]:

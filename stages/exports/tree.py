@@ -11,7 +11,7 @@ import datetime as dt
 import hashlib
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,7 +21,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from stages.audit.chain import Node, nearest_home, read_node
+from stages.audit.coded import Code
+from stages.audit.earlier import History
 from stages.audit.history import blobs
+from stages.code import Project
 from stages.errors import DataError, InputError
 from stages.files import json_of
 
@@ -69,11 +72,13 @@ class Commit:
 
 @dataclass(frozen=True)
 class Tree:
-    """Files by path, the mode of each, and the commit they are of."""
+    """Files by path, the mode of each, and the commit they are of; `root` is the repository that
+    has it, None where there is none."""
 
     files: Mapping[str, bytes]
     modes: dict[str, str]
     commit: Commit
+    root: Path | None = None
 
     def json(self, path: str) -> Any:
         """A file's JSON; DataError where it is missing or none."""
@@ -125,9 +130,32 @@ class Tree:
         """Place -> the record that speaks for it."""
         return {home: node for node in self.nodes for home in node.homes}
 
+    @cached_property
+    def code(self) -> Code:
+        """The commit's code, and what records say of it."""
+        run = self.yaml("params.yaml").get("run")
+        chosen = run.get("profile") if isinstance(run, dict) else None
+        return Code(partial(TreeProject, self), History(self.root), chosen)
+
     def owner(self, path: str) -> Node | None:
         """The record in whose place `path` lies."""
         return nearest_home(self.homes, path)
+
+
+class TreeProject(Project):
+    """The modules of a Tree: nothing is read from disk."""
+
+    def __init__(self, tree: Tree):
+        self.tree = tree
+        super().__init__()
+
+    def listed(self, package: str) -> Iterator[str]:
+        """The paths of a package's files."""
+        yield from self.tree.matching(f"{package}/", "")
+
+    def content(self, path: str) -> bytes:
+        """A file's bytes."""
+        return self.tree.files[path]
 
 
 def mapping(text: str, where: str) -> dict:
@@ -190,7 +218,7 @@ def of_commit(root: Path) -> Tree:
         except UnicodeDecodeError:
             raise InputError("a file's name is not UTF-8", where=repr(path)) from None
     contents = blobs(root, set(names.values()))
-    return Tree({path: contents[blob] for path, blob in names.items()}, modes, commit)
+    return Tree({path: contents[blob] for path, blob in names.items()}, modes, commit, root)
 
 
 def blob_name(content: bytes, kind: str = "sha1") -> str:

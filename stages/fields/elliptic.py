@@ -50,7 +50,10 @@ def darcy(a: np.ndarray, f: np.ndarray, tolerance: float = 1e-10, most: int = 20
     `tolerance` of its f. DivergedError where `most` steps do not suffice.
     """
     x, y = conductances(a)
-    dot = lambda p, q: np.einsum("bij,bij->b", p, q)  # noqa: E731
+
+    def dot(p, q):
+        return np.einsum("bij,bij->b", p, q)
+
     u = np.zeros((len(a), a.shape[1] - 2, a.shape[2] - 2))
     rest = np.array(np.broadcast_to(f, u.shape), dtype=np.float64)
     goal = tolerance**2 * dot(rest, rest)

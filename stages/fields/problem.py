@@ -159,9 +159,12 @@ def scaler(sets: Sets) -> dict[str, list[float]]:
 
 def arrays(sets: Sets, scales: dict[str, list[float]]) -> dict[str, np.ndarray]:
     """What is written: standardised float32, and each set's split, file, record and group."""
-    scaled = lambda values, key: (
-        (values - np.array(scales[f"{key}_mean"])) / np.array(scales[f"{key}_std"])
-    ).astype(np.float32)  # noqa: E731
+
+    def scaled(values, key):
+        return ((values - np.array(scales[f"{key}_mean"])) / np.array(scales[f"{key}_std"])).astype(
+            np.float32
+        )
+
     group = sets.source if sets.group is None else sets.group
     return {
         "context_x": sets.context_x.astype(np.float32),

@@ -111,5 +111,8 @@ class PreparedSets:
 
 def whole(context_x: Tensor, context_y: Tensor, target_x: Tensor, target_y: Tensor | None) -> Batch:
     """A batch in which every point is real."""
-    ones = lambda x: torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)  # noqa: E731
+
+    def ones(x):
+        return torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+
     return Batch(context_x, context_y, ones(context_x), target_x, ones(target_x), target_y)

@@ -55,7 +55,7 @@ def view(experiment: str, profile: str, content: dict[str, Any], part: Part) -> 
         "verdicts": claims.verdicts(entries),
         "rerun": rerun(experiment, profile),
         "datasets": datasets_of(content["arms"]),
-        "results": [asdict(one) for one in part.results],
+        "results": [asdict(one) | {"address": one.address} for one in part.results],
         "claims": claims.ledger(experiment, profile, part.family, content["arms"], entries),
         "start": [asdict(one) | {"anchor": f"{name}-{one.anchor}"} for one in part.start],
         "short": [short(one) for one in part.short],

@@ -6,15 +6,15 @@ non-finite numbers are refused. Below `cli.py` and the packages' `__main__.py` n
 file: they are handed the frozen objects defined here.
 """
 
-import difflib
-from collections.abc import Mapping
-from itertools import combinations
 from pathlib import Path
 
 import pydantic
 from pydantic import BaseModel, model_validator
 
 from stages.errors import ParamsError
+from stages.params import checks
+from stages.params.base import nearest
+from stages.params.datasets import Dataset, Flown, Gaussian, Listed, Simulate, Source  # noqa: F401  (as below)
 from stages.params.problems import (  # noqa: F401
     PROBLEMS,
     Cds,
@@ -30,13 +30,9 @@ from stages.params.reading import PARTS, WHOLE, gathered, prefix, read_yaml  # n
 from stages.params.sections import (  # noqa: F401  (the sections are read by whoever is handed one)
     Budget,
     Contexts,
-    Dataset,
     Decode,
     Drift,
     Evaluation,
-    Flown,
-    Gaussian,
-    Listed,
     Model,
     Name,
     PointSets,
@@ -47,8 +43,6 @@ from stages.params.sections import (  # noqa: F401  (the sections are read by wh
     Rolling,
     Search,
     Section,
-    Simulate,
-    Source,
     Split,
     Sweep,
     Training,
@@ -81,7 +75,8 @@ class Params(Section):
                         f"unknown{nearest(dataset, self.datasets)}"
                     )
             problems += [
-                f"profiles.{name}.{problem}" for problem in _plan_problems(profile, self.models)
+                f"profiles.{name}.{problem}"
+                for problem in checks.plan_problems(profile, self.models)
             ]
             problems += [
                 f"profiles.{name}.acquired: {dataset!r} is not among its "
@@ -89,8 +84,8 @@ class Params(Section):
                 for dataset in profile.acquired
                 if dataset not in profile.datasets
             ]
-            problems += _set_problems(name, profile, self.datasets, self.models)
-            problems += _sequence_problems(name, profile, self.datasets, self.models)
+            problems += checks.set_problems(name, profile, self.datasets, self.models)
+            problems += checks.sequence_problems(name, profile, self.datasets, self.models)
             for dataset in profile.wind:
                 if dataset not in profile.datasets:
                     problems.append(
@@ -111,314 +106,11 @@ class Params(Section):
             for model in self.sweeps
             if model not in self.models
         ]
-        problems += _msa_problems(self.models["msa"]) if "msa" in self.models else []
-        problems += _retraining_problems(self)
+        problems += checks.msa_problems(self.models["msa"]) if "msa" in self.models else []
+        problems += checks.retraining_problems(self)
         if problems:
             raise ValueError("; ".join(problems))
         return self
-
-
-def _set_problems(
-    name: str, profile: Profile, datasets: Mapping[str, Dataset], models: Mapping[str, Model]
-) -> list[str]:
-    """What does not fit among a profile's problems: unknown data sets, ones that are no sets,
-    experiments and budgets without sets."""
-    problems = [
-        f"profiles.{name}.sets.{dataset}: "
-        + (
-            "there is no such data set" + nearest(dataset, datasets)
-            if dataset not in datasets
-            else f"enters as {datasets[dataset].entry}, not as sets"
-        )
-        for dataset in profile.sets
-        if dataset not in datasets or datasets[dataset].entry != "sets"
-    ]
-    problems += [
-        f"profiles.{name}.{part}: {dataset!r} is not in its "
-        f"`problems`{nearest(dataset, profile.problems)}"
-        for part in (
-            "rooms",
-            "fields",
-            "failures",
-            "regions",
-            "brief",
-            "brief_winds",
-            "sets",
-            "learning",
-        )
-        for dataset in getattr(profile, part)
-        if dataset not in profile.problems
-    ]
-    problems += [
-        f"profiles.{name}.sets: {dataset!r} is missing"
-        for dataset in profile.problems
-        if dataset not in profile.sets
-    ]
-    problems += [
-        f"profiles.{name}.{part}: models.{one.model} has no arm {one.arm!r} of size {one.size!r}"
-        for part in (
-            "field_variants",
-            "failure_variants",
-            "region_variants",
-            "sensitivity",
-            "wind_widths",
-            "rivals",
-        )
-        for one in getattr(profile, part)
-        if one.model not in models
-        or one.arm not in models[one.model].arms
-        or one.size not in models[one.model].sizes
-    ]
-    problems += [
-        f"profiles.{name}.{part}: there is no model {model!r}{nearest(model, models)}"
-        for part in ("field_models", "field_apart")
-        for model in getattr(profile, part)
-        if model not in models
-    ]
-    learned = tuple(
-        dict.fromkeys(
-            (
-                *profile.rooms,
-                *profile.fields,
-                *profile.failures,
-                *profile.regions,
-                *profile.brief,
-                *profile.brief_winds,
-            )
-        )
-    )
-    if learned and not profile.field_seeds:
-        problems.append(f"profiles.{name}.field_seeds: empty, but there are problems to learn")
-    for dataset in learned:
-        if dataset not in profile.learning:
-            problems.append(f"profiles.{name}.learning: {dataset!r} is missing")
-        elif (
-            dataset in profile.sets
-            and (profile.learning[dataset].targets or 0) > profile.sets[dataset].targets
-        ):
-            problems.append(
-                f"profiles.{name}.learning.{dataset}.targets: more than the "
-                f"{profile.sets[dataset].targets} of a set"
-            )
-    return problems
-
-
-def _sequence_problems(
-    name: str, profile: Profile, datasets: Mapping[str, Dataset], models: Mapping[str, Model]
-) -> list[str]:
-    """What does not fit among a profile's sequences: unknown data sets, ones that are none,
-    cells without data, budget, arm or size."""
-    problems = [
-        f"profiles.{name}.sequences: "
-        + (
-            f"{dataset!r} is unknown{nearest(dataset, datasets)}"
-            if dataset not in datasets
-            else f"{dataset!r} enters as {datasets[dataset].entry}, not as sequences"
-        )
-        for dataset in profile.sequences
-        if dataset not in datasets or datasets[dataset].entry != "sequences"
-    ]
-    problems += [
-        f"profiles.{name}.readings: {dataset!r} is missing"
-        for dataset in profile.sequences
-        if dataset not in profile.readings
-    ]
-    problems += [
-        f"profiles.{name}.{part}: {dataset!r} is not in its "
-        f"`sequences`{nearest(dataset, profile.sequences)}"
-        for part in ("readings", "learning_orders")
-        for dataset in getattr(profile, part)
-        if dataset not in profile.sequences
-    ]
-    for one in profile.order_cells:
-        where = f"profiles.{name}.order_cells"
-        if one.dataset not in profile.learning_orders:
-            problems.append(
-                f"{where}: {one.dataset!r} is not in its "
-                f"`learning_orders`{nearest(one.dataset, profile.learning_orders)}"
-            )
-        if (
-            one.model not in models
-            or one.arm not in models[one.model].arms
-            or one.size not in models[one.model].sizes
-        ):
-            problems.append(
-                f"{where}: models.{one.model} has no arm {one.arm!r} of size {one.size!r}"
-            )
-    if profile.order_cells and profile.orders is None:
-        problems.append(f"profiles.{name}.orders: missing, but there are cells to evaluate")
-    return problems
-
-
-def _plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:
-    """What a profile cannot run: a list that says something twice, wind without a seed, unknown
-    sizes, splits that meet."""
-    problems = []
-    for key in (
-        "datasets",
-        "acquired",
-        "wind",
-        "nowcast",
-        "baselines",
-        "optimum",
-        "problems",
-        "rooms",
-        "fields",
-        "failures",
-        "regions",
-        "brief",
-        "brief_winds",
-        "field_seeds",
-        "field_models",
-        "field_apart",
-        "sequences",
-        "sizes",
-        "seeds",
-        "arm_seeds",
-    ):
-        values = getattr(profile, key)
-        problems += [
-            f"{key}: {value!r} stands there {values.count(value)} times"
-            for value in sorted(set(values))
-            if values.count(value) > 1
-        ]
-    if profile.wind and not profile.seeds:
-        problems.append("seeds: empty, but `wind` names data sets to train on")
-    problems += _search_problems(profile)
-    known = {size for model in models.values() for size in model.sizes}
-    if known:  # where no model has sizes, sizes mean nothing
-        problems += [
-            f"sizes: {size!r} is a size of no model{nearest(size, known)}"
-            for size in profile.sizes
-            if size not in known
-        ]
-    for dataset, prepare in profile.prepare.items():
-        if prepare.split is None:
-            continue
-        intervals = [
-            (split, interval)
-            for split in Split.model_fields
-            for interval in getattr(prepare.split, split)
-        ]
-        problems += [
-            f"prepare.{dataset}.split.{split}: no interval"
-            for split in Split.model_fields
-            if not getattr(prepare.split, split)
-        ]
-        problems += [
-            f"prepare.{dataset}.split: {a} {list(left)} and {b} {list(right)} overlap"
-            for (a, left), (b, right) in combinations(intervals, 2)
-            if left[0] < right[1] and right[0] < left[1]
-        ]
-    return problems
-
-
-def _search_problems(profile: Profile) -> list[str]:
-    """Lists of the search that say something twice, and prepared sets that the profile does not
-    prepare."""
-    if profile.search is None:
-        return []
-    search, sets = profile.search, profile.search.sets
-    lists = {
-        **{key: getattr(search, key) for key in ("neighbours", "segments", "fetch", "leaves")},
-        "sets.original": sets.original,
-        "sets.synthetic": sets.synthetic,
-    }
-    problems = [
-        f"search.{key}: {value!r} stands there {values.count(value)} times"
-        for key, values in lists.items()
-        for value in sorted(set(values))
-        if values.count(value) > 1
-    ]
-    return problems + [
-        f"search.sets.original: {name!r} is not among its wind{nearest(name, profile.wind)}"
-        for name in sets.original
-        if name not in profile.wind
-    ]
-
-
-def _retraining_problems(whole: Params) -> list[str]:
-    """A profile, data set or model that retraining names and that is not there."""
-    asked = whole.retraining
-    if asked.profile not in whole.profiles:
-        return [
-            (
-                f"retraining.profile: {asked.profile!r} is "
-                f"unknown{nearest(asked.profile, whole.profiles)}"
-            )
-        ]
-    known = whole.profiles[asked.profile].nowcast
-    problems = (
-        []
-        if asked.dataset in known
-        else [
-            f"retraining.dataset: {asked.dataset!r} is not in profiles.{asked.profile}.nowcast"
-            f"{nearest(asked.dataset, known)}"
-        ]
-    )
-    return problems + [
-        f"retraining.{key}: {model!r} is no model{nearest(model, whole.models)}"
-        for key, model in (
-            ("challenger", asked.challenger.partition("-")[0]),
-            ("first_against", asked.first_against),
-        )
-        if model not in whole.models
-    ]
-
-
-MSA_WORDS = {
-    "encoder": ("shared", "traditional"),
-    "head": ("mean", "gaussian"),
-    "block": ("plain", "tied"),
-}
-MSA_COUNTS = {"width": 4096, "heads": 4096, "layers": 256}  # each from 1 to this
-
-
-def _msa_problems(model: Model) -> list[str]:
-    """Arguments of msa's arms (words) and sizes (counts) that it does not have or cannot take."""
-    problems = []
-    for key, sections, known in (
-        ("arms", model.arms, MSA_WORDS),
-        ("sizes", model.sizes, MSA_COUNTS),
-    ):
-        for name, arguments in sections.items():
-            problems += [
-                f"models.msa.{key}.{name}.{word} is not an argument{nearest(word, known)}"
-                for word in arguments
-                if word not in known
-            ]
-    for name, arm in model.arms.items():
-        problems += [
-            f"models.msa.arms.{name}.{word} is {arm[word]!r}, not one of {', '.join(allowed)}"
-            for word, allowed in MSA_WORDS.items()
-            if word in arm and arm[word] not in allowed
-        ]
-    for name, size in model.sizes.items():
-        missing = [word for word in MSA_COUNTS if word not in size]
-        wrong = [
-            word
-            for word, most in MSA_COUNTS.items()
-            if word in size and not (type(size[word]) is int and 1 <= size[word] <= most)
-        ]
-        problems += [f"models.msa.sizes.{name}.{word} is missing" for word in missing]
-        problems += [
-            f"models.msa.sizes.{name}.{word} is {size[word]!r}, not from 1 to {MSA_COUNTS[word]}"
-            for word in wrong
-        ]
-        if not {"width", "heads"} & {*missing, *wrong} and size["width"] % size["heads"]:
-            problems.append(
-                f"models.msa.sizes.{name}.width is {size['width']}, no multiple of its heads, "
-                f"{size['heads']}"
-            )
-    return problems
-
-
-def nearest(word: str, known) -> str:
-    """A hint: the known name closest to `word`, and all that are allowed."""
-    close = difflib.get_close_matches(str(word), list(known), n=1)
-    return (
-        f"; did you mean {close[0]!r}?" if close else ""
-    ) + f" (known: {', '.join(sorted(known))})"
 
 
 def experiments() -> tuple[str, ...]:

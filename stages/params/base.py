@@ -1,5 +1,7 @@
 """What all parts of params.yaml share: the frozen section and its kinds of numbers and names."""
 
+import difflib
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,3 +27,12 @@ class Variant(Section):
     model: Name
     arm: Name
     size: Name
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint: the known name closest to `word`, and all that are allowed."""
+    known = list(known)
+    close = difflib.get_close_matches(str(word), known, n=1)
+    return (
+        f"; did you mean {close[0]!r}?" if close else ""
+    ) + f" (known: {', '.join(sorted(known))})"

@@ -2,35 +2,13 @@
 checked in `Params` (__init__.py)."""
 
 import math
-from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from stages.params.base import (
-    Count,
-    Counts,
-    FileName,
-    Interval,
-    Name,
-    Positive,
-    Section,
-    Seed,
-    Variant,
-)
+from stages.params.base import Count, Counts, Interval, Name, Positive, Section, Seed, Variant
 from stages.params.orders import OrderBudget, OrderCell, OrderEvaluation, Readings
-from stages.params.problems import (
-    PROBLEMS,
-    Cds,
-    Darcy,
-    NavierStokes,
-    Poisson,
-    SetBudget,
-    Sets,
-    Sines,
-    Weather,
-)
-from stages.params.sequences import Plan
+from stages.params.problems import SetBudget, Sets
 
 
 class Split(Section):
@@ -177,163 +155,6 @@ class Decode(Section):
     groundspeed_difference_max_kt: Positive
     altitude_difference_max_ft: Positive
     wind_max_m_s: Positive
-
-
-class Source(Section):
-    """One pinned file: where it is, what it must hash to, under which licence it comes."""
-
-    url: Annotated[str, Field(pattern=r"^https://[^\s@'\"`$;|&<>\\]+$")]
-    licence: str
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None
-    bytes: Count | None = None
-    bytes_max: Annotated[int, Field(gt=0, le=10**11)] | None = None
-
-    @model_validator(mode="after")
-    def pinned(self):
-        if not (self.sha256 or self.md5):
-            raise ValueError("a source needs a sha256 (or, where only that is published, an md5)")
-        if not (self.bytes or self.bytes_max):
-            raise ValueError("a source needs bytes or bytes_max")
-        return self
-
-
-class Listed(Section):
-    """Many pinned files of one licence: `listing` is a file of the project with a line (sha256,
-    bytes, name) for each; `base` + name is its URL."""
-
-    listing: Annotated[str, Field(pattern=r"^data/sources/[a-z0-9_]+\.txt$")]
-    base: Annotated[str, Field(pattern=r"^https://[^\s@'\"`$;|&<>\\]+/$")]
-    licence: str
-
-
-class Flown(Section):
-    """An airspace, who flies in it and how often each reports."""
-
-    seed: Seed
-    start: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
-    hours: Annotated[float, Field(gt=0, le=1000)]
-    aircraft: Count
-    update_s: Positive
-    south_west: tuple[
-        Annotated[float, Field(ge=-80, le=80)], Annotated[float, Field(ge=-180, le=180)]
-    ]
-    extent_km: tuple[Positive, Positive]
-    altitude_m: tuple[Positive, Positive]
-
-
-class Simulate(Flown):
-    """The simulated airspace; see stages/winds/sky/simulated.py."""
-
-    dropout: Annotated[float, Field(ge=0, lt=1)]
-    bit_error: Annotated[float, Field(ge=0, lt=1)]
-    airspeed_noise_kt: Annotated[float, Field(ge=0)]
-    heading_noise_deg: Annotated[float, Field(ge=0)]
-
-
-REPORTS_MAX = (
-    4096  # the covariance that an exact draw factors has this many rows and columns: 128 MiB
-)
-
-
-class Gaussian(Flown):
-    """A wind that is a Gaussian process, and the flights that measure it; see
-    stages/winds/sky/gaussian_wind.py."""
-
-    update_s: Annotated[float, Field(ge=1, le=1e6)]
-    mean_m_s: tuple[
-        Annotated[float, Field(ge=-100, le=100)], Annotated[float, Field(ge=-100, le=100)]
-    ]
-    sd_m_s: Positive
-    horizontal_km: Positive
-    vertical_km: Positive
-    time_min: Positive
-    noise_m_s: Positive
-
-    @property
-    def reports(self) -> int:
-        """How many rows the set has."""
-        return self.aircraft * int(self.hours * 3600 / self.update_s)
-
-    @model_validator(mode="after")
-    def can_be_drawn(self):
-        if not 1 <= self.reports <= REPORTS_MAX:
-            raise ValueError(
-                f"aircraft, hours and update_s make {self.reports} reports, not from 1 to "
-                f"{REPORTS_MAX} (an exact draw factors a matrix of reports x reports)"
-            )
-        return self
-
-
-class Dataset(Section):
-    """A data set: at which level it enters (frames, states or winds) and where its bytes come
-    from."""
-
-    entry: Literal["frames", "states", "winds", "sets", "sequences"]
-    kind: Literal[
-        "simulate",
-        "gaussian",
-        "files",
-        "listed",
-        "archive",
-        "captures",
-        "cds",
-        "sequences",
-        "poisson",
-        "darcy",
-        "navier_stokes",
-        "sines",
-        "weather",
-    ]
-    files: dict[FileName, Source] = {}
-    listed: Listed | None = None
-    cds: Cds | None = None
-    simulate: Simulate | None = None
-    gaussian: Gaussian | None = None
-    poisson: Poisson | None = None
-    darcy: Darcy | None = None
-    navier_stokes: NavierStokes | None = None
-    sines: Sines | None = None
-    weather: Weather | None = None
-    sequences: Plan | None = None
-
-    @property
-    def plan(self) -> Simulate | Gaussian | Section | None:
-        """What a set of ours is made from; None for one that is fetched."""
-        return (
-            getattr(self, self.kind)
-            if self.kind in ("simulate", "gaussian", "sequences", *PROBLEMS)
-            else None
-        )
-
-    @model_validator(mode="after")
-    def has_a_source(self):
-        if (
-            self.kind in ("simulate", "gaussian", "listed", "cds", "sequences", *PROBLEMS)
-            and getattr(self, self.kind) is None
-        ):
-            raise ValueError(f"kind {self.kind} needs the section `{self.kind}`")
-        for made, kinds in (("sets", PROBLEMS), ("sequences", ("sequences",))):
-            if self.kind in kinds and self.entry != made:
-                raise ValueError(
-                    f"kind {self.kind} makes {made}, which cannot enter as {self.entry}"
-                )
-        if self.kind in ("simulate", "gaussian"):
-            try:
-                datetime.fromisoformat(self.plan.start)
-            except ValueError as error:
-                raise ValueError(
-                    f"{self.kind}.start: there is no such moment as {self.plan.start} ({error})"
-                ) from None
-        if self.kind == "gaussian" and self.entry != "winds":
-            raise ValueError(f"kind gaussian makes winds, which cannot enter as {self.entry}")
-        if self.kind == "captures" and (self.files or self.entry != "frames"):
-            raise ValueError(
-                "kind captures takes raw frames in as they arrive: entry frames, no `files`"
-            )
-        if not self.plan and not self.files and self.kind not in ("captures", "listed", "cds"):
-            raise ValueError(f"kind {self.kind} needs at least one entry in `files`")
-        return self
 
 
 class Model(Section):

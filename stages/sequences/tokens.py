@@ -160,9 +160,10 @@ def described(raw: Path, kind: str, keys: dict[str, type]) -> dict[str, Any]:
     DataError names the key that is missing or of another type.
     """
     meta = files.read_json(raw / "meta.json")
-    is_a = lambda value, form: (
-        isinstance(value, form) and (form is bool or not isinstance(value, bool))
-    )  # noqa: E731
+
+    def is_a(value, form):
+        return isinstance(value, form) and (form is bool or not isinstance(value, bool))
+
     wrong = (
         ["meta.json"]
         if not isinstance(meta, dict)

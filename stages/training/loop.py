@@ -26,6 +26,7 @@ from stages import seeds
 from stages.contracts import Model
 from stages.errors import DataError, DivergedError
 from stages.files import fault
+from stages.training.adam import STATE, Adam
 from stages.training.checkpoint import Checkpoints
 from stages.training.group import ALONE, Group, refuse_unshared
 
@@ -141,8 +142,8 @@ class Loop:
             group,
         )
         groups = rated(model, settings.learning_rate)
-        self.parameters = [parameter for group in groups for parameter in group["params"]]
-        self.optimizer = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
+        self.optimizer = Adam(groups)
+        self.parameters = self.optimizer.parameters
         self.rates = [group["lr"] for group in groups]
         self.progress = Progress()
         self.best = {name: value.detach().clone() for name, value in model.state_dict().items()}
@@ -206,7 +207,7 @@ class Loop:
 
     def _step(self, slices: list[int]) -> float:
         """One step on the mean loss of the slices, which it returns."""
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         if self.settings.schedule == "cosine":
             left = 0.5 + 0.5 * math.cos(math.pi * self.progress.step / self.settings.steps)
             for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
@@ -283,14 +284,8 @@ class Loop:
         state = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         state |= {f"best.{name}": value for name, value in self.best.items()}
         for index, parameter in enumerate(self.parameters):
-            known = self.optimizer.state.get(parameter) or {
-                "step": torch.zeros(()),
-                "exp_avg": torch.zeros_like(parameter),
-                "exp_avg_sq": torch.zeros_like(parameter),
-            }
-            state |= {
-                f"adam.{index}.{name}": known[name] for name in ("step", "exp_avg", "exp_avg_sq")
-            }
+            known = self.optimizer.state(parameter)
+            state |= {f"adam.{index}.{name}": known[name] for name in STATE}
         state["random.cpu"] = torch.get_rng_state()
         if self.data.device.type == "cuda":
             state["random.cuda"] = torch.cuda.get_rng_state(self.data.device)
@@ -307,10 +302,8 @@ class Loop:
 
         self.model.load_state_dict(part("model."))
         self.best = {name: value.to(self.data.device) for name, value in part("best.").items()}
-        adam = {index: part(f"adam.{index}.") for index in range(len(self.parameters))}
-        self.optimizer.load_state_dict(
-            {"state": adam, "param_groups": self.optimizer.state_dict()["param_groups"]}
-        )
+        for index, parameter in enumerate(self.parameters):
+            self.optimizer.set_state(parameter, part(f"adam.{index}."))
         torch.set_rng_state(tensors["random.cpu"])
         if "random.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["random.cuda"], self.data.device)

@@ -160,7 +160,6 @@ class Training:
     def _named(self) -> dict[str, Any]:
         return {
             **vars(self.cell),
-            "module": self.task.module,
             "dataset": self.asked["dataset"],
             "profile": self.asked["profile"],
         }

@@ -26,9 +26,10 @@ MODULE = re.compile(r"(stages\.[a-z_]+\.models)\.([a-z0-9_]+)", re.ASCII)
 
 
 def dump(model: nn.Module, metadata: dict[str, Any]) -> bytes:
-    """The file's bytes. `metadata` holds at least KEYS; "arguments" = the arm's and the size's,
-    merged."""
-    text = json.dumps(metadata, sort_keys=True, allow_nan=False)
+    """The file's bytes. `metadata` holds at least KEYS, of which the module is the model's own;
+    "arguments" = the arm's and the size's, merged."""
+    told = {**metadata, "module": type(model).__module__}
+    text = json.dumps(told, sort_keys=True, allow_nan=False)
     return save(
         {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()},
         {ENTRY: text},

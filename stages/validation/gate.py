@@ -7,21 +7,18 @@ here). Warnings are recorded; a critical failure removes the gate file, so nothi
 run.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
+import great_expectations as gx
+import great_expectations.expectations as gxe
 import polars as pl
+from great_expectations.data_context.types.base import ProgressBarsConfig
 
-os.environ["GX_ANALYTICS_ENABLED"] = "false"  # must stand before the import
-import great_expectations as gx  # noqa: E402
-import great_expectations.expectations as gxe  # noqa: E402
-from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: E402
-
-from stages import files  # noqa: E402
-from stages.errors import GateError, JudgeError  # noqa: E402
-from stages.validation import reduce  # noqa: E402
-from stages.validation.rules import Rule, Table  # noqa: E402
+from stages import files
+from stages.errors import GateError, JudgeError
+from stages.validation import reduce
+from stages.validation.rules import Rule, Table
 
 SHOWN = 10  # places named per result
 
@@ -96,11 +93,14 @@ def result(rule: Rule, table: Table, verdict) -> dict[str, Any]:
             if rule.high is None or ends[0] == ends[1]
             else ends
         )
-        within = lambda x: (
-            x is not None
-            and (rule.low is None or x >= rule.low)
-            and (rule.high is None or x <= rule.high)
-        )  # noqa: E731
+
+        def within(x):
+            return (
+                x is not None
+                and (rule.low is None or x >= rule.low)
+                and (rule.high is None or x <= rule.high)
+            )
+
         places = [
             str(row[table.key])
             for row, value in zip(table.rows, values, strict=True)
@@ -132,9 +132,10 @@ def verdict_of(
 ) -> dict[str, Any]:
     """The gate's file: every expectation, what failed, what warned, and the SHA-256 of each file
     that was judged."""
-    failed = lambda severity: [
-        r["name"] for r in results if r["severity"] == severity and not r["success"]
-    ]  # noqa: E731
+
+    def failed(severity):
+        return [r["name"] for r in results if r["severity"] == severity and not r["success"]]
+
     critical = failed("critical")
     return {
         "dataset": dataset,

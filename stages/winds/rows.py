@@ -80,7 +80,10 @@ def prepare(
     )
     windows = used_windows(times, used, settings, t0_s, str(winds))
     scaler, area = fit(folder / "rows.parquet", windows["train"])
-    count = lambda role, name: sum(hi - lo for lo, hi, r in windows[name] if r == role)  # noqa: E731
+
+    def count(role, name):
+        return sum(hi - lo for lo, hi, r in windows[name] if r == role)
+
     meta = {
         "dataset": dataset,
         "profile": profile,
@@ -329,7 +332,10 @@ def fit(rows: Path, windows: list[tuple[int, int, str]]) -> tuple[dict, dict]:
             edges[-1][1] = max(high, edges[-1][1])
         else:
             edges.append([low, high])
-    digits = lambda value: float(f"{value:.10g}")  # noqa: E731
+
+    def digits(value):
+        return float(f"{value:.10g}")
+
     mean, std, area = {}, {}, {}
     for name in (*X, *Y):
         column = pl.read_parquet(rows, columns=[name])[name].to_numpy()

@@ -236,7 +236,7 @@ def test_room_is_estimated_before_anything(dataset, server, monkeypatch):
 
 @pytest.mark.fault("F7")
 def test_a_second_writer_is_turned_away(dataset):
-    with files.guard("acquire/sample/hour"), pytest.raises(BusyError) as error:
+    with files.guard("data/sample/records/hour.acquire"), pytest.raises(BusyError) as error:
         run(dataset)
     assert error.value.exit_code == 75
 

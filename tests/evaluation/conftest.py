@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import torch
 
-from stages import files
+from stages import code, files
 from stages.fields.models import axes, build
 from stages.params import Prepare
 from stages.training import store
@@ -91,6 +91,12 @@ def write_cell(folder, name, seed=0, arm="plain", size="none", **arguments):
     }
     (folder / "weights.safetensors").write_bytes(store.dump(model, metadata))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch):
+    """What other tests have loaded is no undeclared code of a stage that runs in this process."""
+    monkeypatch.setattr(code, "outside", lambda modules: [])
 
 
 @pytest.fixture(scope="session")

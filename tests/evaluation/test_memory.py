@@ -15,14 +15,13 @@ from torch import nn
 from stages import files
 from stages.params.orders import OrderEvaluation
 from stages.params.sequences import Maze, Reading
-from stages.sequences import evaluate as evaluation
 from stages.sequences import memory_claims as claims
 from stages.sequences import reading as sequences
 from stages.sequences.comparisons import Ordered
 from stages.sequences.data import maze as reader
 from stages.sequences.data import maze as simulator
-from stages.sequences.evaluate import Held, Settings
-from stages.sequences.evaluation import memory, passes
+from stages.sequences.evaluation import likelihood, memory, passes, samples
+from stages.sequences.evaluation.data import EvaluationData, Settings
 from stages.sequences.models.diffusion import Diffusion
 from stages.spreads import Spreads
 
@@ -48,8 +47,8 @@ def folder(tmp_path_factory) -> Path:
     return prepared(tmp_path_factory.mktemp("mazes"))
 
 
-def held(folder: Path, **plan) -> Held:
-    return Held.open(folder, Settings(PLAN.model_copy(update=plan), seed=0))
+def held(folder: Path, **plan) -> EvaluationData:
+    return EvaluationData.open(folder, Settings(PLAN.model_copy(update=plan), seed=0))
 
 
 class Table(nn.Module):
@@ -85,7 +84,7 @@ def sampler(model: nn.Module) -> passes.Sampler:
 
 
 def losses(model: nn.Module):
-    return lambda tokens, order, first: evaluation.losses(model, tokens, order, first, 8)
+    return lambda tokens, order, first: likelihood.losses(model, tokens, order, first, 8)
 
 
 # --- data sets that differ in size alone
@@ -140,9 +139,9 @@ def test_a_table_of_the_training_mazes_answers_all_of_those_and_hardly_a_test_ma
         found["nats"]["value"] == pytest.approx(-np.log(0.968), rel=1e-5)
         and found["nats"]["n"] == 12 * CELLS
     )
-    tested = evaluation.sampled(given, {"own": sampler(model)}, "x")[0]["own"]["prompt"]["metrics"]
+    tested = samples.sampled(given, {"own": sampler(model)}, "x")[0]["own"]["prompt"]["metrics"]
     assert tested["correct"]["value"] == 0
-    assert evaluation.likelihood(model, "random", given)["nats_val"]["value"] > 1
+    assert likelihood.likelihood(model, "random", given)["nats_val"]["value"] > 1
 
 
 def test_a_model_that_answers_nothing_remembers_nothing_and_undefined_numbers_are_left_out(folder):

@@ -15,8 +15,8 @@ import torch
 from stages import cli, files, params
 from stages.batches import single
 from stages.errors import DataError, InputError
-from stages.winds import evaluate
 from stages.winds import forecasts as field
+from stages.winds import measure
 from stages.winds.contexts.given import Contexts
 from stages.winds.metrics import KN
 from stages.winds.nowcast import capture, nowcast
@@ -74,7 +74,7 @@ def test_it_is_the_evaluated_forecast(airspace, settings, runs, cell):
     """Asked at a test minute's own targets it gives what evaluation gives for them."""
     pairs, _, inside, asked = minute(airspace)
     given = field.forecasts(
-        evaluate.load(runs / cell),
+        measure.load(runs / cell),
         Contexts(pairs, settings.contexts),
         {600.0: [pairs.targets("test")[2]]},
     )[600.0]
@@ -88,7 +88,7 @@ def test_targets_that_attend_to_each_other_are_asked_one_by_one(airspace, settin
     """MSA's answer is that of the point among the context's own places, and the same whatever
     else is asked."""
     pairs, pair, inside, asked = minute(airspace)
-    net = evaluate.load(runs / "msa-gaussian-5k-s0")
+    net = measure.load(runs / "msa-gaussian-5k-s0")
     tensors = [torch.from_numpy(a) for a in (pair.context_x, pair.context_y, pair.target_x)]
     with torch.no_grad():
         answers = [

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from stages.sequences.evaluation import passes
-from stages.sequences.models import ORDERS
+from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.models.diffusion import Diffusion
 
 LENGTH = 6
@@ -24,7 +24,7 @@ SIZE = {"width": 16, "keys": 8, "hidden": 16, "heads": 2, "blocks": 1}
     ],
 )
 def test_each_order_of_training_has_its_samplers(kind, names):
-    network = ORDERS["sigma_gpt"](3, LENGTH, **SIZE).eval()
+    network = SigmaGPT(3, LENGTH, **SIZE).eval()
     found = passes.samplers(network, kind, (1, 5), (4,))
     assert list(found) == names
     tokens = np.tile([2, 1, 0, 0, 0, 0], (7, 1))
@@ -81,7 +81,7 @@ def test_diffusion_takes_its_steps_and_keeps_the_prompt():
 @pytest.mark.parametrize("kind", ["left_to_right", "fractal", "random"])
 def test_greedy_takes_the_likeliest_token_of_each_step_given_those_before(kind):
     torch.manual_seed(1)
-    network = ORDERS["sigma_gpt"](3, LENGTH, **SIZE).eval()
+    network = SigmaGPT(3, LENGTH, **SIZE).eval()
     network.readout.weight.data.mul_(20)
     found = passes.samplers(network, kind, (1,), (4,), answered=True)
     assert "greedy" not in passes.samplers(network, kind, (1,), (4,))

@@ -16,13 +16,23 @@ from torch import nn
 from stages import files, params, seeds
 from stages.errors import DataError, DivergedError, InputError
 from stages.params.orders import OrderBudget, OrderCell, OrderEvaluation
-from stages.sequences import evaluate as evaluation
+from stages.scores import pool, shell
+from stages.sequences import evaluate as command
 from stages.sequences import reading as sequences
-from stages.sequences.evaluate import Held, Settings
-from stages.sequences.evaluation import __main__ as command
-from stages.sequences.evaluation import passes, posteriors
+from stages.sequences.evaluation import (
+    checkpoint,
+    companions,
+    densities,
+    likelihood,
+    passes,
+    posteriors,
+    samples,
+)
+from stages.sequences.evaluation import measure as evaluation
+from stages.sequences.evaluation.data import EvaluationData, Settings
 from stages.sequences.evaluation.passes import Drawn, Sampler
-from stages.sequences.models import ORDERS, build
+from stages.sequences.models import build
+from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.models.diffusion import Diffusion
 from stages.sequences.tokens import Sequences
 from stages.training import store
@@ -82,8 +92,8 @@ def prepared(folder: Path, kind: str, prompt: int = 0) -> Path:
     return folder
 
 
-def held(tmp_path, kind, prompt=0, settings=SETTINGS) -> Held:
-    return Held.open(prepared(tmp_path / kind, kind, prompt), settings)
+def held(tmp_path, kind, prompt=0, settings=SETTINGS) -> EvaluationData:
+    return EvaluationData.open(prepared(tmp_path / kind, kind, prompt), settings)
 
 
 def made(tokens: np.ndarray) -> Sampler:
@@ -129,7 +139,7 @@ def write_cell(
 def one_thread(monkeypatch):
     """These networks are too small for more threads, or processes."""
     torch.set_num_threads(1)
-    monkeypatch.setattr(evaluation.os, "sched_getaffinity", lambda pid: {0})
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda pid: {0})
 
 
 # --- samplers, planted
@@ -142,7 +152,7 @@ def one_thread(monkeypatch):
 def test_a_perfect_sampler_is_valid_and_uniform_tokens_are_by_chance(tmp_path, kind, chance):
     given = held(tmp_path, kind, settings=Settings(PLAN.model_copy(update={"samples": 60}), 0))
     uniform = passes.trivial(np.full((LENGTH, VOCABULARY[kind]), 1.0))
-    entries, shown = evaluation.sampled(
+    entries, shown = samples.sampled(
         given, {"perfect": made(drawn_by(kind, 500)[40:]), "uniform": uniform}, "x"
     )
     perfect, bad = (entries[name]["prompt"]["metrics"] for name in ("perfect", "uniform"))
@@ -166,7 +176,7 @@ def test_a_sampler_sees_its_prompt_and_nothing_else(tmp_path):
         seen.append((tokens.clone(), known.clone()))
         return Drawn(tokens, tokens, known, known, known)
 
-    evaluation.sampled(given, {"spy": Sampler(spy)}, "x")
+    samples.sampled(given, {"spy": Sampler(spy)}, "x")
     tokens, known = (torch.cat(parts) for parts in zip(*seen, strict=True))
     assert [len(part[0]) for part in seen] == [16, 16, 8] and (known == 2).all()
     truth = given.tokens[given.sampled()]
@@ -175,7 +185,7 @@ def test_a_sampler_sees_its_prompt_and_nothing_else(tmp_path):
 
 def test_tokens_that_there_are_not_are_refused_with_their_sampler(tmp_path):
     with pytest.raises(DataError, match="(?s)tokens that there are not.*cell, wild"):
-        evaluation.sampled(
+        samples.sampled(
             held(tmp_path, "product"), {"wild": made(np.full((100, LENGTH), 2))}, "cell"
         )
 
@@ -191,7 +201,7 @@ CLIMB = {
 }
 
 
-def climbs(folder: Path) -> Held:
+def climbs(folder: Path) -> EvaluationData:
     """Flights that climb to 250 at a rate of their own; the sixty test flights are of twelve
     aircraft."""
     rng, count = np.random.default_rng(2), sum(COUNTS)
@@ -215,7 +225,9 @@ def climbs(folder: Path) -> Held:
         folder,
         {},
     )
-    return Held.open(folder, Settings(PLAN.model_copy(update={"samples": 60, "batch": 100}), 0))
+    return EvaluationData.open(
+        folder, Settings(PLAN.model_copy(update={"samples": 60, "batch": 100}), 0)
+    )
 
 
 def test_flights_are_judged_by_prompt_and_the_truth_has_no_error_where_a_kept_altitude_has(
@@ -223,10 +235,10 @@ def test_flights_are_judged_by_prompt_and_the_truth_has_no_error_where_a_kept_al
 ):
     given = climbs(tmp_path / "climbs")
     truth = given.tokens[given.sampled()]
-    entries, _ = evaluation.sampled(given, {"perfect": made(np.tile(truth, (4, 1)))}, "x")
+    entries, _ = samples.sampled(given, {"perfect": made(np.tile(truth, (4, 1)))}, "x")
     assert set(entries["perfect"]) == {"0", "10", "50", "mid_climb"}
     assert all(one["metrics"]["mse"]["value"] == 0 for one in entries["perfect"].values())
-    found = {name: entry for name, entry, _ in evaluation.companions(given)}
+    found = {name: entry for name, entry, _ in companions.companions(given)}
     assert set(found) == {"uniform", "marginals", "persistence", "constant_rate"}
     mse = {name: found[name]["samplers"][name]["10"]["metrics"]["mse"]["value"] for name in found}
     assert 0 < mse["constant_rate"] < 0.2 * min(mse["persistence"], mse["uniform"])
@@ -253,7 +265,7 @@ class Knows(nn.Module):
 @pytest.mark.parametrize("prompt", [0, 2])
 def test_likelihood_is_the_mean_log_chance_of_the_tokens_after_the_prompt(tmp_path, prompt):
     given = held(tmp_path, "product", prompt)
-    found = evaluation.likelihood(Knows(), "random", given)
+    found = likelihood.likelihood(Knows(), "random", given)
     for split, suffix in (("test", ""), ("val", "_val")):
         ones = given.tokens[given.split(split)][:, prompt:]
         expected = -np.where(ones == 1, math.log(0.3), math.log(0.7)).mean()
@@ -270,14 +282,14 @@ def test_likelihood_is_the_mean_log_chance_of_the_tokens_after_the_prompt(tmp_pa
 
 
 def test_losses_follow_the_order_and_see_what_came_before_only(tmp_path):
-    network = ORDERS["sigma_gpt"](3, LENGTH, **SIZE).eval()
+    network = SigmaGPT(3, LENGTH, **SIZE).eval()
     tokens = torch.from_numpy(drawn_by("text", 20))
     order = passes.ordered("random", 20, LENGTH, 2, torch.Generator().manual_seed(0))
-    whole = evaluation.losses(network, tokens, order, 2, 7)
+    whole = likelihood.losses(network, tokens, order, 2, 7)
     last = order[:, -1:]
     changed = tokens.scatter(1, last, (tokens.gather(1, last) + 1) % 3)
     np.testing.assert_allclose(
-        evaluation.losses(network, changed, order, 2, 20)[:, :-1], whole[:, :-1], atol=1e-6
+        likelihood.losses(network, changed, order, 2, 20)[:, :-1], whole[:, :-1], atol=1e-6
     )
     with torch.no_grad():
         law = network(tokens, order).softmax(2)
@@ -288,11 +300,11 @@ def test_losses_follow_the_order_and_see_what_came_before_only(tmp_path):
 
 def test_a_prediction_that_is_no_number_stops(tmp_path):
     with pytest.raises(DivergedError, match="not a finite number"):
-        evaluation.likelihood(Knows(float("nan")), "random", held(tmp_path, "product"))
+        likelihood.likelihood(Knows(float("nan")), "random", held(tmp_path, "product"))
 
 
 def test_diffusion_tells_its_bound(tmp_path):
-    found = evaluation.likelihood(
+    found = likelihood.likelihood(
         Diffusion(2, LENGTH, **SIZE).eval(), "left_to_right", held(tmp_path, "product", 1)
     )
     assert set(found) == {"nats_bound", "nats_bound_val"}
@@ -310,12 +322,12 @@ def test_exact_densities_are_no_distance_from_themselves_and_uniform_ones_are_th
 ):
     given = held(tmp_path, kind)
     exact = lambda tokens, known: posteriors.conditionals(kind, tokens, known, given.meta["law"])  # noqa: E731
-    assert {name: one["value"] for name, one in evaluation.densities(given, exact).items()} == {
+    assert {name: one["value"] for name, one in densities.densities(given, exact).items()} == {
         "0": 0,
         "10": 0,
         "50": 0,
     }
-    uniform = evaluation.densities(
+    uniform = densities.densities(
         given,
         lambda tokens, known: np.full((*tokens.shape, VOCABULARY[kind]), 1 / VOCABULARY[kind]),
     )
@@ -348,9 +360,8 @@ def rooted(root: Path) -> Path:
 
 
 def evaluated(project, name="evaluated") -> Path:
-    evaluation.evaluate(
-        project / RUNS, project / "data/mini/prepared/orders", project / name, SETTINGS
-    )
+    cells, prepared_there = shell.trained(project / RUNS), project / "data/mini/prepared/orders"
+    evaluation.evaluate(cells, prepared_there, project / name, SETTINGS)
     return project / name
 
 
@@ -359,14 +370,14 @@ def whole(tmp_path_factory):
     """Such a root, evaluated by one process."""
     root = rooted(tmp_path_factory.mktemp("whole"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluation.os, "sched_getaffinity", lambda pid: {0})
+        patch.setattr(pool.os, "sched_getaffinity", lambda pid: {0})
         evaluated(root)
     return root
 
 
 def test_all_is_written_strictly_and_by_two_processes_with_the_same_bytes(whole, monkeypatch):
     first = whole / "evaluated"
-    monkeypatch.setattr(evaluation.os, "sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda pid: {0, 1})
     again = evaluated(whole, "again")
     assert {p.name for p in first.iterdir()} == {
         "metrics.json",
@@ -400,7 +411,7 @@ def test_all_is_written_strictly_and_by_two_processes_with_the_same_bytes(whole,
     )
     assert uniform["posteriors"]["0"]["value"] == pytest.approx(0, abs=1e-12)
     assert random["parameters"] == sum(
-        p.numel() for p in ORDERS["sigma_gpt"](LENGTH, LENGTH, **SIZE).parameters()
+        p.numel() for p in SigmaGPT(LENGTH, LENGTH, **SIZE).parameters()
     )
     assert random["history"] == {"val": [[5, 0.7]]} and {
         "valid",
@@ -450,7 +461,7 @@ def test_the_table_sets_passes_beside_validity(whole):
 
 def test_a_checkpoint_comes_back_as_it_was_and_another_is_refused(project):
     run = project / RUNS / "sigma_gpt-random-tiny-s0"
-    model, meta = evaluation.load(run)
+    model, meta = checkpoint.load(run)
     seeds.everything(0)
     twin = build("sigma_gpt", SIZE, None, LENGTH, LENGTH).eval()
     tokens = torch.from_numpy(drawn_by("permutation", 4))
@@ -467,19 +478,17 @@ def test_a_checkpoint_comes_back_as_it_was_and_another_is_refused(project):
     for data in (*told, b"PK\x03\x04"):
         (run / "weights.safetensors").write_bytes(data)
         with pytest.raises(DataError, match="not a model that we wrote"):
-            evaluation.load(run)
+            checkpoint.load(run)
 
 
 def test_other_sequences_and_no_cells_are_plain_errors(whole, tmp_path):
     other = held(tmp_path, "product")
     with pytest.raises(DataError, match="vocabulary 2"):
-        evaluation.measure(*evaluation.load(whole / RUNS / "sigma_gpt-random-tiny-s0"), other, "x")
+        evaluation.measure(*checkpoint.load(whole / RUNS / "sigma_gpt-random-tiny-s0"), other, "x")
     with pytest.raises(InputError, match="no trained cell"):
-        evaluation.evaluate(
-            tmp_path / "none", whole / "data/mini/prepared/orders", tmp_path / "out", SETTINGS
-        )
+        shell.trained(tmp_path / "none")
     with pytest.raises(DataError, match="prepared sequences are missing"):
-        Held.open(tmp_path / "none", SETTINGS)
+        EvaluationData.open(tmp_path / "none", SETTINGS)
 
 
 def test_text_is_told_in_perplexity_and_bits_and_its_samples_by_passes_and_whether_they_are_told_apart(
@@ -504,7 +513,7 @@ def test_text_is_told_in_perplexity_and_bits_and_its_samples_by_passes_and_wheth
         "neighbour",
         "neighbour_p",
     }
-    assert evaluation.densities(given, lambda tokens, known: None) == {}  # no exact one is known
+    assert densities.densities(given, lambda tokens, known: None) == {}  # no exact one is known
 
 
 # --- the command
@@ -534,7 +543,7 @@ def planned(project, monkeypatch):
     )
     monkeypatch.chdir(project)
     monkeypatch.setenv("TRADEWIND_DEVICE", "cpu")
-    monkeypatch.setattr(command.params, "load", lambda: parameters)
+    monkeypatch.setattr(params, "load", lambda: parameters)
     return project
 
 

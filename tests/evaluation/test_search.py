@@ -13,8 +13,8 @@ import torch
 from stages import code, files, params, records
 from stages.errors import DataError
 from stages.neighbours import methods
-from stages.neighbours.experiment import __main__ as command
 from stages.neighbours.experiment import evaluate, measure, sets
+from stages.neighbours.experiment import evaluate as command
 from stages.params import Search
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
@@ -287,10 +287,7 @@ def test_intervals_are_of_queries_drawn_one_by_one():
 
 
 def test_made_again_it_is_the_same_to_the_byte_with_any_threads(toy, evaluated, tmp_path):
-    assert (
-        evaluate.again("toy", toy, tmp_path, measure.Settings(SEARCH, 100, threads=2))
-        == files.read_json(evaluated / "metrics.json")["cells"]
-    )
+    evaluate.evaluate("toy", toy, tmp_path / "toy", measure.Settings(SEARCH, 100, threads=2))
     torch.set_num_threads(1)
     for name in ("bound.json", "metrics.json", "queries.parquet"):
         assert (tmp_path / "toy" / name).read_bytes() == (evaluated / name).read_bytes()
@@ -350,10 +347,11 @@ def test_the_stage_writes_its_outputs_and_a_record_of_the_code_that_dvc_watches(
             record["cell"],
         ) == ("evaluate", f"mini/{name}")
         assert record["params"]["search"]["neighbours"] == [3, 40] and record["seed"] == 0
-        assert "data/code/search.json" in stages["original" if inputs else "synthetic"]["deps"]
-        assert sorted(code.kinds(root)["search"]) == sorted(command.CODE)
-        assert set(record["code"]["files"]) == {
-            path.as_posix() for path in records.files_in(command.CODE)
+        watched = f"data/code/{command.MODULE.removeprefix('stages.')}.json"
+        assert watched in stages["original" if inputs else "synthetic"]["deps"]
+        assert record["code"] == code.recorded([command.MODULE], root)
+        assert {"stages/neighbours/kdtree.py", "stages/scores/bootstrap.py"} < {
+            *record["code"]["files"]
         }
 
 

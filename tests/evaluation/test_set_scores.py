@@ -6,6 +6,7 @@ import pytest
 
 from stages.fields import scores as set_scores
 from stages.fields.scores import Answers
+from stages.scores import groups
 
 
 def rng(seed=0):
@@ -108,11 +109,11 @@ def test_the_interval_covers_the_truth_nine_times_in_ten():
 
 def test_resamples_are_those_of_drawn_groups_and_chunks_change_nothing(monkeypatch):
     sums = {"a": np.arange(6.0), "n": np.ones(6)}
-    got = set_scores.drawn(sums, 500, rng())
+    got = groups.drawn(sums, 500, rng())
     chosen = rng().integers(6, size=(500, 6))
     assert np.array_equal(got["a"], chosen.sum(1)) and (got["n"] == 6).all()
-    monkeypatch.setattr(set_scores, "CHUNK", 60)
-    assert np.array_equal(set_scores.drawn(sums, 500, rng())["a"], got["a"])
+    monkeypatch.setattr(groups, "CHUNK", 60)
+    assert np.array_equal(groups.drawn(sums, 500, rng())["a"], got["a"])
 
 
 def test_one_group_has_no_interval():
@@ -133,10 +134,10 @@ def test_what_does_not_vary_has_no_r2_and_it_is_said():
 
 def test_a_mean_over_sets_weighs_each_by_its_count():
     total, count, group = np.array([3.0, 0, 10, 4]), np.array([1, 0, 5, 2]), np.array([1, 2, 1, 3])
-    entry = set_scores.mean_of(total, group, "K", 500, rng(), count)
+    entry = groups.mean_of(total, group, "K", 500, rng(), count)
     assert (
         entry["value"] == 17 / 8
         and entry["n"] == 8
         and 2 <= entry["low"] <= entry["value"] <= entry["high"] <= 13 / 6
     )
-    assert set_scores.mean_of(total, group, "K", 500, rng())["value"] == 17 / 4
+    assert groups.mean_of(total, group, "K", 500, rng())["value"] == 17 / 4

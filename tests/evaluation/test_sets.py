@@ -16,12 +16,14 @@ from torch import nn
 from stages import files, params
 from stages.batches import Prediction
 from stages.errors import DataError, DivergedError, InputError
-from stages.evaluation import __main__ as command
-from stages.fields import evaluate as evaluation
+from stages.fields import evaluate as command
+from stages.fields import evaluation_data
+from stages.fields import measure as evaluation
 from stages.fields import problem as preparation
-from stages.fields.evaluate import Held, Settings
+from stages.fields.evaluation_data import EvaluationData, Settings
 from stages.fields.models import build
 from stages.fields.sets import PreparedSets
+from stages.scores import pool, shell
 from stages.training import store
 
 SETTINGS = Settings(batch=8, resamples=200, seed=0)
@@ -114,8 +116,9 @@ def project(tmp_path_factory):
         settings = Settings(8, 200, 0, probed=copies, most=20)
         with pytest.MonkeyPatch.context() as patch:
             if copies:  # one core: no further process
-                patch.setattr(evaluation.os, "sched_getaffinity", lambda pid: {0})
-            evaluation.evaluate(root / "runs" / name, prepared, root / "evaluated" / name, settings)
+                patch.setattr(pool.os, "sched_getaffinity", lambda pid: {0})
+            cells = shell.trained(root / "runs" / name)
+            evaluation.evaluate(cells, prepared, root / "evaluated" / name, settings)
     return root
 
 
@@ -236,7 +239,7 @@ def test_the_nearest_point_is_found_in_the_problems_units_and_the_values_unit(tm
         }
     )
     preparation.write(made, tmp_path, {})
-    held = Held.open(tmp_path, SETTINGS)
+    held = EvaluationData.open(tmp_path, SETTINGS)
     numbers = held.sets.split("test")
     got = held.real("o", evaluation.nearest(held, numbers))
     for row, number in enumerate(numbers.tolist()):
@@ -249,12 +252,12 @@ def test_the_nearest_point_is_found_in_the_problems_units_and_the_values_unit(tm
 def test_permuted_contexts_keep_their_values_and_do_not_know_the_other_sets(project):
     held = PreparedSets.open(project / "prepared/copies")
     numbers = held.split("test")
-    got = evaluation.shuffled(held, numbers, 0)
+    got = evaluation_data.shuffled(held, numbers, 0)
     assert torch.equal(
         got.sort(1).values, held.context_y[numbers].sort(1).values
     ) and not torch.equal(got, held.context_y[numbers])
-    assert torch.equal(evaluation.shuffled(held, numbers[5:], 0), got[5:]) and not torch.equal(
-        evaluation.shuffled(held, numbers, 1), got
+    assert torch.equal(evaluation_data.shuffled(held, numbers[5:], 0), got[5:]) and not torch.equal(
+        evaluation_data.shuffled(held, numbers, 1), got
     )
 
 
@@ -269,7 +272,7 @@ def test_what_a_model_that_reads_places_loses_by_permuted_values(project):
             ).argmin(2)
             return Prediction(torch.take_along_dim(batch.context_y, nearest[..., None], 1))
 
-    held = Held.open(project / "prepared/copies", SETTINGS)
+    held = EvaluationData.open(project / "prepared/copies", SETTINGS)
     entry, shown = evaluation.measure(
         Copy(), {"model": "copy", **held.sets.dimensions, "targets": None}, held, "copy"
     )
@@ -334,7 +337,7 @@ def test_predictions_of_shown_sets_are_in_the_problems_units(project):
 def test_one_cell_alone_gives_the_same_numbers_and_one_process_the_same_bytes_as_two(
     project, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(evaluation.os, "sched_getaffinity", lambda pid: {0})
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda pid: {0})
     alone = evaluation.cell(
         project / "runs/copies/msa-shared-20k-s0",
         project / "prepared/copies",
@@ -342,7 +345,10 @@ def test_one_cell_alone_gives_the_same_numbers_and_one_process_the_same_bytes_as
     )
     assert json.loads(json.dumps(alone)) == read(project, "copies")["cells"]["msa-shared-20k-s0"]
     evaluation.evaluate(
-        project / "runs/heat", project / "prepared/heat", tmp_path / "again", SETTINGS
+        shell.trained(project / "runs/heat"),
+        project / "prepared/heat",
+        tmp_path / "again",
+        SETTINGS,
     )
     for file in (project / "evaluated/heat").iterdir():
         assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes()
@@ -366,7 +372,7 @@ def test_a_bad_cell_stops_with_its_name(project, bad, error, says):
         def forward(self, batch):
             return Prediction(torch.full((*batch.target_x.shape[:2], 1), torch.nan))
 
-    held = Held.open(project / "prepared/copies", SETTINGS)
+    held = EvaluationData.open(project / "prepared/copies", SETTINGS)
     meta = {"model": "broken", **held.sets.dimensions} | ({"x_dim": 3} if bad == "dims" else {})
     with pytest.raises(error, match=says):
         evaluation.measure(Broken(), meta, held, "broken")
@@ -374,23 +380,23 @@ def test_a_bad_cell_stops_with_its_name(project, bad, error, says):
 
 def test_no_cells_and_no_sets_are_plain_errors(project, tmp_path):
     with pytest.raises(InputError, match="no trained cell"):
-        evaluation.evaluate(
-            tmp_path / "none", project / "prepared/heat", tmp_path / "out", SETTINGS
-        )
+        shell.trained(tmp_path / "none")
     with pytest.raises(DataError, match="the prepared sets are missing"):
-        evaluation.evaluate(project / "runs/heat", tmp_path / "none", tmp_path / "out", SETTINGS)
+        evaluation.evaluate(
+            shell.trained(project / "runs/heat"), tmp_path / "none", tmp_path / "out", SETTINGS
+        )
     assert not (tmp_path / "out").exists()
 
 
 def test_a_cell_without_its_history_is_an_error_and_nothing_is_written(
     project, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(evaluation.os, "sched_getaffinity", lambda pid: {0})
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda pid: {0})
     shutil.copytree(project / "runs/heat", tmp_path / "runs")
     (tmp_path / "runs/cnp-shared-20k-s0/history.json").unlink()
     with pytest.raises(DataError, match="history.json"):
         evaluation.evaluate(
-            tmp_path / "runs", project / "prepared/heat", tmp_path / "out", SETTINGS
+            shell.trained(tmp_path / "runs"), project / "prepared/heat", tmp_path / "out", SETTINGS
         )
     assert not (tmp_path / "out").exists()
 
@@ -418,11 +424,11 @@ def planned(project, tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRADEWIND_DEVICE", "cpu")
-    monkeypatch.setattr(evaluation.os, "sched_getaffinity", lambda pid: {0})
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda pid: {0})
     of = Settings.of
     monkeypatch.setattr(Settings, "of", staticmethod(lambda *told: replace(of(*told), most=20)))
     changed = everything.model_copy(update={"profiles": {**everything.profiles, "mini": mini}})
-    monkeypatch.setattr(command.params, "load", lambda: changed)
+    monkeypatch.setattr(params, "load", lambda: changed)
     return tmp_path
 
 

@@ -42,7 +42,7 @@ def cached(folder, path):
     "path, producer, resting",
     [
         (RAW, "stages.winds.acquire mini gp_wind", ("persistence", "day_average")),
-        (WEIGHTS, "stages.training wind_baselines mini gp_wind persistence", ("persistence",)),
+        (WEIGHTS, "stages.winds.train wind_baselines mini gp_wind persistence", ("persistence",)),
     ],
 )
 def test_a_flipped_byte_in_the_workspace_and_in_the_cache_is_named_and_a_clean_rebuild_heals(

@@ -17,7 +17,8 @@ import torch
 from stages import params, seeds
 from stages.batches import Batch, collate, single
 from stages.errors import TradewindError
-from stages.fields.models import FIELDS, axes, build
+from stages.fields import models as fields
+from stages.fields.models import axes, build
 from stages.sequences import models as orders
 from stages.winds import metrics
 
@@ -25,13 +26,13 @@ MODELS = params.load(lab.HOME / "params.yaml").models
 ARMS = [
     (name, arm, next(iter(model.sizes), "none"))
     for name, model in MODELS.items()
-    if name in FIELDS
+    if name in fields.names()
     for arm in model.arms
 ]
 NETS = [
     (name, arm, next(iter(model.sizes), "none"))
     for name, model in MODELS.items()
-    if name in orders.ORDERS
+    if name in orders.names()
     for arm in model.arms
 ]
 FAR = 1e6  # standard deviations

@@ -36,7 +36,7 @@ RUN = "reports/wind_nowcast/mini/runs/simulated/msa-shared-5k-s0"
 # The disk is full from the first checkpoint on.
 FILLING = """
 import resource, sys
-from stages.training import __main__ as command
+from stages.winds import train as command
 from stages.training.checkpoint import Checkpoints
 save = Checkpoints.save
 def full(self, *arguments):
@@ -115,7 +115,7 @@ def test_a_checkpoint_on_a_full_disk_leaves_the_one_before_and_the_run_goes_on_w
         prepared / "prepared.json", toy_sky.meta(table, 14) | {"area": {"lat_deg": [44, 49]}}
     )
     pl.DataFrame(table).write_parquet(prepared / "rows.parquet")
-    command = [sys.executable, "-m", "stages.training", *CELL]
+    command = [sys.executable, "-m", "stages.winds.train", *CELL]
     lab.sound(lab.call(tmp_path, *command, TRADEWIND_DEVICE="cpu"))
     undisturbed = (tmp_path / RUN / "weights.safetensors").read_bytes()
     subprocess.run(["rm", "-rf", RUN, ".work"], cwd=tmp_path, check=True)

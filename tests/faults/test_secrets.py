@@ -68,10 +68,10 @@ def test_no_planted_secret_appears_in_any_file_or_output_of_a_whole_run(tmp_path
     for words in (
         ("stages.cli", "doctor"),
         ("stages.cli", "impact", "data/mini/raw/gp_wind/winds.csv"),
-        ("stages.sweeps", "wind_baselines", "mini", "gp_wind", "knn_tnn"),
+        ("stages.winds.sweep", "wind_baselines", "mini", "gp_wind", "knn_tnn"),
         ("stages.winds.acquire", "sample", "hour_winds"),
         ("flows.schedule", "--host", "0.0.0.0", "--cron", "never"),
-        ("stages.training", "wind_baselines", "mini", "nothing", "persistence"),
+        ("stages.winds.train", "wind_baselines", "mini", "nothing", "persistence"),
     ):
         run(
             python,
@@ -82,7 +82,7 @@ def test_no_planted_secret_appears_in_any_file_or_output_of_a_whole_run(tmp_path
     run(
         python,
         "-m",
-        "stages.training",
+        "stages.winds.train",
         "wind_baselines",
         "mini",
         "gp_wind",

@@ -22,7 +22,7 @@ RUNS = "reports/wind_nowcast/mini/runs/simulated"
 LIMITED = """
 import resource, sys
 import torch, polars, stages.winds.fitting, stages.winds.contexts.given
-from stages.training import __main__ as command
+from stages.winds import train as command
 torch.set_num_threads(1)
 used = int(next(line for line in open("/proc/self/status") if \
 line.startswith("VmData")).split()[1]) << 10

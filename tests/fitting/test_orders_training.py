@@ -1,12 +1,14 @@
 """Training of models of sequences: which order a step shows, what counts in the loss, and that a
 killed run ends with the same bits."""
 
+import contextlib
 import itertools
 import json
 import math
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +16,8 @@ import torch
 from safetensors import safe_open
 from torch import nn
 
-from stages import files, params, seeds
+from stages import code, files, params, runner, seeds
+from stages.contracts import SequenceModel
 from stages.errors import DataError, InputError
 from stages.files import read_json, write_json
 from stages.params.orders import OrderBudget, OrderEvaluation
@@ -24,7 +27,7 @@ from stages.sequences.batches import Denoised, OrderData, Ordered, Prepared, wra
 from stages.sequences.losses import cross_entropy, nats
 from stages.sequences.models.diffusion import Diffusion
 from stages.sequences.models.sigma_gpt import SigmaGPT
-from stages.training import cells, store
+from stages.training import cells, shell, store
 from stages.training.checkpoint import Checkpoints
 from stages.training.group import Group
 from stages.training.loop import Settings
@@ -198,7 +201,7 @@ def test_an_unknown_order_is_told_with_the_nearest():
 # --- validation
 
 
-class Constant(nn.Module):
+class Constant(SequenceModel):
     """Says `share` for every token 1, whatever it sees; keeps the orders that it was asked in."""
 
     def __init__(self, share):
@@ -240,7 +243,9 @@ def test_validation_asks_in_the_own_order_and_from_left_to_right_and_alike_every
 def test_what_has_a_loss_of_its_own_learns_by_it_and_its_prompt_is_given():
     seen = []
 
-    class Own(nn.Module):
+    class Own(SequenceModel):
+        ordered = False
+
         def loss(self, tokens, generator, given=None):
             seen.append((given, torch.rand(1, generator=generator)))
             return torch.tensor(0.5)
@@ -265,7 +270,7 @@ def test_the_product_law_is_learned_to_its_entropy(tmp_path, kind):
         update={"steps": 120, "validate_every": 40, "batch": 64, "schedule": "cosine"}
     )
     given = data(kind, budget, train=2000, held=1000)
-    history = command.fit(model(), given, settings(budget), Checkpoints(tmp_path))
+    history = command.train(model(), given, settings(budget), Checkpoints(tmp_path))
     entropy = -(0.3 * math.log(0.3) + 0.7 * math.log(0.7))
     assert abs(history["best_loss"] - entropy) < 0.02
     assert all(abs(entry["left_to_right"] - entropy) < 0.03 for entry in history["val"][-1:])
@@ -277,7 +282,7 @@ def test_what_repeats_costs_nothing_the_second_time_in_a_random_order(tmp_path):
     budget = BUDGET.model_copy(
         update={"steps": 400, "validate_every": 100, "batch": 64, "schedule": "cosine"}
     )
-    history = command.fit(
+    history = command.train(
         model(dropout=0.0),
         data("random", budget, law="copies", train=4000, held=500),
         settings(budget),
@@ -295,7 +300,7 @@ def test_what_repeats_costs_nothing_the_second_time_in_a_random_order(tmp_path):
 def trained(folder: Path, name="sigma_gpt", order="curriculum") -> None:
     torch.set_num_threads(1)
     made = model(name=name)
-    history = command.fit(
+    history = command.train(
         made, data(order, prompt=1), settings(), Checkpoints(folder / "checkpoints")
     )
     write_json(
@@ -352,7 +357,7 @@ def test_another_seed_gives_other_weights(tmp_path):
     found = []
     for seed in (3, 3, 4):
         made = model()
-        command.fit(
+        command.train(
             made, data(seed=seed), settings(seed=seed), Checkpoints(tmp_path / str(len(found)))
         )
         found.append(torch.cat([p.detach().flatten() for p in made.parameters()]))
@@ -389,27 +394,44 @@ def asked(tmp_path, monkeypatch):
     (tmp_path / "stages").symlink_to(home / "stages")
     monkeypatch.chdir(tmp_path)
 
+    monkeypatch.setattr(
+        files, "guard", lambda name: contextlib.nullcontext()
+    )  # this process is not to die with its parent
+    monkeypatch.setenv("TRADEWIND_DEVICE", "cpu")
+
     def of(arm="random", **arguments):
-        cell = cells.Cell("sigma_gpt", arm, "tiny", 1)
-        protocol = params.Training(seed=0, learning_rate=1e-3, clip=4.0, threads=1)
-        return command.Asked(
-            cell,
-            {"order": "random", **SIZE} | arguments,
-            BUDGET,
-            protocol,
-            Path("data/mini/prepared/product"),
-            Path("reports/any_order/mini/runs/product", cell.name),
-            "mini",
+        names = dict(zip(shell.NAMES, ("any_order", "mini", "product", "sigma_gpt"), strict=True))
+        parameters = SimpleNamespace(
+            profiles={"mini": SimpleNamespace(profile="mini", learning_orders={"product": BUDGET})},
+            models={
+                "sigma_gpt": SimpleNamespace(
+                    arms={arm: {"order": "random", **arguments}}, sizes={"tiny": SIZE}
+                )
+            },
+            training=params.Training(seed=0, learning_rate=1e-3, clip=4.0, threads=1),
         )
+        return runner.Asked({**names, "arm": arm, "size": "tiny", "seed": 1}, parameters)
 
     return of
 
 
+def work(one: runner.Asked) -> runner.Work:
+    return shell.planned_work("stages.sequences.train", command.plan, [], one)
+
+
+def task(one: runner.Asked) -> shell.Task:
+    return command.plan(one, cells.Cell("sigma_gpt", one["arm"], "tiny", 1))
+
+
+def metadata(one: runner.Asked) -> dict:
+    return dict(task(one).open(torch.device("cpu"), Group()).metadata)
+
+
 def test_a_cell_is_written_with_its_record_and_repeats_byte_for_byte(asked):
-    one = asked()
-    command.train(one, torch.device("cpu"), Group())
-    first = {p.name: p.read_bytes() for p in one.folder.iterdir()}
-    assert set(first) == {"weights.safetensors", "history.json"}
+    one, folder = asked(), Path("reports/any_order/mini/runs/product/sigma_gpt-random-tiny-s1")
+    shell.run(work(one))
+    first = {p.name: p.read_bytes() for p in folder.iterdir()}
+    assert set(first) == {"weights.safetensors", "history.json", "code.json"}
     record = files.read_json(
         "reports/any_order/mini/records/product.sigma_gpt-random-tiny-s1.train.json"
     )
@@ -428,20 +450,26 @@ def test_a_cell_is_written_with_its_record_and_repeats_byte_for_byte(asked):
     } <= set(record["code"]["files"])
     assert not any("sets.py" in name or "sampling" in name for name in record["code"]["files"])
     assert not list(Path(".work/training").iterdir())
-    command.train(one, torch.device("cpu"), Group())
-    assert {p.name: p.read_bytes() for p in one.folder.iterdir()} == first
+    shell.run(work(one))
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == first
+
+
+def test_the_folder_tells_what_its_models_code_means_and_no_others(asked):
+    shell.run(work(asked()))
+    told = read_json("reports/any_order/mini/runs/product/sigma_gpt-random-tiny-s1/code.json")
+    model = "stages.sequences.models.sigma_gpt"
+    assert told == {"modules": [model], "digest": code.recorded([model])["digest"]}
+    assert told["digest"] != code.recorded(["stages.sequences.models.diffusion"])["digest"]
 
 
 def test_an_arms_own_curriculum_stands_for_the_budgets_and_is_no_argument_of_the_network(asked):
-    one = asked(order="curriculum", curriculum=0.5)
-    assert (
-        one.plan.curriculum == 0.5
-        and one.order == "curriculum"
-        and one.network == SIZE
-        and asked().plan is BUDGET
-    )
+    one = asked("curriculum", order="curriculum", curriculum=0.5)
+    used, told = task(one).used, metadata(one)
+    assert used["budget"] == {**BUDGET.model_dump(mode="json"), "curriculum": 0.5}
+    assert told["order"] == "curriculum" and told["arguments"] == SIZE
+    assert task(asked()).used["budget"] == BUDGET.model_dump(mode="json")
     with pytest.raises(InputError, match=r"sigma_gpt\.arms\.random\.curriculum"):
-        asked(curriculum=1.5).plan  # noqa: B018
+        task(asked(curriculum=1.5))
 
 
 @pytest.mark.parametrize(
@@ -449,10 +477,11 @@ def test_an_arms_own_curriculum_stands_for_the_budgets_and_is_no_argument_of_the
 )
 def test_positions_on_a_grid_take_the_data_s_axes_and_the_weights_say_which(asked, law, axes):
     one = asked(positions="grid")
-    meta = read_json(one.prepared / "sequences.json")
-    write_json(one.prepared / "sequences.json", meta | {"law": law})
-    command.train(one, torch.device("cpu"), Group())
-    with safe_open(str(one.folder / "weights.safetensors"), "pt") as file:
+    place = Path("data/mini/prepared/product/sequences.json")
+    write_json(place, read_json(place) | {"law": law})
+    shell.run(work(one))
+    folder = Path("reports/any_order/mini/runs/product/sigma_gpt-random-tiny-s1")
+    with safe_open(str(folder / "weights.safetensors"), "pt") as file:
         told, shape = (
             json.loads(file.metadata()[store.ENTRY]),
             file.get_tensor("positions.table.weight").shape,
@@ -461,18 +490,18 @@ def test_positions_on_a_grid_take_the_data_s_axes_and_the_weights_say_which(aske
         1 + sum(axes),
         8,
     )
-    assert asked(positions="learned").network == {**SIZE, "positions": "learned"}
+    assert metadata(asked(positions="learned"))["arguments"] == {**SIZE, "positions": "learned"}
 
 
 @pytest.mark.parametrize("damage", ["gone", "junk", "other"])
 def test_prepared_sequences_that_are_none_are_a_data_error(asked, damage):
-    file = asked().prepared / "sequences.safetensors"
+    file = asked().data("prepared") / "sequences.safetensors"
     if damage == "gone":
         file.unlink()
     else:
         file.write_bytes(b"junk" if damage == "junk" else (8).to_bytes(8, "little") + b"{}      ")
     with pytest.raises(DataError, match="prepared sequences"):
-        Prepared.open(asked().prepared)
+        Prepared.open(asked().data("prepared"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Laws every field model obeys, over the one table FIELDS and the arms of params.yaml."""
+"""Laws every field model obeys, over all files of stages/fields/models and the arms of params.yaml."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import torch
 
 from stages import params, seeds
 from stages.batches import Batch, collate, single
-from stages.fields.models import FIELDS, axes, build
+from stages.fields.models import axes, build, model_class, names
 from stages.training import store
 
 ROOT = Path(__file__).parents[2]
@@ -15,7 +15,7 @@ MODELS = params.load(ROOT / "params.yaml").models
 CASES = [
     (name, arm, next(iter(model.sizes), "none"))
     for name, model in MODELS.items()
-    if name in FIELDS
+    if name in names()
     for arm in model.arms
 ]
 laws = pytest.mark.parametrize("case", CASES, ids="-".join)
@@ -50,7 +50,7 @@ def outputs(prediction):
 
 
 def test_every_model_of_the_table_has_arms_in_params():
-    assert set(FIELDS) <= set(MODELS)
+    assert set(names()) <= set(MODELS)
 
 
 @laws
@@ -160,7 +160,7 @@ def test_saved_and_loaded_it_predicts_the_same_and_its_bytes_repeat(case, tmp_pa
 def test_one_seed_one_model(case):
     one, same, other = (made(case, seed).state_dict() for seed in (5, 5, 6))
     assert all(torch.equal(one[name], same[name]) for name in one)
-    if FIELDS[case[0]].learns == "gradient" and case[0] not in (
+    if model_class(case[0]).learns == "gradient" and case[0] not in (
         "kernel",
         "gka_tnn",
         "kriging",
@@ -193,7 +193,7 @@ def test_far_targets_equal_points_and_fully_masked_sets_stay_finite(case):
 
 @laws
 def test_the_model_says_what_it_reads_and_how_it_is_fitted(case):
-    model = FIELDS[case[0]]
+    model = model_class(case[0])
     assert model.context in ("slice", "hour", "day", "neighbours", "recent") and model.learns in (
         "nothing",
         "neighbours",

@@ -17,6 +17,7 @@ from stages.fields.models import build
 from stages.training import store
 
 METADATA = {
+    "module": "stages.fields.models.msa",
     "model": "msa",
     "arm": "shared",
     "size": "5k",
@@ -87,6 +88,11 @@ def test_a_pickle_is_refused_and_never_run(tmp_path, kind):
         (lambda: save({"weight": torch.zeros(3)}), "metadata"),
         (lambda: save({"weight": torch.zeros(3)}, {"tradewind": "[1]"}), "metadata"),
         (lambda: altered(model="resnet"), "resnet"),
+        (lambda: altered(model="resnet", module="stages.fields.models.resnet"), "resnet"),
+        (lambda: altered(module=None), "metadata"),
+        (lambda: altered(module="stages.nothing.models.msa"), "no such module"),
+        (lambda: altered(module="stages.fields.models.knn"), "knn"),
+        (lambda: altered(module="stages.sequences.models.msa"), "vocabulary"),
         (lambda: altered(arguments={"width": 10**9}), "width"),
         (lambda: altered(arguments={"width": "12; rm"}), "width"),
         (lambda: altered(arguments=[1]), "metadata"),
@@ -104,6 +110,11 @@ def test_a_pickle_is_refused_and_never_run(tmp_path, kind):
         "foreign",
         "list",
         "model",
+        "model and module",
+        "no module",
+        "no family",
+        "other module",
+        "other family",
         "width",
         "type",
         "arguments",
@@ -124,3 +135,27 @@ def test_what_does_not_fit_is_refused_by_name(tmp_path, data, word):
 def test_a_missing_file_is_an_error_with_its_name(tmp_path):
     with pytest.raises(DataError, match="nothing.safetensors"):
         store.load(str(tmp_path / "nothing.safetensors"))
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["canary", "stages.canary.models", "canary.models.msa", "stages.models.msa\n", "os.msa"],
+)
+@pytest.mark.fault("F13")
+def test_no_file_chooses_what_is_imported(tmp_path, monkeypatch, module):
+    """A module of such a name lies on the path and would leave a file."""
+    for name in (module, "stages.canary.models", "canary.models.msa"):
+        place = tmp_path / "path" / Path(*name.strip().split(".")).with_suffix(".py")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"open({str(tmp_path / 'canary')!r}, 'w')")
+    monkeypatch.syspath_prepend(tmp_path / "path")
+    with pytest.raises(DataError, match="unusable metadata"):
+        store.load(written(tmp_path, altered(module=module)))
+    assert not (tmp_path / "canary").exists()
+
+
+def test_the_file_names_the_module_of_the_model_that_it_holds(tmp_path):
+    torch.manual_seed(0)
+    told = {**METADATA, "module": "stages.fields.models.knn"}
+    path = written(tmp_path, store.dump(build("msa", METADATA["arguments"]), told))
+    assert store.load(path)[1]["module"] == "stages.fields.models.msa"

@@ -5,6 +5,7 @@ Each test gets its own copy of a small project that real git and real DVC have c
 
 import json
 import shutil
+import sys
 from importlib import metadata
 
 import audit_project
@@ -26,7 +27,7 @@ from audit_project import (  # noqa: F401
 )
 
 from stages import records
-from stages.audit import audit, checks, impact, render
+from stages.audit import audit, impact, render, settings
 from stages.errors import InputError
 
 ALL = {
@@ -228,27 +229,27 @@ def test_figures_are_in_git_and_need_no_copy_in_the_cache(project, cached):
 @pytest.mark.parametrize(
     "path, producer, resting",
     [
-        (f"{DATA}/raw/simulated/frames_01.csv", "stages.acquisition", ALL),
-        (f"{DATA}/raw/simulated/manifest.json", "stages.acquisition", ALL),
-        (f"{DATA}/decoded/simulated/winds.parquet", "stages.preparation decode", ALL),
-        (f"{DATA}/validated/simulated.json", "stages.validation", ALL),
-        (f"{DATA}/prepared/simulated/rows.parquet", "stages.preparation prepare", ALL),
+        (f"{DATA}/raw/simulated/frames_01.csv", "stages.acquisition.acquire", ALL),
+        (f"{DATA}/raw/simulated/manifest.json", "stages.acquisition.acquire", ALL),
+        (f"{DATA}/decoded/simulated/winds.parquet", "stages.preparation.decode", ALL),
+        (f"{DATA}/validated/simulated.json", "stages.validation.validate", ALL),
+        (f"{DATA}/prepared/simulated/rows.parquet", "stages.preparation.prepare", ALL),
         (f"{RUN}/weights.safetensors", "--arm shared --size 5k --seed 0", OF_CELL),
         (f"{RUN}/history.json", "--arm shared --size 5k --seed 0", OF_CELL),
-        (EVALUATED, "stages.evaluation", OF_EXPERIMENT),
+        (EVALUATED, "stages.evaluation.evaluate", OF_EXPERIMENT),
         (
             f"{REPORTS}/evaluated/simulated/predictions-msa-shared-5k-s0.parquet",
-            "stages.evaluation",
+            "stages.evaluation.evaluate",
             OF_CELL,
         ),
         (TABLE, "tabulate", None),
         (
             f"{REPORTS}/evaluated/simulated/field-msa-shared-5k-s0.parquet",
-            "stages.evaluation",
+            "stages.evaluation.evaluate",
             OF_CELL,
         ),
         (f"{REPORTS}/figures/map.png", "tabulate", OF_EXPERIMENT),
-        (f"{DATA}/records/simulated.decode.json", "stages.preparation decode", None),
+        (f"{DATA}/records/simulated.decode.json", "stages.preparation.decode", None),
     ],
 )
 @pytest.mark.fault("F10")
@@ -390,7 +391,7 @@ def test_a_locks_parameters_are_found_wherever_they_stand():
         "stages/params/protocol.yaml": {"training": 4},
         "elsewhere.yaml": {"x": 5},
     }
-    assert checks.whole_keys(told) == {
+    assert settings.whole_keys(told) == {
         "decode": ("params.yaml", 1),
         "models.msa.arms.shared": ("stages/params/models/msa.yaml", 2),
         "profiles.mini.training": ("stages/params/budgets/mini/winds.yaml", 3),
@@ -409,7 +410,10 @@ def test_an_edited_parameter_in_a_record_fails(project):
 @pytest.mark.parametrize("name, word", [("__init__.py", "changed"), ("extra.py", "new")])
 def test_edited_code_fails_by_name(project, committed, name, word):
     file = project / "stages/training" / name
-    file.write_text('"""another"""\n')
+    file.write_text('NAME = "another"\n')
+    train = project / "stages/training/train.py"
+    if name == "extra.py":
+        train.write_text("from stages.training import extra  # noqa\n" + train.read_text())
     if committed:
         audit_project.commit(project)
     found = audit(NUMBER, root=project)
@@ -420,9 +424,32 @@ def test_edited_code_fails_by_name(project, committed, name, word):
 
 
 def test_deleted_code_fails_by_name(project):
-    (project / "stages/preparation/__main__.py").unlink()
+    (project / "stages/preparation/prepare.py").unlink()
     found = audit(NUMBER, root=project)
-    assert found.verdict == "FAIL" and "stages/preparation/__main__.py (gone)" in render(found)
+    assert found.verdict == "FAIL" and "stages/preparation/prepare.py (gone)" in render(found)
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_another_word_in_a_docstring_is_no_other_code(project, committed):
+    file = project / "stages/training/train.py"
+    file.write_text('"""Said otherwise."""\n\n' + file.read_text() + "# and a comment\n")
+    if committed:
+        audit_project.run(project, sys.executable, "-m", "stages.code")
+        audit_project.relock(project)
+    found = audit(NUMBER, root=project)
+    assert found.verdict == ("PASS" if committed else "FAIL")
+    told = about(found, f"{REPORTS}/records/simulated.msa-shared-5k-s0.train.json")
+    assert told == ""  # its record's bytes stand in git's history, and mean the same
+
+
+def test_a_list_of_code_that_is_not_the_sources_fails(project):
+    path = "data/code/training.train.json"
+    content = json.loads((project / path).read_text())
+    content["stages/training/train.py"] = "0" * 64
+    (project / path).write_text(json.dumps(content))
+    audit_project.commit(project)
+    found = audit(NUMBER, root=project)
+    assert found.verdict == "FAIL" and "not the list of its module's code" in about(found, path)
 
 
 @pytest.mark.fault("F20")

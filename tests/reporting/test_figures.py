@@ -10,7 +10,9 @@ import results_project
 from PIL import Image
 from results_project import CELLS, HOME, LEADS, PROFILE, cell, number
 
-from stages.winds import figures, tabulate
+from stages.figures.colours import colour
+from stages.tables.gather import gather, over_seeds
+from stages.winds import figures
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 SEEDS = [f"simulated/msa-shared-20k-s{seed}" for seed in range(3)]
@@ -23,12 +25,10 @@ def drawn(tmp_path_factory):
         root = tmp_path_factory.mktemp("figures")
         patch.chdir(root)
         results_project.build(root, {"simulated": CELLS["simulated"]})
-        cells = tabulate.gather(HOME)
+        cells = gather(HOME)
         times = []
         for _ in range(2):
-            figures.draw(
-                HOME, Path("data") / PROFILE / "prepared", tabulate.over_seeds(cells), cells
-            )
+            figures.draw(HOME, Path("data") / PROFILE / "prepared", over_seeds(cells), cells)
             times.append({file.name: file.read_bytes() for file in (HOME / "figures").iterdir()})
         yield times
 
@@ -191,15 +191,11 @@ def test_named_bands_are_evenly_placed_in_order(axes, tmp_path):
 
 
 def test_models_have_one_colour_each_whatever_their_size():
-    assert (
-        figures.colour("msa-shared-5k")
-        == figures.colour("msa-shared-100k")
-        != figures.colour("msa-gaussian-5k")
-    )
+    assert colour("msa-shared-5k") == colour("msa-shared-100k") != colour("msa-gaussian-5k")
     assert (
         len(
             {
-                figures.colour(name)
+                colour(name)
                 for name in (
                     "day_average",
                     "hour_average",
@@ -213,4 +209,4 @@ def test_models_have_one_colour_each_whatever_their_size():
         )
         == 7
     )
-    assert figures.colour("knn2") == figures.colour("unheard of")
+    assert colour("knn2") == colour("unheard of")

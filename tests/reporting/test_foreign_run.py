@@ -37,7 +37,7 @@ from test_forgeries import (  # noqa: F401
 )
 
 from stages import records
-from stages.audit import DEPTHS, arithmetics, audit, derive, render
+from stages.audit import DEPTHS, arithmetics, audit, render
 from stages.audit.everything import everything
 from stages.audit.everything import told as written
 
@@ -78,8 +78,6 @@ def quiet(monkeypatch, evaluation):  # noqa: F811
     """Claims and tables of the small project's own; commits claim to be of 2001."""
     for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
         monkeypatch.setenv(name, "2001-01-01T00:00:00Z")
-    monkeypatch.setattr(derive, "claims", lambda experiment, profile: {"claims": [{"holds": True}]})
-    monkeypatch.setattr(derive, "table", lambda experiment, profile, content: "a table\n")
 
 
 @pytest.fixture

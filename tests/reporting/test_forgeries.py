@@ -10,6 +10,7 @@ everything else agreeing.
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +34,8 @@ from audit_project import (  # noqa: F401
 )
 from safetensors.numpy import load_file
 
-from stages import records
-from stages.audit import DEPTHS, audit, derive, hashes
+from stages import code, records
+from stages.audit import DEPTHS, audit, hashes
 from stages.audit.everything import everything
 from stages.files import json_text
 
@@ -172,13 +173,39 @@ def code_of_old(project: Path) -> None:
 
 def code_claimed(project: Path) -> None:
     """The records of training claim, digest and all, that the tree's code made these weights."""
+    audit_project.run(project, sys.executable, "-m", "stages.code")
     for file in (project / REPORTS / "records").glob("*.train.json"):
         content = json.loads(file.read_text())
-        files = {
-            path: records.describe(project / path)["sha256"] for path in content["code"]["files"]
-        }
-        digest = hashes.hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-        file.write_text(json.dumps(content | {"code": {"digest": digest, "files": files}}))
+        claimed = code.recorded(content["code"]["modules"], project)
+        file.write_text(json.dumps(content | {"code": claimed}))
+
+
+def code_of_no_commit(project: Path) -> None:
+    """The record names bytes of its code that never were; its digest is as it was."""
+    record(TRAIN, lambda one: one["code"]["files"].update({TRAINING: "a" * 64}))(project)
+
+
+def lived(project: Path) -> None:
+    """Honest history: the training's code was once another, and is what it was again."""
+    file = project / TRAINING
+    text = file.read_text()
+    for content in (text.replace("training", "another"), text):
+        file.write_text(content)
+        commit(project)
+
+
+def code_of_another_meaning(project: Path) -> None:
+    """The record names bytes that stand in history and mean another code; its digest is that of
+    today's."""
+    content = (project / TRAINING).read_text().replace("training", "another").encode()
+    sha = hashes.hashlib.sha256(content).hexdigest()
+    record(TRAIN, lambda one: one["code"]["files"].update({TRAINING: sha}))(project)
+
+
+def modules_left_out(project: Path) -> None:
+    """The record names a module less, and all else of it agrees."""
+    claimed = code.recorded(["stages.acquisition.acquire"], project)
+    record(TRAIN, lambda one: one.update(code=claimed))(project)
 
 
 def another_run(project: Path) -> None:
@@ -275,6 +302,7 @@ def raw_with_its_manifest(project: Path) -> None:
 
 
 SPLIT = ("train: [[1860, 18000]]", "train: [[1860, 27000]]")
+TRAINING = "stages/training/__init__.py"
 OTHER_DRAWS = (
     "from stages import fake\ntrue = fake.np.random.default_rng\n"
     "fake.np.random.default_rng = lambda seed: true(seed + 1)\n"
@@ -389,12 +417,34 @@ FORGERIES = (
         then(changed("stages/training/__init__.py", "training", "another"), code_of_old, relock),
     ),
     Forgery(
+        "bytes of code that no commit holds",
+        "record",
+        TRAIN,
+        "that no commit holds",
+        then(code_of_no_commit, relock),
+    ),
+    Forgery(
+        "bytes of code that mean something else than the digest",
+        "record",
+        TRAIN,
+        "mean another code than its digest tells",
+        then(code_of_another_meaning, relock),
+        before=lived,
+    ),
+    Forgery(
+        "a record that leaves its module out",
+        "record",
+        TRAIN,
+        "lacks the module stages.training.train",
+        then(modules_left_out, relock),
+    ),
+    Forgery(
         "other code claimed to have trained",
         "train",
         f"{RUN}/weights.safetensors",
         "gives other weights",
         then(
-            changed("stages/training/__main__.py", "from stages import fake\n", OTHER_DRAWS),
+            changed("stages/training/train.py", "from stages import fake\n", OTHER_DRAWS),
             code_claimed,
             agree,
         ),
@@ -603,8 +653,6 @@ def project(whole, tmp_path, monkeypatch, evaluation):  # noqa: F811
     to be of 2001."""
     for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
         monkeypatch.setenv(name, "2001-01-01T00:00:00Z")
-    monkeypatch.setattr(derive, "claims", lambda experiment, profile: {"claims": [{"holds": True}]})
-    monkeypatch.setattr(derive, "table", lambda experiment, profile, content: "a table\n")
     return Path(shutil.copytree(whole, tmp_path / "project", symlinks=True))
 
 

@@ -13,8 +13,9 @@ from stages import records
 from stages.errors import DataError
 from stages.files import read_json, write_json
 from stages.page import chains as page_chains
+from stages.page.blocks import Part
 from stages.page.lineage import lineage, steps
-from stages.page.results import Result
+from stages.page.result import Result
 
 STAGES = ("acquire", "decode", "validate", "prepare", "train", "evaluate", "tabulate")
 CELLS = ("knn", "msa-shared-20k-s0", "msa-shared-20k-s1")
@@ -172,21 +173,14 @@ def chain(results: tuple = ()) -> dict:
             "simulated/gka-swept-none": {},
         }
     }
-    return page_chains.chains(
-        [
-            {
-                "experiment": EXPERIMENT,
-                "profile": PROFILE,
-                "content": content,
-                "results": list(results),
-            }
-        ]
-    )
+    labels = {"simulated": {"gka-swept-none": "gka-swept"}}
+    part = Part("winds", list(results), (), (), labels)
+    return page_chains.chains(EXPERIMENT, PROFILE, content, part)
 
 
 def test_a_chain_holds_the_record_s_digests_of_every_stage_from_the_table_to_the_raw_file():
     found, of = chain(), lambda stage: read_json(records.location(stage, PROFILE, "simulated"))
-    assert set(found["spine"][PROFILE]) == {"simulated", "simulated_2"}
+    assert set(found["spine"][PROFILE]) == {"simulated"}
     for stage in ("acquire", "decode", "prepare", "validate"):
         node = found["spine"][PROFILE]["simulated"][stage]
         told = {

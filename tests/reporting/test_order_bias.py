@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from stages.sequences.reporting import bias as order_bias
-from stages.winds.figures import plt
+from stages.figures.drawing import plt
 
 
 def one(variation: float, p: float = 0.4) -> dict:

@@ -11,11 +11,13 @@ from orders_project import COLUMNS, DIFFUSION, GPT, LAWS, MAZE, PROFILE, RANDOM,
 from PIL import Image
 from safetensors.numpy import load_file, save_file
 
+from stages.figures.drawing import plt
+from stages.sequences.reporting import arms as order_arms
+from stages.sequences.reporting import canvas, flights, mazes
 from stages.sequences.reporting import figures as order_figures
 from stages.sequences.reporting import gallery as order_gallery
 from stages.sequences.reporting import results as order_results
-from stages.winds.figures import plt
-from stages.winds.tabulate import gather
+from stages.tables.gather import gather
 
 HOME = Path("reports", orders_project.EXPERIMENT, PROFILE)
 
@@ -44,7 +46,8 @@ def tensors(request) -> dict[str, np.ndarray]:
 def seen(monkeypatch) -> list:
     """The figures that are drawn, kept instead of saved."""
     kept = []
-    monkeypatch.setattr(order_figures, "save", lambda figure, path, **how: kept.append(figure))
+    for module in (order_figures, mazes, flights):
+        monkeypatch.setattr(module, "save", lambda figure, path, **how: kept.append(figure))
     yield kept
     plt.close("all")
 
@@ -86,9 +89,7 @@ def test_without_samples_the_numbers_are_drawn_all_the_same(content, tmp_path):
 def test_mazes_show_truth_exact_density_share_of_samples_and_a_sample_of_each_kind(
     content, tensors, seen, tmp_path
 ):
-    assert order_figures.mazes(
-        tensors, content["cells"], "mazes", LAWS["mazes"], tmp_path / "x.png"
-    )
+    assert mazes.mazes(tensors, content["cells"], "mazes", LAWS["mazes"], tmp_path / "x.png")
     (figure,) = seen
     titles = [panel.get_title() for panel in figure.axes[:8]]
     assert (
@@ -118,7 +119,7 @@ def test_where_nothing_was_sampled_in_random_order_there_is_no_column_of_shares(
     content, tensors, seen, tmp_path
 ):
     some = {name: array for name, array in tensors.items() if "random" not in name}
-    assert order_figures.mazes(some, content["cells"], "mazes", LAWS["mazes"], tmp_path / "x.png")
+    assert mazes.mazes(some, content["cells"], "mazes", LAWS["mazes"], tmp_path / "x.png")
     titles = [panel.get_title() for panel in seen[0].axes if panel.get_title()]
     assert (
         titles[:2] == ["true path", "exact density\nof shortest paths"]
@@ -131,17 +132,17 @@ def test_a_changed_maze_bears_crosses_where_it_was_changed_and_path_bears_none()
     given = orders_project.mazes(1)[0, :MAZE].reshape(ROWS, COLUMNS)
     _, panel = plt.subplots()
     made = orders_project.mazes(1)[0, MAZE:].reshape(ROWS, COLUMNS).copy()
-    order_figures.draw_maze(panel, made, given)
+    mazes.draw_maze(panel, made, given)
     assert len(panel.lines[0].get_xdata()) == 0
     made[0, 2], made[2, 1] = 4, 0
-    order_figures.draw_maze(panel, made, given)
+    mazes.draw_maze(panel, made, given)
     assert sorted(zip(*panel.lines[1].get_data(), strict=True)) == [(1, 2), (2, 0)]
     plt.close("all")
 
 
 def test_a_learned_density_has_a_column_where_it_was_kept(content, tensors, seen, tmp_path):
     dense = {f"{RANDOM}-s0/density": np.full((SHOWN, MAZE), 0.25, np.float32)}
-    assert order_figures.mazes(
+    assert mazes.mazes(
         tensors | dense, content["cells"], "mazes", LAWS["mazes"], tmp_path / "x.png"
     )
     assert seen[0].axes[2].get_title() == "learned density"
@@ -155,12 +156,10 @@ def test_a_strip_goes_by_bursts_where_they_were_kept_and_by_tokens_else(
         content["about"]["mazes"],
         f"{RANDOM}-s0/burst_1/prompt",
     )  # of the bursts that with most rounds
-    order_figures.strip(
-        tensors, content["cells"], "mazes", about, LAWS["mazes"], tmp_path / "x.png"
-    )
+    mazes.strip(tensors, content["cells"], "mazes", about, LAWS["mazes"], tmp_path / "x.png")
     assert (
         seen[0].axes[0].get_title().startswith("after token")
-        and len(seen[0].axes) == 2 * order_figures.STAGES
+        and len(seen[0].axes) == 2 * mazes.STAGES
     )
     rounds = np.concatenate(
         [
@@ -169,7 +168,7 @@ def test_a_strip_goes_by_bursts_where_they_were_kept_and_by_tokens_else(
         ],
         1,
     ).astype(np.int32)
-    order_figures.strip(
+    mazes.strip(
         tensors | {f"{key}/round": rounds},
         content["cells"],
         "mazes",
@@ -204,7 +203,7 @@ def test_flights_show_what_is_given_thick_and_leave_out_diffusion_of_few_steps(
         for name, tensor in found.items()
         if "diffusion_1/" in name
     }
-    assert order_figures.climbs(
+    assert flights.climbs(
         found | spoilt, content["cells"], "climbs", LAWS["climbs"], tmp_path / "x.png"
     )
     (figure,) = seen
@@ -212,7 +211,7 @@ def test_flights_show_what_is_given_thick_and_leave_out_diffusion_of_few_steps(
         len(figure.axes) == 3 * 4
         and [panel.get_title() for panel in figure.axes[:4]][0] == "given: first altitude"
     )
-    row = order_figures.flight_of(truth, LAWS["climbs"])
+    row = flights.flight_of(truth, LAWS["climbs"])
     assert row == SHOWN - 1  # the one with the highest level
     for panel in figure.axes:
         median = panel.lines[-4].get_ydata() * 1000  # then level, truth, and what is given
@@ -243,7 +242,7 @@ def test_passes_mark_bursts_diffusion_and_the_bound(content, seen, tmp_path):
 def test_densities_are_drawn_beside_companions_only_where_they_were_compared(
     content, seen, tmp_path
 ):
-    arms = order_figures.ranked(content["cells"], "mazes")
+    arms = order_arms.ranked(content["cells"], "mazes")
     assert order_figures.densities(content["cells"], "mazes", arms, tmp_path / "x.png")
     assert [bars.get_label() for bars in seen[0].axes[0].containers] == [
         "uniform",
@@ -254,7 +253,7 @@ def test_densities_are_drawn_beside_companions_only_where_they_were_compared(
     assert not order_figures.densities(
         content["cells"],
         "climbs",
-        order_figures.ranked(content["cells"], "climbs"),
+        order_arms.ranked(content["cells"], "climbs"),
         tmp_path / "x.png",
     )
 
@@ -269,17 +268,17 @@ def test_densities_are_drawn_beside_companions_only_where_they_were_compared(
     ],
 )
 def test_an_order_has_one_colour(arm, tint):
-    assert order_figures.colour(arm) == order_figures.COLOURS[
-        tint
-    ] and matplotlib.colors.is_color_like(order_figures.colour("uniform"))
+    assert canvas.colour(arm) == canvas.COLOURS[tint] and matplotlib.colors.is_color_like(
+        canvas.colour("uniform")
+    )
 
 
 def test_one_seed_and_no_history_leave_no_learning_curve(tmp_path):
     assert not order_figures.learning(
         {"x/uniform": {"history": {"val": []}}}, {}, "x", tmp_path / "x.png"
     )
-    assert not order_figures.mazes(
+    assert not mazes.mazes(
         {"truth": orders_project.mazes(2)}, {}, "x", LAWS["mazes"], tmp_path / "x.png"
     )
     save_file({"truth": orders_project.mazes(2)}, tmp_path / "x.safetensors")
-    assert order_figures.sampled(load_file(tmp_path / "x.safetensors"), "prompt") == {}
+    assert canvas.sampled(load_file(tmp_path / "x.safetensors"), "prompt") == {}

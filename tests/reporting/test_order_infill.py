@@ -7,9 +7,9 @@ import pytest
 from orders_project import COLUMNS, FRACTAL, LAWS, MAZE, RANDOM, ROWS, SHOWN, STEPS, number, share
 from PIL import Image
 
-from stages.sequences.reporting import figures as order_figures
+from stages.figures.drawing import plt
+from stages.sequences.reporting import canvas
 from stages.sequences.reporting import infill as order_infill
-from stages.winds.figures import plt
 
 SHARES = {
     name: share(0.5)
@@ -156,4 +156,4 @@ def test_the_pictures_are_small_have_the_same_bytes_again_and_their_tensors_are_
             and len(data) < 70_000
             and Image.open(tmp_path / f"{kind}a.png").size[0] >= 400
         )
-        assert order_figures.sampled(kept(parts, task), "prompt") == {}
+        assert canvas.sampled(kept(parts, task), "prompt") == {}

@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 from stages.sequences.reporting import map as order_map
-from stages.winds.figures import plt
+from stages.figures.drawing import plt
 
 DATASET = "letters"
 GPT, RANDOM = "sigma_gpt-left_to_right-60k", "sigma_gpt-random-60k"

@@ -4,20 +4,21 @@ companions and what is printed, by numbers one can reckon."""
 import re
 from pathlib import Path
 
-import jinja2
 import orders_project
 import pytest
+import stage_runs
 import torch
 from orders_project import CURRICULUM, DIFFUSION, EXPERIMENT, FRACTAL, GPT, RANDOM, WORTH
-from results_project import PROFILE, ROOT
+from results_project import PROFILE
 
 from stages import files, records
 from stages.audit.chain import Metric, pick
 from stages.errors import DataError
-from stages.page import page
+from stages.sequences import page, tabulate
+from stages.sequences.reporting import arms as order_arms
 from stages.sequences.reporting import gallery as order_gallery
+from stages.sequences.reporting import printed as order_printed
 from stages.sequences.reporting import results as order_results
-from stages.sequences.reporting import tables as order_tables
 from stages.tables.published import Printed
 
 HOME = Path("reports", EXPERIMENT, PROFILE)
@@ -39,7 +40,7 @@ def project(tmp_path_factory):
         patch.chdir(root)
         orders_project.build(root)
         patch.setattr(order_gallery, "draw", plain)
-        order_results.tabulate(EXPERIMENT, PROFILE)
+        stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
         yield root
 
 
@@ -216,19 +217,20 @@ def test_what_a_document_leaves_open_is_marked_once_with_its_note():
         Printed("thesis 4.2", "x", 2.0, 0.1, "1000 mazes"),
     )
     assert (
-        order_tables.theirs(doubtful) == "1.00‡ (thesis D.1)"
-        and order_tables.theirs(plain_one) == "2.00 ± 0.1 (thesis 4.2)"
+        order_printed.theirs(doubtful) == "1.00‡ (thesis D.1)"
+        and order_printed.theirs(plain_one) == "2.00 ± 0.1 (thesis 4.2)"
     )
     assert (
-        order_tables.notes([doubtful, doubtful, plain_one, None]) == "‡ thesis D.1: unit not stated"
+        order_printed.notes([doubtful, doubtful, plain_one, None])
+        == "‡ thesis D.1: unit not stated"
     )
 
 
 def test_an_arm_of_which_a_seed_lacks_a_number_has_none():
     cells = {"d/m-a-s0": {"metrics": {"x": {"value": 1.0}}}, "d/m-a-s1": {"metrics": {}}}
-    assert order_tables.at(cells, "d", "m-a", "metrics", "x") is None
+    assert order_arms.at(cells, "d", "m-a", "metrics", "x") is None
     cells["d/m-a-s1"]["metrics"]["x"] = {"value": 2.0}
-    assert order_tables.at(cells, "d", "m-a", "metrics", "x")["mean"] == 1.5
+    assert order_arms.at(cells, "d", "m-a", "metrics", "x")["mean"] == 1.5
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ def test_an_arm_of_which_a_seed_lacks_a_number_has_none():
     ],
 )
 def test_arms_are_told_as_people_read_them(arm, name):
-    assert order_tables.called(arm) == name
+    assert order_arms.called(arm) == name
 
 
 def test_the_audit_finds_every_number_by_its_address():
@@ -292,9 +294,9 @@ def test_the_record_names_code_inputs_and_every_output():
         if file.is_file()
         and file.parts[3] in ("metrics.json", "table.md", "claims.json", "figures")
     }
-    assert set(record["outputs"]) == made and set(record["code"]["files"]) == set(
-        order_results.CODE
-    )
+    assert set(record["outputs"]) == made and record["code"]["modules"] == [
+        "stages.sequences.tabulate"
+    ]
     assert {name for name in record["inputs"] if "/prepared/" in name} == {
         f"data/{PROFILE}/prepared/{dataset}/sequences.json" for dataset in WORTH
     }
@@ -302,7 +304,7 @@ def test_the_record_names_code_inputs_and_every_output():
 
 
 def test_every_line_of_companions_names_a_printed_number_and_one_that_names_none_is_refused():
-    found = order_tables.companions(EXPERIMENT)
+    found = order_printed.companions(EXPERIMENT)
     assert {one.table for row in found.values() for one in row.values()} == {
         "thesis 4.2",
         "thesis 4.3",
@@ -318,7 +320,7 @@ def test_every_line_of_companions_names_a_printed_number_and_one_that_names_none
     ):
         place.write_text(text + line)
         with pytest.raises(DataError, match=says):
-            order_tables.companions(EXPERIMENT)
+            order_printed.companions(EXPERIMENT)
     place.write_text(text)
 
 
@@ -332,40 +334,18 @@ def test_an_evaluation_of_something_else_is_refused(tmp_path):
 
 def test_the_page_s_part_shows_every_table_and_figure():
     content = told()
-    datasets = [
-        {
-            "name": one.dataset,
-            "told": one.told,
-            "tables": one.tables,
-            "address": one.address,
-            "pictures": ["p"],
-            "figures": ["f"],
-            "lineage": "l",
-            "cells": order_results.cells_of(content["cells"], one.dataset),
-        }
-        for one in order_results.sections(EXPERIMENT, content)
+    for dataset in content["about"]:
+        orders_project.stage_records(dataset)
+    part = page.part(EXPERIMENT, PROFILE, content)
+    kinds = [[type(block).__name__ for block in one.blocks] for one in part.sections]
+    tables = [one.tables for one in order_results.sections(EXPERIMENT, content)]
+    written = [len(content["texts"].get(one.title, [])) > 0 for one in part.sections]
+    assert [names.count("Grid") for names in kinds] == [
+        len(one) + more for one, more in zip(tables, written, strict=True)
     ]
-    view = {
-        "profile": PROFILE,
-        "experiment": EXPERIMENT,
-        "id": "x",
-        "legend": order_results.LEGEND,
-        "across": order_results.across(EXPERIMENT, content),
-        "datasets": datasets,
-    }
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(ROOT / "stages/page"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    macros = (
-        "{% macro grid(table, where) %}<table>{{ table.name }}</table>{% endmacro %}{% macro "
-        "picture(one) %}<img {{ one }}>{% endmacro %}"
-    )
-    text = environment.from_string(macros + '{% include "page_orders.html" %}').render(view=view)
-    assert text.count("<table>") == sum(len(one["tables"]) for one in datasets) + 2 and text.count(
-        "<img p>"
-    ) == text.count("<img f>") == len(datasets)
+    assert all({"Pair", "Drawing", "Cells"} <= set(names) for names in kinds)
+    assert [type(block).__name__ for block in part.intro].count("Grid") == 2
+    assert "`" not in part.intro[0].text
     names = {
         "mazes",
         "strip",
@@ -378,32 +358,25 @@ def test_the_page_s_part_shows_every_table_and_figure():
         "sizes",
         "densities",
     }
-    assert "`" not in text and {*order_results.pictures("maze"), *order_results.FIGURES} == names
+    assert {*order_results.pictures("maze"), *order_results.FIGURES} == names
 
 
-def test_the_experiment_has_a_page_of_its_own_and_the_index_leads_there(monkeypatch):
-    monkeypatch.setattr(page, "embedded", lambda path, words: [])
+def test_the_experiment_has_a_page_of_its_own_and_the_index_leads_there():
     for dataset in told()["about"]:
         orders_project.stage_records(dataset)
-    page.report()
-    index, own = (
-        Path("reports", name).read_text() for name in ("index.html", f"{EXPERIMENT}.html")
-    )
+    stage_runs.write_pages(page, EXPERIMENT, PROFILE)
+    address = f"{EXPERIMENT}/{PROFILE}/page.html"
+    index, own = (Path("reports", name).read_text() for name in ("index.html", address))
     name = re.search(r'aria-label="[^"]*\(' + f"{EXPERIMENT}, {PROFILE}", own)
     assert name and name[0] not in index
-    assert (
-        f'href="{EXPERIMENT}.html#{EXPERIMENT}-{PROFILE}"' in index and 'href="index.html"' in own
-    )
+    assert f'href="{address}#{EXPERIMENT}-{PROFILE}-' in index
+    assert 'href="../../index.html"' in own
     for text in (index, own):  # claims stand in both; the gates and the ledger on the index alone
         assert f"claims of {EXPERIMENT}, {PROFILE}" in text and text.count("<h1>") == 1
-        links = {link for link in re.findall(r'href="#([^"]+)"', text)}
+        links = set(re.findall(r'href="#([^"]+)"', text))
         assert links <= set(re.findall(r'id="([^"]+)"', text))
-    assert (
-        'id="validation"' in index
-        and 'id="ledger"' in index
-        and 'id="validation"' not in own
-        and 'id="ledger"' not in own
-    )
+    assert 'id="validation"' in index and 'id="ledger"' in index
+    assert 'id="validation"' not in own and 'id="ledger"' not in own
 
 
 def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
@@ -471,7 +444,7 @@ def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
             home, folder, HOME / "evaluated" / dataset, evaluate.Settings(plan, seed=0)
         )
     monkeypatch.setattr(order_gallery, "draw", DRAW)
-    order_results.tabulate(EXPERIMENT, PROFILE)
+    stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
     text, names = (
         (HOME / "table.md").read_text(),
         {file.name for file in (HOME / "figures").iterdir()},

@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from stages.page import page, promotions
+from stages.page import promotions
 
 FIRST = {
     "kind": "promoted",
@@ -57,7 +57,7 @@ def keep(lines: list[str]) -> None:
 
 def section() -> str:
     """The section as the page includes it."""
-    loader = jinja2.FileSystemLoader(Path(page.__file__).parent)
+    loader = jinja2.FileSystemLoader(Path(promotions.__file__).parent)
     environment = jinja2.Environment(
         loader=loader,
         autoescape=True,

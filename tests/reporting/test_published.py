@@ -10,15 +10,16 @@ from results_project import ROOT
 
 from stages import params
 from stages.errors import DataError
-from stages.fields import results as set_results
-from stages.sequences.reporting import results as order_results
+from stages.neighbours.experiment.printed import searches
 from stages.tables import published
-from stages.tables.published import Printed, shown
+from stages.tables.published import Printed
+from stages.winds.printed import companions, epochs, shown
 
 OTHERS = {
     "neighbours",
-    *set_results.EXPERIMENTS,
-    *order_results.EXPERIMENTS,
+    "sparse_fields",
+    "failure_modes",
+    "any_order",
 }  # whose companions are read, and tested, elsewhere
 EXPERIMENTS = sorted(
     file.parent.name
@@ -58,7 +59,7 @@ def test_every_companion_row_finds_printed_numbers_of_its_table_and_each_arm_has
     real, experiment
 ):
     rows = listed(experiment)
-    found = published.companions(experiment)
+    found = companions(experiment)
     assert sorted(row["arm"] for row in rows) == sorted(found), (
         "an arm stands twice, and the later row hides the earlier"
     )
@@ -96,7 +97,7 @@ def test_every_companion_stands_beside_an_arm_that_can_be_run(real, experiment):
     ],
 )
 def test_the_values_are_those_on_the_documents_pages(real, arm, values):
-    assert [printed.mean for printed in published.companions("wind_nowcast")[arm]] == values
+    assert [printed.mean for printed in companions("wind_nowcast")[arm]] == values
 
 
 @pytest.mark.parametrize(
@@ -113,8 +114,8 @@ def test_the_values_are_those_on_the_documents_pages(real, arm, values):
 def test_table_1_2_stands_beside_chapter_1s_models_days_and_epochs(real, arm, values, epoch):
     """4:13 and 4:21 are minutes and seconds; 6:57:15, 2:39:18 and 4:31:47 hours, minutes and
     seconds."""
-    assert [printed.mean for printed in published.companions("wind_baselines")[arm]] == values
-    assert published.epochs("wind_baselines")[arm] == epoch
+    assert [printed.mean for printed in companions("wind_baselines")[arm]] == values
+    assert epochs("wind_baselines")[arm] == epoch
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_table_1_2_stands_beside_chapter_1s_models_days_and_epochs(real, arm, va
     ],
 )
 def test_printed_searches_are_those_on_the_pages_in_our_units(real, of, expected):
-    assert published.searches("neighbours")[of] == expected
+    assert searches("neighbours")[of] == expected
 
 
 def test_a_search_companion_that_stands_twice_or_names_nothing_is_an_error(project):
@@ -167,14 +168,14 @@ def test_a_search_companion_that_stands_twice_or_names_nothing_is_an_error(proje
     file, head = Path("reports/neighbours/companions.csv"), "set,arm,table,dataset,model,variant\n"
     file.write_text(head + "original,linear,thesis 1.3,tnn_original,linear_search,device=cpu\n" * 2)
     with pytest.raises(DataError, match="twice(.|\n)*original, linear, thesis 1.3"):
-        published.searches("neighbours")
+        searches("neighbours")
     file.write_text(head + "original,linear,thesis 9.9,tnn_original,linear_search,\n")
     with pytest.raises(DataError, match="names no printed row(.|\n)*thesis 9.9"):
-        published.searches("neighbours")
+        searches("neighbours")
 
 
 def test_spreads_and_notes_come_along(real):
-    found = published.companions("wind_nowcast")
+    found = companions("wind_nowcast")
     assert [found[f"msa-shared-{size}"][0].std for size in ("5k", "20k", "100k")] == [
         0.11,
         0.03,
@@ -210,7 +211,7 @@ def test_no_transcribed_number_is_lost_on_reading(real):
 
 
 def test_a_companion_is_rmse_in_knots_on_wind_with_the_misprints_note(project):
-    found = published.companions("wind_nowcast")
+    found = companions("wind_nowcast")
     assert found == {
         "kernel": [
             Printed("thesis 1.2", f"wind_day{day}", value, None, f"day {day}")
@@ -234,7 +235,7 @@ def test_a_companion_is_rmse_in_knots_on_wind_with_the_misprints_note(project):
 def test_a_companion_that_names_no_printed_row_is_an_error_that_tells_it(project, row):
     Path("reports/wind_nowcast/companions.csv").write_text(f"arm,table,model,variant,size\n{row}\n")
     with pytest.raises(DataError, match="names no printed row") as caught:
-        published.companions("wind_nowcast")
+        companions("wind_nowcast")
     assert all(
         part in str(caught.value)
         for part in ("reports/wind_nowcast/companions.csv", *filter(None, row.split(",")))
@@ -260,7 +261,7 @@ def test_an_arm_that_stands_twice_in_the_companions_is_an_error(project):
     with Path("reports/wind_nowcast/companions.csv").open("a") as stream:
         stream.write("kernel,thesis 3.2,msa,shared,5k\n")
     with pytest.raises(DataError, match="twice(.|\n)*kernel"):
-        published.companions("wind_nowcast")
+        companions("wind_nowcast")
 
 
 @pytest.mark.parametrize(

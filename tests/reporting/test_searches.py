@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 import results_project
 import search_project
+import stage_runs
 from results_project import PROFILE
 from search_project import EXAMPLE, EXPERIMENT, HOME, METHODS, QUERIES, SEEN
 from test_page import Page, read, rows_of
 
 from stages import files, records
 from stages.neighbours.experiment import figures as search_figures
+from stages.neighbours.experiment import page, tabulate
 from stages.neighbours.experiment import results as searches
 from stages.neighbours.experiment import tables as search_tables
-from stages.page import page
-from stages.tables.published import searches as printed_searches
+from stages.neighbours.experiment.printed import searches as printed_searches
+from stages.tables.gather import over_seeds
 
 SRW = "smoothed_random_walk"
 
@@ -28,19 +30,19 @@ def project(tmp_path_factory):
         root = tmp_path_factory.mktemp("searches")
         patch.chdir(root)
         search_project.build(root)
-        searches.tabulate(PROFILE)
-        page.report()
+        stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
+        stage_runs.write_pages(page, EXPERIMENT, PROFILE)
         yield files.read_json(HOME / "metrics.json")
 
 
 @pytest.fixture(scope="module")
 def found(project) -> search_tables.Found:
-    return searches.read(HOME)
+    return searches.found_in(EXPERIMENT, PROFILE, project)
 
 
 @pytest.fixture(scope="module")
 def seen(project) -> Page:
-    return read()
+    return read(f"{EXPERIMENT}/{PROFILE}/page.html")
 
 
 def by_method(table: search_tables.Table) -> dict[tuple[str, str], dict[str, str]]:
@@ -108,7 +110,7 @@ def test_the_documents_own_winds_stand_beside_a_prepared_set_whatever_its_name(f
 
 
 def test_wrong_answers_are_told():
-    arms = searches.over_seeds({"d/linear-aniso-k5": search_project.cell(1.0, wrong=3)})
+    arms = over_seeds({"d/linear-aniso-k5": search_project.cell(1.0, wrong=3)})
     rows = by_method(search_tables.main(search_tables.Found(arms, {}, {}), "d"))
     assert (
         rows["linear search", "CPU"]["wrong answers"] == f"3 of {QUERIES}"
@@ -187,13 +189,15 @@ def test_times_name_their_machine_and_a_noisy_one_is_told(found):
 def test_without_a_benchmark_counts_stand_alone_and_nothing_is_invented(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     search_project.build(tmp_path, times=False)
-    searches.tabulate(PROFILE)
-    page.report()
-    text = (HOME / "table.md").read_text()
+    stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
+    stage_runs.write_pages(page, EXPERIMENT, PROFILE)
+    text, content = (HOME / "table.md").read_text(), files.read_json(HOME / "metrics.json")
     assert "Times were not measured" in text and "## Goals" not in text and "epoch" not in text
     assert {
         row["query [ms]"]
-        for row in by_method(search_tables.main(searches.read(HOME), SRW)).values()
+        for row in by_method(
+            search_tables.main(searches.found_in(EXPERIMENT, PROFILE, content), SRW)
+        ).values()
     } == {"–"}
     assert {file.name for file in (HOME / "figures").iterdir()} == {
         "bound.png",
@@ -319,11 +323,11 @@ def test_a_second_run_writes_the_same_bytes(project):
         records.location("tabulate", PROFILE, experiment=EXPERIMENT),
     ]
     before = [path.read_bytes() for path in paths]
-    searches.tabulate(PROFILE)
+    stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
     assert [path.read_bytes() for path in paths] == before
-    assert len(paths) == 8 and set(files.read_json(paths[-1])["code"]["files"]) == set(
-        searches.CODE
-    )
+    assert len(paths) == 8 and files.read_json(paths[-1])["code"]["modules"] == [
+        "stages.neighbours.experiment.tabulate"
+    ]
 
 
 # --- the page
@@ -331,7 +335,11 @@ def test_a_second_run_writes_the_same_bytes(project):
 
 def test_the_page_is_sound_and_holds_every_table_and_figure(seen):
     assert seen.problems == [] and len(seen.ids) == len(set(seen.ids)) and len(seen.figures) == 4
-    assert {"bound", f"{EXPERIMENT}-{PROFILE}", f"{EXPERIMENT}-{PROFILE}-{SRW}"} <= set(seen.ids)
+    assert {
+        f"{EXPERIMENT}-{PROFILE}-bound",
+        f"{EXPERIMENT}-{PROFILE}",
+        f"{EXPERIMENT}-{PROFILE}-{SRW}",
+    } <= set(seen.ids)
     where = f"({EXPERIMENT}, {PROFILE})"
     assert {
         f"{kind} of {name} {where}"
@@ -368,9 +376,9 @@ def test_printed_rows_that_are_read_are_those_that_companions_name(project):
 def test_three_experiments_on_one_page_have_no_id_twice(tmp_path, monkeypatch):
     import baselines_project
 
-    from stages.fields import results as set_results
-    from stages.sequences.reporting import results as order_results
-    from stages.winds import figures, tabulate
+    from stages.winds import figures
+    from stages.winds import page as winds_page
+    from stages.winds import tabulate as winds_tabulate
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(figures, "draw", results_project.plain_figures)
@@ -378,18 +386,19 @@ def test_three_experiments_on_one_page_have_no_id_twice(tmp_path, monkeypatch):
     baselines_project.build(tmp_path)
     search_project.build(tmp_path)
     for experiment in ("wind_nowcast", "wind_baselines"):
-        tabulate.tabulate(experiment, PROFILE)
-    searches.tabulate(PROFILE)
-    page.report()
+        stage_runs.tabulate(winds_tabulate, experiment, PROFILE)
+        stage_runs.write_page(winds_page, experiment, PROFILE)
+    stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
+    stage_runs.write_pages(page, EXPERIMENT, PROFILE)
     seen = read()
     assert seen.problems == [] and len(seen.ids) == len(set(seen.ids))
     links = {value.removeprefix("#") for tag, name, value in seen.attributes if name == "href"}
-    shown = [
-        f"{name}-{PROFILE}"
-        for name in page.EXPERIMENTS
-        if name not in (*set_results.EXPERIMENTS, *order_results.EXPERIMENTS)
-    ]
-    assert {*shown, "bound", "ledger", "claims", "validation", "audit"} <= links <= set(seen.ids)
+    shown = [f"{name}-{PROFILE}" for name in ("wind_nowcast", "wind_baselines", EXPERIMENT)]
+    here = {link for link in links if ".html" not in link}
+    assert {*shown, "ledger", "claims", "validation", "audit"} <= here <= set(seen.ids)
+    for link in links - here:
+        file, _, target = link.partition("#")
+        assert not target or target in read(file).ids, link
     assert len(seen.tables) == len(
         [value for tag, name, value in seen.attributes if name == "role" and value == "region"]
     )  # no label twice

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import sets_project
+import stage_runs
 from PIL import Image
 from results_project import PROFILE
 from sets_project import COPIES, FAILURES, FIELDS, POISSON, N
@@ -12,11 +13,14 @@ from sets_project import COPIES, FAILURES, FIELDS, POISSON, N
 from stages import files, records
 from stages.errors import DataError
 from stages.fields import figures as set_figures
+from stages.fields import page as set_page
 from stages.fields import results as set_results
 from stages.fields import tables as set_tables
-from stages.page import results as page_results
+from stages.fields import tabulate
+from stages.fields.claims import overlapping
+from stages.fields.printed import sets, theirs, tightness
+from stages.page.result import NOT_PUBLISHED
 from stages.page.summary import summary
-from stages.tables import published
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,7 +31,7 @@ def project(tmp_path_factory):
         patch.chdir(root)
         sets_project.build(root)
         for experiment in (FIELDS, FAILURES):
-            set_results.tabulate(experiment, PROFILE)
+            stage_runs.tabulate(tabulate, experiment, PROFILE)
         yield root
 
 
@@ -193,14 +197,14 @@ def test_training_errors_stand_beside_the_printed_ones_where_they_were_measured(
     arms = measured("poisson", {"msa-shared-20k": 0.03}, mse_train=0.02) | measured(
         "poisson", {"mean": 0.4}
     )
-    table, notes = set_tables.learned(arms, "poisson", published.sets(FIELDS))
+    table, notes = set_tables.learned(arms, "poisson", sets(FIELDS))
     assert table.rows == (
         (
             "msa-shared-20k",
             "0.0300",
             "0.0200",
             "1.50",
-            set_tables.theirs(published.sets(FIELDS)["poisson", "msa-shared-20k"]["mse_train"]),
+            theirs(sets(FIELDS)["poisson", "msa-shared-20k"]["mse_train"]),
         ),
     )
     assert (
@@ -218,7 +222,7 @@ def test_models_trained_in_regions_stand_by_overlap_beside_both_printed_tables()
             rmse=error**0.5,
             rmse_train=0.05,
         ) | measured("copies", {"gng-plain-5k": 1.0})
-    table, notes = set_tables.regions(arms, published.sets(FAILURES))
+    table, notes = set_tables.regions(arms, sets(FAILURES))
     found = [dict(zip(table.titles, row, strict=True)) for row in table.rows]
     assert [row["context from the targets' quarter"] for row in found] == ["0 %", "2 %", "100 %"]
     assert [row["RMSE, test"] for row in found] == ["0.100", "0.0900", "0.0200"] and [
@@ -240,15 +244,15 @@ def test_models_trained_in_regions_stand_by_overlap_beside_both_printed_tables()
 
 
 def test_the_list_of_results_tells_what_is_printed_of_an_overlap_and_of_nothing_else():
-    printed = published.sets(FAILURES)
-    told = page_results.regional(printed, "darcy_overlap_25", "msa-shared-5k")
+    printed = sets(FAILURES)
+    told = set_page.regional(printed, "darcy_overlap_25", "msa-shared-5k")
     assert told.startswith("0.140") and "thesis C.8" in told and told.endswith("an error not named")
     others = (
         ("darcy_overlap_25", "mean"),
         ("darcy_overlap_3", "msa-shared-5k"),
         ("darcy_16", "msa-shared-5k"),
     )
-    assert {page_results.regional(printed, *one) for one in others} == {page_results.NOT_PUBLISHED}
+    assert {set_page.regional(printed, *one) for one in others} == {NOT_PUBLISHED}
 
 
 @pytest.mark.parametrize(
@@ -256,11 +260,11 @@ def test_the_list_of_results_tells_what_is_printed_of_an_overlap_and_of_nothing_
     [("darcy_overlap_25", ("darcy", 25)), ("darcy_16", ("", 0)), ("darcy_overlap_x", ("", 0))],
 )
 def test_an_overlap_is_in_its_name(dataset, parts):
-    assert set_tables.overlapping(dataset) == parts
+    assert overlapping(dataset) == parts
 
 
 def test_tightness_goes_from_near_to_far_above_the_printed_winds():
-    value = lambda one: {"value": one, "unit": "1", "n": 9}  # noqa: E731
+    value = lambda one: {"value": one, "unit": "1", "n": 9}
     cells = {
         "darcy/msa-shared-5k-s0": {
             "probes": {
@@ -269,7 +273,7 @@ def test_tightness_goes_from_near_to_far_above_the_printed_winds():
             }
         }
     }
-    table, notes = set_tables.tightness(cells, "darcy", published.tightness())
+    table, notes = set_tables.tightness(cells, "darcy", tightness())
     assert table.titles == ("model", "0.5-1, MSE", "2.5 and more, MSE") and table.rows[0] == (
         "msa-shared-5k",
         "0.100",
@@ -293,7 +297,7 @@ def test_the_printed_overlaps_stand_beside_ours_on_the_documents_problem():
         name.replace("sines_5", "darcy"): content
         for name, content in told(FAILURES)["cells"].items()
     }
-    table, notes = set_tables.overlap(cells, "darcy", published.sets(FAILURES))
+    table, notes = set_tables.overlap(cells, "darcy", sets(FAILURES))
     assert [cell.split("‡")[0] for cell in table.rows[-1][1:]] == [
         "0.140",
         "0.140",
@@ -353,11 +357,7 @@ def test_figures_are_drawn_for_every_data_set_small_and_with_the_same_bytes_agai
         (home.parent / "evaluated/sines_5/predictions.safetensors").read_bytes()
     )
     set_figures.draw(
-        again,
-        Path("data", PROFILE, "prepared"),
-        mine["arms"],
-        mine["cells"],
-        published.sets(FAILURES),
+        again, Path("data", PROFILE, "prepared"), mine["arms"], mine["cells"], sets(FAILURES)
     )
     drawn = {
         file.name: file.read_bytes()
@@ -391,9 +391,9 @@ def test_the_record_names_code_inputs_and_every_output():
             if file.is_file()
             and file.parts[3] in ("metrics.json", "table.md", "claims.json", "figures")
         }
-        assert set(record["outputs"]) == made and set(record["code"]["files"]) == set(
-            set_results.CODE
-        )
+        assert set(record["outputs"]) == made and record["code"]["modules"] == [
+            "stages.fields.tabulate"
+        ]
         assert {name for name in record["inputs"] if "/prepared/" in name} == {
             f"data/{PROFILE}/prepared/{dataset}/sets.json"
             for dataset in {name.split("/")[0] for name in told(experiment)["arms"]}
@@ -403,13 +403,11 @@ def test_the_record_names_code_inputs_and_every_output():
 
 def test_companions_name_printed_rows_and_one_that_names_none_is_refused(tmp_path, monkeypatch):
     assert {
-        table
-        for found in published.sets(FIELDS).values()
-        for table in (one.table for one in found.values())
+        table for found in sets(FIELDS).values() for table in (one.table for one in found.values())
     } == {"thesis C.2", "thesis C.3", "thesis 3.2", "thesis 3.4", "thesis C.5", "thesis C.6"}
     place = Path("reports", FIELDS, "companions.csv")
     text = place.read_text()
     place.write_text(text + "ghost-shared-20k,thesis C.2,ghost,,\n")
     with pytest.raises(DataError, match="names no printed row"):
-        published.sets(FIELDS)
+        sets(FIELDS)
     place.write_text(text)

@@ -11,7 +11,9 @@ from stages import files
 from stages.fields import costs, sensitivity
 from stages.fields import results as set_results
 from stages.fields import scans as set_scans
-from stages.winds import figures
+from stages.figures import colours, drawing
+from stages.figures.colours import colour
+from stages.winds import figures as winds_figures
 
 SIZES = {
     "msa-shared-layers_1": (0.4, 8_737),
@@ -27,7 +29,7 @@ POINTS = (256, 4_096, 16_384)
 
 def found(errors=SIZES, dataset="rooms_brief", step=600):
     """Arms and cells of these errors; intervals lie a twentieth to either side, the mean leaves 1."""
-    number = lambda mse: {"mean": mse, "low": 0.95 * mse, "high": 1.05 * mse, "unit": "1", "n": 40}  # noqa: E731
+    number = lambda mse: {"mean": mse, "low": 0.95 * mse, "high": 1.05 * mse, "unit": "1", "n": 40}
     arms = {
         f"{dataset}/{arm}": {"seeds": 1, "metrics": {"mse": number(mse)}}
         for arm, (mse, _) in {**errors, "mean": (1.0, 0)}.items()
@@ -439,14 +441,14 @@ VIEWS = {
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_no_two_models_that_learn_look_alike_to_any_eye(view):
     near = {
-        pair: np.linalg.norm(np.subtract(*(seen(figures.LEARNED[name], view) for name in pair)))
-        for pair in itertools.combinations(figures.LEARNED, 2)
+        pair: np.linalg.norm(np.subtract(*(seen(colours.LEARNED[name], view) for name in pair)))
+        for pair in itertools.combinations(colours.LEARNED, 2)
     }
     assert min(near.values()) > 12, min(
         near, key=near.get
     )  # 2.3 is what an eye just tells apart side by side
     assert (
-        max(seen(colour, view)[0] for colour in figures.LEARNED.values()) < 80
+        max(seen(colour, view)[0] for colour in colours.LEARNED.values()) < 80
     )  # lightness; white is 100
 
 
@@ -459,23 +461,23 @@ def test_every_model_of_the_wind_figures_has_a_colour_of_its_own_and_arms_have_m
         "msa-shared-20k",
         "msa-traditional-20k",
         "msa-gaussian-20k",
-        *figures.PLAIN,
+        *winds_figures.PLAIN,
     ]
     assert (
-        len({figures.colour(arm) for arm in arms}) == len(arms)
-        and figures.colour("unheard-of") not in figures.COLOURS.values()
+        len({colour(arm) for arm in arms}) == len(arms)
+        and colour("unheard-of") not in colours.COLOURS.values()
     )
-    assert {figures.dash(arm) for arm in figures.PLAIN} == {":"} and figures.dash(
+    assert {winds_figures.dash(arm) for arm in winds_figures.PLAIN} == {":"} and winds_figures.dash(
         "tfs-shared-20k"
     ) == "-"
-    assert len(set(figures.MARKS)) == len(figures.MARKS) >= len(arms)
+    assert len(set(drawing.MARKS)) == len(drawing.MARKS) >= len(arms)
 
 
 @pytest.mark.parametrize("low, high", [(1.4e-6, 2e-3), (0.006, 1.0), (0.02, 0.05), (1e-3, 4e4)])
 def test_numbers_on_a_logarithmic_axis_never_run_into_each_other(low, high):
-    figure, axes = figures.plt.subplots(figsize=(4.6, 1))
+    figure, axes = drawing.plt.subplots(figsize=(4.6, 1))
     axes.set(xscale="log", xlim=(low, high))
-    figures.numbered(axes.xaxis)
+    drawing.numbered(axes.xaxis)
     figure.canvas.draw()
     boxes = sorted(
         (
@@ -485,5 +487,5 @@ def test_numbers_on_a_logarithmic_axis_never_run_into_each_other(low, high):
         ),
         key=lambda box: box.x0,
     )
-    figures.plt.close(figure)
+    drawing.plt.close(figure)
     assert len(boxes) >= 2 and all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))

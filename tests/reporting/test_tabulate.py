@@ -2,17 +2,19 @@
 
 import json
 import re
-import statistics
 from pathlib import Path
 
 import pytest
 import results_project
+import stage_runs
 from results_project import CELLS, EXPERIMENT, FLOOR, HOME, POINTS, PROFILE, SHARED, number
 
 from stages import files, records
 from stages.errors import DataError
-from stages.tables import published
+from stages.tables.gather import gather, over_seeds
+from stages.tables.table import arm_of
 from stages.winds import figures, tables, tabulate
+from stages.winds.printed import weather
 
 PRINTED = "printed RMSE [kn]"
 
@@ -30,12 +32,12 @@ def project(tmp_path_factory):
             "draw",
             lambda *given: (asked.append(given), results_project.plain_figures(*given)),
         )
-        tabulate.tabulate(EXPERIMENT, PROFILE)
+        stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
         yield asked
 
 
 def arms_of(**cells: dict) -> dict:
-    return tabulate.over_seeds(
+    return over_seeds(
         {
             name.replace("__", "/").replace("_s", "-s"): {"metrics": metrics}
             for name, metrics in cells.items()
@@ -55,7 +57,7 @@ def arms_of(**cells: dict) -> dict:
     ],
 )
 def test_only_the_seed_at_the_end_of_a_cell_is_taken_off(cell, arm):
-    assert tables.arm_of(cell) == arm
+    assert arm_of(cell) == arm
 
 
 def test_an_arm_is_mean_sample_std_and_mean_interval_of_its_seeds(project):
@@ -171,7 +173,7 @@ def test_the_noise_floor_is_known_where_truth_is(project):
 def test_every_cell_is_gathered_as_it_was_evaluated_and_half_written_folders_are_not(project):
     half = HOME / "evaluated/.simulated.abcdefgh.tmp"
     files.write_json(half / "metrics.json", {"cells": {"ghost": {}}})
-    cells = tabulate.gather(HOME)
+    cells = gather(HOME)
     (half / "metrics.json").unlink()
     assert set(cells) == {
         f"{dataset}/{cell}" for dataset, values in CELLS.items() for cell in values
@@ -185,7 +187,7 @@ def test_every_cell_is_gathered_as_it_was_evaluated_and_half_written_folders_are
 
 def test_nothing_evaluated_is_an_error_that_says_what_to_run(tmp_path):
     with pytest.raises(DataError, match="dvc repro") as caught:
-        tabulate.gather(tmp_path)
+        gather(tmp_path)
     assert str(tmp_path / "evaluated") in str(caught.value)
 
 
@@ -286,7 +288,8 @@ def test_the_record_names_what_was_read_and_what_was_written(project):
         "data/published/a.csv",
         "data/mini/prepared/simulated/rows.parquet",
     } <= set(record["inputs"])
-    assert set(record["code"]["files"]) == set(tabulate.CODE)
+    assert record["code"]["modules"] == ["stages.winds.tabulate"]
+    assert {"stages/winds/claims.py", "stages/tables/table.py"} <= set(record["code"]["files"])
 
 
 def test_the_weather_services_metrics_stand_above_the_printed_rows(monkeypatch):
@@ -304,7 +307,7 @@ def test_the_weather_services_metrics_stand_above_the_printed_rows(monkeypatch):
             "metrics": {tables.RMSE: {"mean": 9.0, "unit": "kn", "n": 3}},
         },
     }
-    table = tables.weather(arms, "hour_winds", published.weather())
+    table = tables.weather(arms, "hour_winds", weather())
     assert table.rows[0] == (
         "msa-shared-20k",
         "0.00",
@@ -330,10 +333,7 @@ def test_the_weather_services_metrics_stand_above_the_printed_rows(monkeypatch):
         *(f"printed, {model}" for model in ("cnp", "gen", "gka", "tfs", "msa")),
     }
     assert (
-        tables.weather(
-            {"hour_winds/knn": arms["hour_winds/knn"]}, "hour_winds", published.weather()
-        )
-        is None
+        tables.weather({"hour_winds/knn": arms["hour_winds/knn"]}, "hour_winds", weather()) is None
     )
 
 
@@ -366,5 +366,5 @@ def test_a_second_run_writes_the_same_bytes(project):
         records.location("tabulate", PROFILE, experiment=EXPERIMENT)
     ]
     before = [path.read_bytes() for path in paths]
-    tabulate.tabulate(EXPERIMENT, PROFILE)
+    stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
     assert [path.read_bytes() for path in paths] == before

@@ -42,8 +42,6 @@ def template(tmp_path_factory):
 
 @pytest.fixture
 def project(template, tmp_path, monkeypatch):
-    monkeypatch.setattr(derive, "claims", lambda experiment, profile: {"claims": [{"holds": True}]})
-    monkeypatch.setattr(derive, "table", lambda experiment, profile, content: "a table\n")
     return Path(shutil.copytree(template, tmp_path / "project", symlinks=True))
 
 

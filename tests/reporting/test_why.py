@@ -85,15 +85,18 @@ def test_code_above_a_file_that_came_out_the_same_is_told_apart_as_without_effec
     lived, monkeypatch
 ):
     parameter(lived, monkeypatch)
-    edit(lived / "stages/preparation/__init__.py", '"""preparation"""', '"""Preparation."""')
+    edit(lived / "stages/preparation/__init__.py", '"preparation"', '"other"')
     edit(lived / "reports/wind_nowcast/companions.csv", "arm,table", "arm,table,other")
-    (lived / "stages/page/other.py").write_text("OTHER = 1\n")
+    (lived / "stages/tabulation/other.py").write_text("OTHER = 1\n")
+    tabulate = lived / "stages/tabulation/tabulate.py"
+    edit(tabulate, "import fake\n", "import fake\nfrom stages.tabulation import other\n")
     again(lived)
     answer, text = asked(lived)
     assert named(answer) == [("parameter", "budget.steps")]
     assert {change.what for change in answer.idle} == {
         "stages/preparation/__init__.py",
-        "stages/page/other.py",
+        "stages/tabulation/other.py",
+        "stages/tabulation/tabulate.py",
         "reports/wind_nowcast/companions.csv",
     }
     assert (
@@ -101,6 +104,24 @@ def test_code_above_a_file_that_came_out_the_same_is_told_apart_as_without_effec
         < text.index("without effect")
         < text.index("stages/preparation/__init__.py")
     )
+
+
+def test_other_words_about_the_same_code_are_no_change(lived):
+    file = lived / "stages/preparation/prepare.py"
+    file.write_text('"""What prepares."""\n\n' + file.read_text())
+    again(lived)
+    answer, text = asked(lived)
+    assert answer.causes == answer.idle == [] and "unchanged" in text and not answer.stale
+
+
+def test_code_that_moved_and_means_the_same_is_no_change_across_the_format_of_records(lived):
+    old = {"digest": "x", "files": {"stages/a.py": "1", "stages/b.py": "2"}}
+    new = {"modules": ["stages.c"], "digest": "y", "files": {"stages/c.py": "3"}}
+    means = {("stages/a.py", "1"): "one", ("stages/b.py", "2"): "two", ("stages/c.py", "3"): "one"}
+    told = causes.recoded(old, new, lambda *version: means.get(version))
+    assert list(told) == [("stages/b.py", "removed")]
+    told = causes.recoded(old, new, causes.unknown)
+    assert [path for path, _ in told] == ["stages/a.py", "stages/b.py", "stages/c.py"]
 
 
 def test_a_seed_more_of_an_arm_is_the_cause_of_its_mean(lived, monkeypatch):
@@ -192,7 +213,7 @@ def test_other_weights_on_the_same_arithmetic_stay_unexplained(lived):
 
 
 def test_an_unchanged_number_is_said_to_be_so_with_what_changed_in_its_cone(lived):
-    edit(lived / "stages/preparation/__init__.py", '"""preparation"""', '"""Preparation."""')
+    edit(lived / "stages/preparation/__init__.py", '"preparation"', '"other"')
     again(lived)
     answer, text = asked(lived)
     assert "kn, unchanged" in text.split("\n")[0] and answer.exit_code == 0 and answer.causes == []

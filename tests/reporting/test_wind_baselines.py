@@ -6,14 +6,19 @@ from pathlib import Path
 import baselines_project
 import pytest
 import results_project
+import stage_runs
 from baselines_project import EXPERIMENT, HOME
 from results_project import PROFILE
 
 from stages import files, records
 from stages.figures import sweeps as sweep_figures
-from stages.page import page
+from stages.figures.colours import colour
+from stages.figures.drawing import plt
 from stages.page.readme import block
-from stages.winds import figures, tables, tabulate
+from stages.tables.gather import over_seeds
+from stages.tables.published import Printed
+from stages.tables.table import Table, label
+from stages.winds import figures, page, tables, tabulate
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +31,8 @@ def project(tmp_path_factory):
         baselines_project.build(root)
         patch.setattr(figures, "draw", results_project.plain_figures)
         for experiment in (results_project.EXPERIMENT, EXPERIMENT):
-            tabulate.tabulate(experiment, PROFILE)
-        page.report()
+            stage_runs.tabulate(tabulate, experiment, PROFILE)
+            stage_runs.write_pages(page, experiment, PROFILE)
         yield files.read_json(HOME / "metrics.json")
 
 
@@ -40,7 +45,7 @@ def section(dataset: str) -> str:
     )
 
 
-def column(found: tables.Table, title: str) -> dict[str, str]:
+def column(found: Table, title: str) -> dict[str, str]:
     return {row[0]: row[found.titles.index(title)] for row in found.rows}
 
 
@@ -89,7 +94,7 @@ def test_people_read_names_without_a_size_that_is_none_and_audit_gets_them_whole
     ],
 )
 def test_only_a_size_is_left_out_of_a_name(name, shown):
-    assert tables.label(name) == shown
+    assert label(name) == shown
 
 
 def test_days_stand_beside_the_documents_days_and_epochs(project):
@@ -137,8 +142,8 @@ def test_days_stand_beside_the_documents_days_and_epochs(project):
     )
 
 
-def results_project_printed(day: int, value: float) -> tables.Printed:
-    return tables.Printed("thesis 1.2", f"wind_day{day}", value, None, "")
+def results_project_printed(day: int, value: float) -> Printed:
+    return Printed("thesis 1.2", f"wind_day{day}", value, None, "")
 
 
 def test_leads_compare_what_averages_its_neighbours_with_persistence(project):
@@ -161,7 +166,7 @@ def test_leads_compare_what_averages_its_neighbours_with_persistence(project):
         for name, cell in project["cells"].items()
         if "gka" not in name and "optimum" not in name
     }
-    assert tables.by_lead(tabulate.over_seeds(alone), alone, "simulated") is None
+    assert tables.by_lead(over_seeds(alone), alone, "simulated") is None
 
 
 def test_sweeps_tell_the_first_best_trial_with_units(project):
@@ -196,7 +201,7 @@ def test_the_history_of_a_sweep_falls_to_its_best_and_marks_what_was_pruned(proj
         tables.trials_of(folder),
         sweep_figures.importances_of(folder),
         tables.samplers_of(folder),
-        figures.colour,
+        colour,
     )
     panels = [panel for part in drawn.subfigs for panel in part.axes]
     assert [panel.get_title() or panel.get_xlabel() for panel in panels] == [
@@ -212,7 +217,7 @@ def test_the_history_of_a_sweep_falls_to_its_best_and_marks_what_was_pruned(proj
     assert [panel.get_xscale() for panel in panels[3:]] == ["log", "linear", "log"]
     assert [bar.get_width() for bar in panels[2].patches] == [0.5, 0.3, 0.2]
     assert "not independent" in panels[1].texts[0].get_text()
-    figures.plt.close(drawn)
+    plt.close(drawn)
 
 
 def test_the_record_names_the_sweeps_it_showed(project):
@@ -247,21 +252,22 @@ def test_claims_of_both_experiments_are_their_own(project):
     assert ids[EXPERIMENT] == {"W-1"} and "W-1" not in ids[results_project.EXPERIMENT]
 
 
-def test_the_page_holds_both_experiments_apart(project):
+def test_each_experiment_has_its_page_and_the_front_page_leads_to_both(project):
     text = Path("reports/index.html").read_text()
     for experiment in (results_project.EXPERIMENT, EXPERIMENT):
-        assert (
-            f'href="#{experiment}-{PROFILE}"' in text
-            and f'id="{experiment}-{PROFILE}-simulated"' in text
-        )
-        assert f"results on simulated ({experiment}, {PROFILE})" in text
-    part = text[
-        text.index(f'id="{EXPERIMENT}-{PROFILE}-gp_wind"') : text.index(
+        address = f"{experiment}/{PROFILE}/page.html"
+        assert f'href="#{experiment}-{PROFILE}"' in text
+        assert f'href="{address}#{experiment}-{PROFILE}-simulated"' in text
+        own = Path("reports", address).read_text()
+        assert f'id="{experiment}-{PROFILE}-simulated"' in own
+        assert f"results on simulated ({experiment}, {PROFILE})" in own
+    part = own[
+        own.index(f'id="{EXPERIMENT}-{PROFILE}-gp_wind"') : own.index(
             f'id="{EXPERIMENT}-{PROFILE}-simulated"'
         )
     ]
     assert "<td>80.0</td>" in part and "best forecast there is in mean square" in part
-    assert "<code>gka_tnn-cached-none-s0</code>" in text
+    assert "<code>gka_tnn-cached-none-s0</code>" in own
 
 
 def test_an_epoch_stands_beside_the_printed_one_where_it_was_timed_and_says_on_which_machine(
@@ -300,7 +306,7 @@ def test_an_epoch_stands_beside_the_printed_one_where_it_was_timed_and_says_on_w
 
 
 def test_the_readmes_block_has_a_table_a_set_of_each_experiment(project):
-    text = block(PROFILE)
+    text = block(PROFILE, [results_project.EXPERIMENT, EXPERIMENT])
     assert re.findall(r"(?m)^\*([^*]+)\*:", text) == [
         f"{PROFILE}, hour_winds",
         f"{PROFILE}, simulated",

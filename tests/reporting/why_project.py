@@ -13,20 +13,17 @@ from audit_project import agree, edit, run
 
 OBEDIENT = (
     (
-        "import json, pathlib, re, sys\n",
+        "import json, os, pathlib, re, sys\n",
         "import json, os, pathlib, re, sys\nfrom importlib import metadata\n",
     ),
-    (
-        "from stages import files, records\n",
-        "from stages import files, records, training\nfrom stages.params import read_yaml\n",
-    ),
+    ("\ndef main(stage, module):\n", "SHIFT = 0.0\n\ndef main(stage, module):\n"),
     ("range(2)", 'range(int(os.environ.get("HOURS", 2)))'),
     (".read_bytes()[:40]", ".read_bytes()"),
     (
         '    seed = int(given.get("--seed", 0))\n',
         '    seed, told = int(given.get("--seed", 0)), read_yaml(pathlib.Path("params.yaml"))\n'
         '    steps, drawn_by = told["profiles"]["mini"]["training"]["steps"], told["training"]["seed"]\n'
-        '    shift = training.SHIFT + steps / 10000 + 0.01 * (metadata.version("numpy") == "9.9.9")\n',
+        '    shift = SHIFT + steps / 10000 + 0.01 * (metadata.version("numpy") == "9.9.9")\n',
     ),
     ("default_rng(seed + ", "default_rng(seed + 1000 * drawn_by + "),
     ('    save_file({"w": drawn}', '    save_file({"w": drawn + np.float32(shift)}'),
@@ -35,14 +32,8 @@ OBEDIENT = (
         '{"budget": {"steps": steps}, "model": model, "protocol": {"seed": drawn_by}}',
     ),
 )
-COMMANDS = """
-def command(package, *words):
-    if package in ("training", "evaluation"):
-        train(*words) if package == "training" else evaluate(words[0])
-    else:
-        globals()[words[0]]()
-"""
 ALL = (
+    "from stages import fake, training; fake.SHIFT = training.SHIFT; "
     "from stages.fake import *; acquire(); decode(); validate(); prepare(); "
     'train("wind_nowcast", "mini", "simulated", "knn"); train("sensor_noise", "mini", "simulated", "knn"); '
     '[train("wind_nowcast", "mini", "simulated", "msa", "--arm", "shared", "--size", "5k", "--seed", s) for s in os.environ.get("SEEDS", "01")]; '
@@ -63,6 +54,7 @@ def again(project: Path, before: str = "") -> None:
     for pattern in MADE:
         for folder in project.glob(pattern):
             shutil.rmtree(folder)
+    run(project, sys.executable, "-m", "stages.code")
     run(project, sys.executable, "-c", f"{before}\n{ALL}")
     agree(project)
 
@@ -75,13 +67,9 @@ def lived_template(template, tmp_path_factory):
     )
     for old, new in OBEDIENT:
         edit(project / "stages/fake.py", old, new)
-    with (project / "stages/fake.py").open("a") as stream:
-        stream.write(COMMANDS)
-    for package in ("acquisition", "preparation", "validation", "training", "evaluation"):
-        (project / f"stages/{package}/__main__.py").write_text(
-            f'import sys\nfrom stages import fake\nfake.command("{package}", *sys.argv[1:])\n'
-        )
-    (project / "stages/training/__init__.py").write_text('"""training"""\nSHIFT = 0.0\n')
+    train = project / "stages/training/train.py"
+    edit(train, "import fake\n", "import fake, training\n\nfake.SHIFT = training.SHIFT\n")
+    (project / "stages/training/__init__.py").write_text('NAME = "training"\nSHIFT = 0.0\n')
     again(project)
     return project
 

@@ -15,8 +15,8 @@ import postgres
 import pytest
 
 from stages import files, params
-from stages.sweeps import __main__ as command
 from stages.sweeps.ledger import Ledger
+from stages.winds import sweep as command
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 import small_project  # noqa: E402
@@ -62,7 +62,7 @@ def begin(root: Path, *words: str, **environment: str) -> subprocess.Popen:
         if not key.startswith("TRADEWIND_SWEEP") and key != "FAULT"
     }
     return subprocess.Popen(
-        [sys.executable, "-m", "stages.sweeps", *(words or NAMES)],
+        [sys.executable, "-m", "stages.winds.sweep", *(words or NAMES)],
         cwd=root,
         env={**clean, **environment},
         text=True,
@@ -140,7 +140,11 @@ def test_two_workers_make_the_same_files_and_the_record_counts_them(project, alo
             {},
             r"unknown sweep[\s\S]*did you mean 'gka'",
         ),
-        (("wind_baselines", "mini", "sim", "gka"), {}, "no such prepared data set"),
+        (
+            ("wind_baselines", "mini", "sim", "gka"),
+            {},
+            r"unknown data set of winds[\s\S]*did you mean 'simulated'",
+        ),
         (NAMES, {"TRADEWIND_SWEEP_WORKERS": "none"}, "not a number of workers"),
         ((*NAMES, "--join"), {}, "workers join a sweep through a database"),
         (NAMES, {"TRADEWIND_SWEEPS_URL": "sqlite:///x.db"}, "by PostgreSQL only"),

@@ -17,6 +17,7 @@ from stages.sweeps import outputs, search
 from stages.sweeps.ledger import Draw, Plan
 from stages.sweeps.store import Store
 from stages.training import cells
+from stages.winds import sweep
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 import toy_sky  # noqa: E402
@@ -41,7 +42,7 @@ def contexts():
 @pytest.fixture(scope="module")
 def scored(contexts):
     """The objective of k nearest neighbours on the toy sky."""
-    return lambda arguments, report=None: search.score(
+    return lambda arguments, report=None: sweep.score(
         build("knn_tnn", {"vertical_km": 5.0, **arguments}), contexts, 2, report
     )
 
@@ -94,9 +95,9 @@ def test_every_draw_lies_in_its_range_and_is_what_was_scored(contexts, draws):
 def test_what_a_pruner_is_told_is_the_error_over_the_slices_so_far(contexts):
     told = []
     model = build("knn_tnn", {"vertical_km": 5.0, "places": 4, "horizontal_km": 100.0})
-    value = search.score(model, contexts, 1, lambda part, error: told.append((part, error)))
-    assert value == search.score(model, contexts, 1) and [part for part, _ in told] == [0, 1, 2]
-    chosen = contexts.pairs.targets("val")[:: search.PARTS]
+    value = sweep.score(model, contexts, 1, lambda part, error: told.append((part, error)))
+    assert value == sweep.score(model, contexts, 1) and [part for part, _ in told] == [0, 1, 2]
+    chosen = contexts.pairs.targets("val")[:: sweep.PARTS]
     scale = contexts.pairs.meta["scaler"]["y_std"]
     squares = [
         ((model(batch).mean - batch.target_y)[:, 0].detach().numpy() * scale * 3600 / 1852) ** 2
@@ -246,6 +247,6 @@ def test_the_optimum_knows_the_law_that_gp_wind_was_drawn_from():
 
 def test_a_model_is_told_what_a_standardised_wind_is(contexts):
     model = build("optimum")
-    search.scale_to(model, contexts)
+    sweep.scale_to(model, contexts)
     scaler = contexts.pairs.meta["scaler"]
     torch.testing.assert_close(model.y_std, torch.tensor(scaler["y_std"], dtype=model.y_std.dtype))

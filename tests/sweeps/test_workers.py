@@ -9,8 +9,8 @@ import toy_sweep
 
 from stages.errors import DataError, InputError
 from stages.sweeps import search
-from stages.sweeps.__main__ import workers
 from stages.sweeps.ledger import Ledger
+from stages.sweeps.shell import workers
 from stages.sweeps.store import Store
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,8 +12,8 @@ import toy_sky
 from small_project import ROOT, settle
 
 from stages import files
-from stages.training import __main__ as command
 from stages.training import store
+from stages.winds import train as command
 from stages.winds.pairs import Pairs
 
 CELL = "reports/wind_nowcast/mini/runs/simulated/msa-shared-5k-s1"
@@ -76,7 +75,7 @@ def test_a_cell_is_written_recorded_and_repeats_byte_for_byte(project, call):
     assert call(*MSA)[0] == 0
     folder = project / CELL
     first = bytes_of(folder)
-    assert set(first) == {"weights.safetensors", "history.json"}
+    assert set(first) == {"weights.safetensors", "history.json", "code.json"}
     record, history = files.read_json(project / RECORD), files.read_json(folder / "history.json")
     assert set(record["inputs"]) == {
         f"data/mini/prepared/simulated/{name}" for name in ("prepared.json", "rows.parquet")
@@ -119,7 +118,15 @@ def test_every_other_model_has_its_cell(project, call, name):
 
 
 @pytest.mark.parametrize(
-    "fault", ["before_record:1", "before_rename:8", "before_rename:9", "after_rename:9", "step:5"]
+    "fault",
+    [
+        "before_record:1",
+        "before_clear:1",
+        "before_rename:9",
+        "before_rename:10",
+        "after_rename:10",
+        "step:5",
+    ],
 )
 @pytest.mark.fault("F1")
 def test_killed_while_writing_leaves_the_old_or_the_new_and_the_next_run_ends_well(
@@ -175,7 +182,7 @@ def test_the_command_line_itself(project):
     command_line = [
         sys.executable,
         "-m",
-        "stages.training",
+        "stages.winds.train",
         "wind_nowcast",
         "mini",
         "simulated",

@@ -24,7 +24,7 @@ RECORD = "reports/wind_nowcast/mini/records/simulated.msa-shared-5k-s1.train.jso
 COMMAND = [
     sys.executable,
     "-m",
-    "stages.training",
+    "stages.winds.train",
     "wind_nowcast",
     "mini",
     "simulated",

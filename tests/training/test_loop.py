@@ -13,10 +13,10 @@ from stages.errors import DataError, DivergedError, InputError
 from stages.fields.models import build
 from stages.files import read_json
 from stages.layers.heads import Gaussian
-from stages.training import losses
 from stages.training.checkpoint import Checkpoints
-from stages.training.loop import Settings
-from stages.winds.batches import Data, order
+from stages.training.loop import Settings, order
+from stages.winds import batches
+from stages.winds.batches import Data
 from stages.winds.fitting import fit
 
 CPU = torch.device("cpu")
@@ -42,7 +42,7 @@ def settings(**changes):
 def fitted(tmp_path, name, arm=None, size=None, pairs=None, **changes):
     seeds.everything(changes.get("seed", 0))
     model = build(name, arm, size)
-    changes = {"learning_rate": getattr(model, "learning_rate", 3e-3)} | changes
+    changes = {"learning_rate": model.learning_rate or 3e-3} | changes
     history = fit(
         model,
         toy_sky.contexts(pairs or toy_sky.sky()),
@@ -67,7 +67,7 @@ def test_the_loss_is_the_rmse_in_knots_over_points_and_components():
     std = np.array(pairs.meta["scaler"]["y_std"])
     pair = pairs.pair(6)
     error_kn = (guess[0, : len(pair.target_y)].numpy() - pair.target_y) * std * 3600 / 1852
-    assert float(losses.loss_of(Prediction(guess), batch, data.unit_kn())) == pytest.approx(
+    assert float(batches.loss_of(Prediction(guess), batch, data.unit_kn())) == pytest.approx(
         math.sqrt((error_kn**2).mean()), rel=1e-5
     )
     scale = guess.abs() + 0.1
@@ -76,7 +76,7 @@ def test_the_loss_is_the_rmse_in_knots_over_points_and_components():
         .log_prob(batch.target_y)[0, : len(pair.target_y)]
         .mean()
     )
-    assert float(losses.loss_of(Gaussian(guess, scale), batch, data.unit_kn())) == pytest.approx(
+    assert float(batches.loss_of(Gaussian(guess, scale), batch, data.unit_kn())) == pytest.approx(
         float(expected), rel=1e-5
     )
 
@@ -84,7 +84,7 @@ def test_the_loss_is_the_rmse_in_knots_over_points_and_components():
 def test_a_perfect_prediction_has_a_finite_gradient():
     batch = toy_sky.data(toy_sky.sky()).batch(6)
     mean = batch.target_y.clone().requires_grad_()
-    losses.loss_of(Prediction(mean), batch, torch.ones(2)).backward()
+    batches.loss_of(Prediction(mean), batch, torch.ones(2)).backward()
     assert torch.isfinite(mean.grad).all()
 
 
@@ -92,7 +92,7 @@ def test_validation_tells_the_mean_of_slices_from_the_whole():
     pairs = toy_sky.sky()
     data = toy_sky.data(pairs)
     model = build("knn")
-    found = losses.validate(model, data, data.unit_kn())
+    found = batches.validate(model, data, data.unit_kn())
     squares = []
     for j in pairs.targets("val"):
         pair = pairs.pair(j)
@@ -135,7 +135,7 @@ def hour(tmp_path_factory):
 def test_the_kernel_learns_how_far_wind_carries(hour, tmp_path):
     pairs, average = hour
     data = toy_sky.data(pairs)
-    untrained = losses.validate(build("kernel"), data, data.unit_kn())["loss"]
+    untrained = batches.validate(build("kernel"), data, data.unit_kn())["loss"]
     model, history = fitted(tmp_path, "kernel", pairs=pairs, steps=150, validate_every=50)
     assert (
         history["val"][-1]["rmse_component_kn"] < 0.45 * average
@@ -210,7 +210,7 @@ def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path):
     )
     assert history["best_loss"] == min(values) == values[-4]
     data = toy_sky.data(toy_sky.sky())
-    assert losses.validate(model, data, data.unit_kn())["loss"] == history["best_loss"]
+    assert batches.validate(model, data, data.unit_kn())["loss"] == history["best_loss"]
 
 
 def test_two_runs_of_a_seed_agree_in_every_bit_and_two_seeds_do_not(tmp_path):
@@ -256,7 +256,7 @@ def test_training_stops_at_the_step_that_diverges_and_keeps_the_last_good_checkp
 
 @pytest.mark.fault("F18")
 def test_a_validation_that_is_not_finite_is_divergence_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(losses, "validate", lambda *_: {"loss": math.nan})
+    monkeypatch.setattr(batches, "validate", lambda *_: {"loss": math.nan})
     with pytest.raises(DivergedError, match="validation"):
         fitted(tmp_path, "msa", None, TINY)
     assert not (tmp_path / "work" / "latest").exists()

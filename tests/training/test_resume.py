@@ -22,6 +22,7 @@ from torch.nn import functional
 from stages import files, seeds
 from stages.batches import Batch, Prediction
 from stages.errors import IntegrityError
+from stages.contracts import FieldModel
 from stages.files import read_json, write_json
 from stages.training.checkpoint import Checkpoints, key
 from stages.training.loop import Loop, Settings
@@ -30,7 +31,7 @@ from stages.winds.fitting import fit
 CPU = torch.device("cpu")
 
 
-class Noisy(nn.Module):
+class Noisy(FieldModel):
     """As small as a model can be whose steps draw from torch's generator, so that a resumed run needs its state."""
 
     context, learns = "slice", "gradient"

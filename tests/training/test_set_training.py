@@ -15,6 +15,7 @@ from torch import nn
 from stages import params, seeds
 from stages.batches import Prediction
 from stages.errors import InputError
+from stages.fields import train
 from stages.fields.batches import SetData, moved
 from stages.fields.models import build
 from stages.fields.sets import PreparedSets, whole
@@ -22,7 +23,6 @@ from stages.files import read_json, write_json
 from stages.training import loop
 from stages.training.checkpoint import Checkpoints
 from stages.training.loop import Loop, Settings
-from stages.winds.fitting import fit_sets
 
 COUNTS = {"train": 24, "val": 7, "test": 5}
 BUDGET = params.SetBudget(steps=8, validate_every=4, patience=9, batch=4, learning_rate=1e-2)
@@ -183,7 +183,7 @@ def test_symmetries_are_drawn_anew_at_every_step_for_context_and_targets_alike()
 def test_a_cnp_learns_the_sum(tmp_path):
     given = data(BUDGET.model_copy(update={"batch": 24}))
     trivial = float(prepared().target_y[prepared().split("val")].var())
-    history = fit_sets(
+    history = train.train(
         model(),
         given,
         settings(steps=400, validate_every=100, slices=24, schedule="cosine"),
@@ -222,7 +222,7 @@ def test_a_part_with_a_rate_of_its_own_learns_at_it():
 
 def test_what_reads_winds_near_its_target_is_refused(tmp_path):
     with pytest.raises(InputError, match="winds only"):
-        fit_sets(build("knn"), data(), settings(), Checkpoints(tmp_path))
+        train.train(build("knn"), data(), settings(), Checkpoints(tmp_path))
 
 
 def test_nodes_are_placed_once_by_the_training_contexts_and_the_seed(tmp_path):
@@ -238,7 +238,7 @@ def test_nodes_are_placed_once_by_the_training_contexts_and_the_seed(tmp_path):
             i_dim=1,
             o_dim=1,
         )
-        fit_sets(
+        train.train(
             gen,
             SetData(replace(given.sets, target_x=given.sets.target_x.clamp(0, 1)), BUDGET, 3),
             settings(steps=1, validate_every=1),
@@ -257,7 +257,7 @@ def trained(folder) -> None:
     torch.set_num_threads(1)
     made = model()
     budget = BUDGET.model_copy(update={"targets": 5, "symmetries": True})
-    history = fit_sets(
+    history = train.train(
         made,
         data(budget),
         settings(steps=12, validate_every=5, schedule="cosine"),
@@ -307,10 +307,8 @@ def test_a_run_killed_anywhere_ends_with_the_bits_of_one_that_was_not(tmp_path, 
 
 
 def test_symmetries_are_refused_outside_the_unit_square():
-    from stages.training.__main__ import unit_square
-
-    assert unit_square(prepared())
-    assert not unit_square(replace(prepared(), target_x=prepared().target_x * 2 - 1))
-    assert not unit_square(
+    assert train.unit_square(prepared())
+    assert not train.unit_square(replace(prepared(), target_x=prepared().target_x * 2 - 1))
+    assert not train.unit_square(
         SimpleNamespace(context_x=torch.rand(2, 3, 3), target_x=torch.rand(2, 3, 3))
     )

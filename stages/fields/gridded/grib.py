@@ -64,9 +64,10 @@ def _walk(path: Path):
 
 def _named(eccodes, handle) -> tuple[str | None, str]:
     """Which of VARIABLES a message holds (None: none of them) and what to call it."""
-    get = lambda key: (
-        eccodes.codes_get(handle, key) if eccodes.codes_is_defined(handle, key) else None
-    )  # noqa: E731
+
+    def get(key):
+        return eccodes.codes_get(handle, key) if eccodes.codes_is_defined(handle, key) else None
+
     short, level = get("shortName"), get("typeOfLevel")
     name = NAMES.get(get("cfVarName"), NAMES.get(short))
     high = get("level") if level == "heightAboveGround" else None
@@ -82,7 +83,10 @@ def _named(eccodes, handle) -> tuple[str | None, str]:
 def _grib_axes(eccodes, handle) -> tuple[Any, ...]:
     """What decides a message's grid; only a regular latitude-longitude one, row by row, is
     known."""
-    get = lambda key: eccodes.codes_get(handle, key)  # noqa: E731
+
+    def get(key):
+        return eccodes.codes_get(handle, key)
+
     kind = get("gridType")
     if kind != "regular_ll" or get("jPointsAreConsecutive") or get("alternativeRowScanning"):
         return kind, 0, 0, 0.0, 0.0, 0.0, 0.0

@@ -130,8 +130,13 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     ]
     places = np.concatenate([winds[minute][:, :3] for minute in sorted(set(trained))])
     known, asked = (np.stack(part)[kept] for part in (known, asked))
-    x = lambda part: (part[..., :3] - places.mean(0)) / places.std(0)  # noqa: E731
-    y = lambda part: part[..., 3:] / KNOT_M_S  # noqa: E731
+
+    def x(part):
+        return (part[..., :3] - places.mean(0)) / places.std(0)
+
+    def y(part):
+        return part[..., 3:] / KNOT_M_S
+
     return Sets(
         context_x=x(known),
         context_y=y(known),

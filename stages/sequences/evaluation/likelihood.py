@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from stages.contracts import SequenceModel
 from stages.errors import DivergedError
 from stages.scores import groups
 from stages.sequences.evaluation import passes, perplexity
@@ -54,13 +55,13 @@ def token_metrics(data: EvaluationData, split: str, values: np.ndarray, suffix: 
     }
 
 
-def likelihood(model: nn.Module, kind: str, data: EvaluationData) -> dict:
+def likelihood(model: SequenceModel, kind: str, data: EvaluationData) -> dict:
     """Metrics of the test and validation sequences: in the own order, and with the suffix
     _left_to_right; of diffusion `nats_bound`."""
     found, first, plan = {}, data.meta["prompt"], data.settings.plan
     for split in ("val", "test"):
         tokens = torch.from_numpy(data.tokens[data.split(split)]).to(data.settings.device)
-        if hasattr(model, "bound"):
+        if not model.ordered:
             values = bound(model, tokens, first, max(plan.diffusion), data.stream("bound", split))
             found |= {
                 name: one

@@ -13,6 +13,7 @@ from safetensors.numpy import save
 from torch import nn
 
 from stages import files
+from stages.contracts import SequenceModel
 from stages.errors import DataError
 from stages.scores import pool, shell
 from stages.sequences.evaluation import (
@@ -38,7 +39,9 @@ BOUND_RUNS = 200
 Shown = dict[str, np.ndarray]
 
 
-def measure(model: nn.Module, meta: dict, data: EvaluationData, where: str) -> tuple[dict, Shown]:
+def measure(
+    model: SequenceModel, meta: dict, data: EvaluationData, where: str
+) -> tuple[dict, Shown]:
     """A cell's entry of metrics.json, without its history, and its shown samples."""
     for key in ("vocabulary", "length"):
         if meta[key] != data.meta[key]:
@@ -56,10 +59,10 @@ def measure(model: nn.Module, meta: dict, data: EvaluationData, where: str) -> t
     )
     found["samplers"], shown = sampled(data, draws, where)
     if memory.asked(data):
-        told_by = None if hasattr(model, "bound") else partial(losses, model, batch=plan.batch)
+        told_by = partial(losses, model, batch=plan.batch) if model.ordered else None
         found["memorised"] = memory.remembered(data, draws, meta["order"], told_by)
     # other models do not answer everywhere
-    anywhere = meta["order"] in passes.ANY and not hasattr(model, "bound")
+    anywhere = meta["order"] in passes.ANY and model.ordered
     found["posteriors"] = densities(data, learned(model, data)) if anywhere else {}
     if anywhere and data.meta["kind"] == "maze":
         shown["density"] = path_density(model, data)

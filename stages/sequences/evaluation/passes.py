@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from stages.contracts import SequenceModel
 from stages.sequences import permutations
 from stages.sequences.evaluation.judges import Metrics, mean
 from stages.sequences.sampling.burst import burst
@@ -86,7 +87,7 @@ def ordered(
 
 
 def samplers(
-    model: nn.Module,
+    model: SequenceModel,
     kind: str,
     orders: tuple[int, ...],
     steps: tuple[int, ...],
@@ -95,7 +96,7 @@ def samplers(
     """The samplers of a model trained in orders of `kind`: of bursts one for each number of orders,
     of diffusion one for each of steps;
     `answered`: the greedy one too."""
-    if hasattr(model, "sample"):
+    if not model.ordered:
         return {f"diffusion_{count}": Sampler(partial(_denoised, model, count)) for count in steps}
 
     def along(sampler: Callable, kind: str) -> Callable:

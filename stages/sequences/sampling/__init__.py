@@ -43,6 +43,14 @@ class Reader(Protocol):
     def retain(self, rows: Tensor) -> None: ...
 
 
+@runtime_checkable
+class Law(Protocol):
+    """What answers by itself, without a network: it opens a reader of tokens and orders (B, T)
+    whose first steps (B,) are given."""
+
+    def open(self, tokens: Tensor, order: Tensor, first: Tensor) -> Reader: ...
+
+
 @dataclass
 class Sample:
     """tokens (B, T) by position, the order (B, T) in which they were accepted; per row (B,):
@@ -58,10 +66,10 @@ class Sample:
 
 
 def opened(law, tokens: Tensor, order: Tensor, first: Tensor) -> Reader:
-    """A reader of a network, or of anything with `open(tokens, order, first)`."""
-    return (
-        law.open(tokens, order, first) if hasattr(law, "open") else Cache(law, tokens, order, first)
-    )
+    """A reader of a network or of a law."""
+    if isinstance(law, Law):
+        return law.open(tokens, order, first)
+    return Cache(law, tokens, order, first)
 
 
 def gumbel(

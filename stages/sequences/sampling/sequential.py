@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stages.sequences import permutations
-from stages.sequences.sampling import Rows, Sample, gumbel, prompts
+from stages.sequences.sampling import Law, Rows, Sample, gumbel, prompts
 from stages.sequences.sampling.cache import Column
 
 
@@ -32,7 +32,7 @@ def sequential(
     Without `cache` a network computes the whole prefix at every pass. `noise` (Gumbel, by position)
     makes the sample a function of it.
     """
-    if hasattr(law, "open"):
+    if isinstance(law, Law):
         return _asked(law, order, tokens, generator, first, noise)
     first, length = prompts(tokens, order, first), order.shape[1]
     ids = first.argsort(stable=True)[

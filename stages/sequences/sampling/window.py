@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from stages.errors import InputError
-from stages.sequences.sampling import Sample, gumbel, prompts
+from stages.sequences.sampling import Law, Sample, gumbel, prompts
 from stages.sequences.sampling.strip import Steps, Strip
 
 # steps: suits most of the laboratory's tasks at batch 1; at batch 25, where arithmetic decides, 2
@@ -57,7 +57,7 @@ def windowed(
     first, length = prompts(tokens, order, first), order.shape[1]
     known = first.cpu().numpy().copy()
     along, noise = _drafted(law, order, tokens, generator, first, prior, noise)
-    reader = (_Opened if hasattr(law, "open") else Strip)(law, order, along)
+    reader = (_Opened if isinstance(law, Law) else Strip)(law, order, along)
     when, passes, positions = np.zeros(order.shape, np.int64), np.zeros_like(known), known.copy()
     prompt = spans(np.zeros_like(known), np.where(known < length, known, 0), length)
     steps = spans(known, np.minimum(known + window, length), length)

@@ -127,7 +127,10 @@ class Nearby:
         """
         sets, mask = len(rows), rows >= 0
         real = np.where(mask, rows, 0)
-        blank = lambda x: torch.from_numpy(np.where(mask[..., None], x, np.float32(0)))  # noqa: E731
+
+        def blank(x):
+            return torch.from_numpy(np.where(mask[..., None], x, np.float32(0)))
+
         if len(self.measured.t_s):
             context_x = blank(
                 self.local(self.measured.places(real), self.measured.t_s[real], issue_s)
@@ -135,7 +138,10 @@ class Nearby:
             context_y = blank(self.measured.winds(real))
         else:
             context_x, context_y = torch.zeros(*rows.shape, 4), torch.zeros(*rows.shape, 2)
-        shape = lambda x: torch.from_numpy(x).reshape(sets, -1, x.shape[-1])  # noqa: E731
+
+        def shape(x):
+            return torch.from_numpy(x).reshape(sets, -1, x.shape[-1])
+
         target_x = shape(self.local(places, t_s, issue_s)) if len(t_s) else torch.zeros(sets, 0, 4)
         target_y = None if winds is None else shape(winds) if len(t_s) else torch.zeros(sets, 0, 2)
         return Batch(

@@ -86,7 +86,7 @@ def nowcast(
     }
     refuse_unreached(asked, known, windows, prepared, str(context))
     instead, told = (
-        (None, own(folder)) if getattr(net, "head", "") == "gaussian" else residual(folder)
+        (None, own(folder)) if net.head == "gaussian" else residual(folder)
     )
     torch.set_num_threads(settings.training.threads)
     nearby = around(known, prepared["scaler"], settings) if net.context in KINDS else None

@@ -65,8 +65,13 @@ def described(shape: tuple[int, int, int]) -> bytes:
     """What stands in an archive's data.pkl for x, bool, and y, float32, of this shape, byte by
     byte: protocol 2, storages 0 and 1."""
     n, g, _ = shape
-    whole = lambda number: b"J" + struct.pack("<i", number)  # noqa: E731
-    text = lambda word: b"X" + struct.pack("<I", len(word)) + word  # noqa: E731
+
+    def whole(number):
+        return b"J" + struct.pack("<i", number)
+
+    def text(word):
+        return b"X" + struct.pack("<I", len(word)) + word
+
     sizes = b"".join(map(whole, (n, g, g))) + b"\x87"
     strides = b"".join(map(whole, (g * g, g, 1))) + b"\x87"
     out = b"\x80\x02}("

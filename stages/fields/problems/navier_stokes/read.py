@@ -29,7 +29,10 @@ def described(path: Path) -> dict[str, Any]:
     """meta.json, checked: grid, outputs, trajectories of each file, and how many of all are for
     which split."""
     meta = read_json(path)
-    whole = lambda value, least: type(value) is int and value >= least  # noqa: E731
+
+    def whole(value, least):
+        return type(value) is int and value >= least
+
     checks = {
         "grid": lambda v: whole(v, 2),
         "outputs": lambda v: whole(v, 1),

@@ -60,7 +60,10 @@ def load(s: np.ndarray) -> np.ndarray:
     A triangle gives a node 1/60 of its own sample, -1/120 of the other corners', 1/15 of each
     adjoining middle's and 1/30 of the opposite.
     """
-    at = lambda i, j: s[:, 2 + i : s.shape[1] - 2 + i : 2, 2 + j : s.shape[2] - 2 + j : 2]  # noqa: E731
+
+    def at(i, j):
+        return s[:, 2 + i : s.shape[1] - 2 + i : 2, 2 + j : s.shape[2] - 2 + j : 2]
+
     corners = 2.4 * at(0, 0) - 0.4 * sum(at(2 * i, 2 * j) for i, j in NEAR)
     return (
         corners + 3.2 * sum(at(i, j) for i, j in NEAR) + 0.8 * sum(at(i, j) for i, j in OPPOSITE)

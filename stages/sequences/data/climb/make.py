@@ -122,7 +122,10 @@ def make(config: Climb, folder: Path) -> None:
     factor = np.clip(1.0 + 0.08 * rng.standard_normal(aircraft[-1] + 1), 0.75, 1.25)
     rows = config.steps * config.step_s // int(STEP_S)
     reported, cleared = fly(rng, fleet[aircraft], factor[aircraft], rows)
-    each = lambda values: np.repeat(values, rows)  # noqa: E731
+
+    def each(values):
+        return np.repeat(values, rows)
+
     table = pl.DataFrame(
         {
             "FLIGHT_ID": each(np.arange(config.total)),

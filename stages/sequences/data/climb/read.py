@@ -268,9 +268,10 @@ def tokens(chosen: list[tuple[Flight, int]], types: list[str], config: ClimbRead
     """(N, 1 + 2 S) of flights and where in them each sequence begins."""
     steps, bins = config.steps, int(HIGHEST_FT // config.bin_ft)
     made = np.full((len(chosen), 1 + 2 * steps), bins + len(types), np.int32)
-    binned = lambda feet: np.clip(np.floor(feet / config.bin_ft + 0.5), 0, bins - 1).astype(
-        np.int32
-    )  # noqa: E731
+
+    def binned(feet):
+        return np.clip(np.floor(feet / config.bin_ft + 0.5), 0, bins - 1).astype(np.int32)
+
     for row, (flight, begin) in enumerate(chosen):
         cleared, altitude = (
             binned(flight.cleared[begin : begin + steps]),
