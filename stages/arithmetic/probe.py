@@ -80,10 +80,10 @@ def torch_operations() -> dict[str, str]:
 def _of_torch(torch: Any) -> dict[str, str]:
     from torch.nn import functional
 
-    def hashed(*tensors):
+    def hashed(*tensors: Any) -> str:
         return _digest(*(tensor.detach().numpy() for tensor in tensors))
 
-    def tensor(*shape, **more):
+    def tensor(*shape: int, **more: Any) -> Any:
         return torch.from_numpy(_drawn(*shape, **more))
 
     x, positive, rows = tensor(1003), tensor(1003, low=1e-3), tensor(200, 33)

@@ -32,10 +32,9 @@ def features(
 ) -> Float[Tensor, "M N"]:
     """f(x) of each point; points and nodes in units of the lengths."""
 
-    def kernel(a, b):
-        return sd**2 * torch.exp(
-            -0.5 * torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square()
-        )
+    def kernel(a: Tensor, b: Tensor) -> Tensor:
+        apart = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+        return sd**2 * torch.exp(-0.5 * apart.square())
 
     own = kernel(nodes, nodes)
     own.diagonal().add_(JITTER * sd**2)

@@ -269,11 +269,9 @@ def wide_mean(
     ) / law.weight_km**2
     query = torch.cat((asked, torch.ones_like(asked[:, :1])), 1)
     key = torch.cat((place, -0.5 * (place.square().sum(1, keepdim=True) + walked)), 1)
-
-    def lanes(x):
-        return functional.pad(x, (0, LANES - x.shape[1]))[None, None]
-
-    mean = functional.scaled_dot_product_attention(
-        lanes(query), lanes(key), lanes(values[particles.report]), scale=1.0
+    filled = (
+        functional.pad(part, (0, LANES - part.shape[1]))[None, None]
+        for part in (query, key, values[particles.report])
     )
+    mean = functional.scaled_dot_product_attention(*filled, scale=1.0)
     return mean[0, 0, :, : values.shape[1]]

@@ -258,14 +258,8 @@ def forward(query, memory, real, scale, read, logs, scratch, index, begin, end, 
     peak, rise, total = lanes[0], lanes[1], lanes[2]
     for task in range(begin, end):
         b, head = task // parts // heads, task // parts % heads
-        count = gather(
-            memory[b, :, kinds - 2, head],
-            memory[b, :, kinds - 1, head],
-            real[b],
-            index,
-            keys,
-            values,
-        )
+        key, value = memory[b, :, kinds - 2, head], memory[b, :, kinds - 1, head]
+        count = gather(key, value, real[b], index, keys, values)
         columns[:] = values.T
         first, last = part_of(queries, parts, task % parts, LANES)
         for i in range(first, last if count else first, LANES):
@@ -288,6 +282,17 @@ def forward(query, memory, real, scale, read, logs, scratch, index, begin, end, 
                 logs[b, head, i + lane] = peak[lane] + np.log(total[lane])
                 for d in range(width):
                     read[b, i + lane, head, d] = sums[d, lane] / total[lane]
+
+
+@compiled()
+@no_type_check
+def lay(query, slope, read, scale, asked, slopes, means):
+    """Lay a head's queries and slopes (Q, P) out as lanes; means of slopes under their weights."""
+    for lane in range(len(query)):
+        means[lane] = 0
+        for d in range(query.shape[1]):
+            asked[d, lane], slopes[d, lane] = query[lane, d] * scale, slope[lane, d]
+            means[lane] += slope[lane, d] * read[lane, d]
 
 
 @compiled()
@@ -327,23 +332,11 @@ def backward(
     log, mean = scratch[place : place + lanes], scratch[place + lanes : place + 2 * lanes]
     for task in range(begin, end):
         b, head, part = task // parts // heads, task // parts % heads, task % parts
-        count = gather(
-            memory[b, :, kinds - 2, head],
-            memory[b, :, kinds - 1, head],
-            real[b],
-            index,
-            keys,
-            values,
-        )
+        key, value = memory[b, :, kinds - 2, head], memory[b, :, kinds - 1, head]
+        count = gather(key, value, real[b], index, keys, values)
         columns[:] = keys.T
-        for lane in range(queries):
-            log[lane], mean[lane] = logs[b, head, lane], 0
-            for d in range(width):
-                asked[d, lane], slopes[d, lane] = (
-                    query[b, lane, 0, head, d] * scale,
-                    slope[b, lane, head, d],
-                )
-                mean[lane] += slope[b, lane, head, d] * read[b, lane, head, d]
+        log[:queries] = logs[b, head]
+        lay(query[b, :, 0, head], slope[b, :, head], read[b, :, head], scale, asked, slopes, mean)
         turned[:] = 0
         first, last = part_of(count, parts, part, KEYS)
         for j in range(first, last, KEYS):
@@ -358,11 +351,9 @@ def backward(
                 multiply_rows(of_values, weights, slopes, height, deep, i)
                 multiply_rows(of_keys, bent, asked, height, deep, i)
             for r in range(min(height, last - j)):
+                to = by_memory[b, index[j + r]]
                 for d in range(width):
-                    (
-                        by_memory[b, index[j + r], kinds - 2, head, d],
-                        by_memory[b, index[j + r], kinds - 1, head, d],
-                    ) = of_keys[r, d], of_values[r, d]
+                    to[kinds - 2, head, d], to[kinds - 1, head, d] = of_keys[r, d], of_values[r, d]
         for lane in range(queries):
             for d in range(width):
                 by_query[part, b, lane, head, d] = turned[d, lane] * scale

@@ -55,7 +55,7 @@ def burst(
         )
         shuffle = shuffle.masked_fill(~real[:, None], 2).argsort(2)  # padding last
 
-        def along(value, shuffle=shuffle):
+        def along(value: Tensor, shuffle: Tensor = shuffle) -> Tensor:
             return value[:, None].expand(-1, shuffle.shape[1], -1).gather(2, shuffle)
 
         orders_here, drafts = along(remaining), along(draft)
