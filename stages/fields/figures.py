@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from safetensors.numpy import load_file
 
 from stages.fields import tables as set_tables
@@ -35,7 +36,7 @@ STYLES = (
 
 def colour(arm: str) -> str:
     """One colour a model, whatever its arm."""
-    return colours.colour(arm.split("-")[0])
+    return colours.colour(arm.split("-", maxsplit=1)[0])
 
 
 def styles(arms: Iterable[str]) -> dict[str, tuple[Any, str, float]]:
@@ -49,29 +50,14 @@ def styles(arms: Iterable[str]) -> dict[str, tuple[Any, str, float]]:
     }
 
 
-def learning(
+def errors(
+    right: Axes,
     arms: dict[str, Any],
-    cells: dict[str, Any],
-    dataset: str,
+    names: list[str],
+    style: dict[str, tuple[Any, str, float]],
     printed: Companions,
-    loss: str,
-    path: Path,
 ) -> None:
-    """Left: validation loss against steps, a line an arm. Right: the MSE of each arm, and what
-    the document prints."""
-    names = set_tables.ordered(arms, dataset)
-    found, height = curves(cells, dataset), max(3.4, 0.8 + 0.21 * len(names))
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, height), layout="constrained")
-    style = styles(name.split("/")[1] for name in names)
-    for arm, (steps, losses) in found.items():
-        if len(steps) > 1:
-            left.plot(steps, losses.mean(0), lw=1.5, color=colour(arm), ls=style[arm][0])
-            left.fill_between(
-                steps, losses.min(0), losses.max(0), color=colour(arm), alpha=0.12, lw=0
-            )
-    left.set(xlabel="step", ylabel=f"validation {loss}")
-    left.set_yscale("log")
-    numbered(left.yaxis)
+    """A bar an arm: its MSE on test sets with its interval, and what the document prints."""
     for place, name in enumerate(names):
         one, arm = arms[name]["metrics"][MSE], name.split("/")[1]
         right.barh(place, one["mean"], color=colour(arm), alpha=style[arm][2], height=0.72)
@@ -114,6 +100,32 @@ def learning(
             loc="lower right",
             bbox_to_anchor=(1.0, 1.0),
         )
+
+
+def learning(
+    arms: dict[str, Any],
+    cells: dict[str, Any],
+    dataset: str,
+    printed: Companions,
+    loss: str,
+    path: Path,
+) -> None:
+    """Left: validation loss against steps, a line an arm. Right: the MSE of each arm, and what
+    the document prints."""
+    names = set_tables.ordered(arms, dataset)
+    found, height = curves(cells, dataset), max(3.4, 0.8 + 0.21 * len(names))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, height), layout="constrained")
+    style = styles(name.split("/")[1] for name in names)
+    for arm, (steps, losses) in found.items():
+        if len(steps) > 1:
+            left.plot(steps, losses.mean(0), lw=1.5, color=colour(arm), ls=style[arm][0])
+            left.fill_between(
+                steps, losses.min(0), losses.max(0), color=colour(arm), alpha=0.12, lw=0
+            )
+    left.set(xlabel="step", ylabel=f"validation {loss}")
+    left.set_yscale("log")
+    numbered(left.yaxis)
+    errors(right, arms, names, style, printed)
     save(figure, path, dpi=DPI)
 
 

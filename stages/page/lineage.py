@@ -4,6 +4,7 @@ first digits of its SHA-256."""
 import glob
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
@@ -31,7 +32,10 @@ def steps(
     for a record that is missing.
     """
     rows, home = [], records.location("tabulate", profile, experiment=experiment).parent
-    of = lambda kind: sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))
+
+    def of(kind):
+        return sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))
+
     swept, cells = of("sweep"), of("train")
     if cells or records.location("prepare", profile, dataset).exists():
         for stage, title in spine:
@@ -70,7 +74,7 @@ def steps(
     return rows
 
 
-def _lines(record: dict) -> list[str]:
+def _lines(record: dict[Any, Any]) -> list[str]:
     outputs = record["outputs"]
     size = sum(o["bytes"] for o in outputs.values())
     first = next(iter(outputs.items()), None)

@@ -7,6 +7,7 @@ file: they are handed the frozen objects defined here.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pydantic
 from pydantic import BaseModel, model_validator
@@ -205,7 +206,7 @@ def _tuples(content):
     return tuple(map(_tuples, content)) if isinstance(content, list) else content
 
 
-def _siblings(location: tuple) -> list[str]:
+def _siblings(location: tuple[Any, ...]) -> list[str]:
     """The field names that the schema allows where an unknown key stood."""
     section: type | None = Params
     for part in location[:-1]:

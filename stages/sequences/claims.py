@@ -12,9 +12,10 @@ flight levels squared; nats a token.
 
 import math
 from pathlib import Path
+from typing import Any
 
 from stages.claims.levels import Side, against, lacking, level, ratio
-from stages.claims.parts import conclude, unmeasured
+from stages.claims.parts import Part, conclude, unmeasured
 from stages.files import read_json
 from stages.sequences import memory_claims
 from stages.sequences.comparisons import (
@@ -53,12 +54,12 @@ EQUAL = 1.1  # errors within this factor are of equal quality
 # --- the claims
 
 
-def a1(measured: Ordered) -> dict:
+def a1(measured: Ordered) -> dict[Any, Any]:
     """Random order against left to right, by what is sampled."""
-    text, parts = (
-        "A model of any order matches a left-to-right one on mazes and beats it on vertical rates.",
-        [],
+    text = (
+        "A model of any order matches a left-to-right one on mazes and beats it on vertical rates."
     )
+    parts = []
     for gpt, arm in measured.pairs(GPT, RANDOM):
         name = f"{arm} {'matches' if measured.kind == 'maze' else 'beats'} {gpt}"
         parts.append(better(measured, name, measured.side(arm), measured.side(gpt), -MATCHES))
@@ -66,7 +67,7 @@ def a1(measured: Ordered) -> dict:
     return conclude(measured, "A-1", text, "thesis, table 4.2", parts, note)
 
 
-def a2(measured: Ordered) -> dict:
+def a2(measured: Ordered) -> dict[Any, Any]:
     """Steps of training."""
     parts = [longer(measured, gpt, arm) for gpt, arm in measured.pairs(GPT, RANDOM)]
     note = (
@@ -78,7 +79,7 @@ def a2(measured: Ordered) -> dict:
     return conclude(measured, "A-2", text, "thesis, table 4.3", parts, note)
 
 
-def a3(measured: Ordered) -> dict:
+def a3(measured: Ordered) -> dict[Any, Any]:
     """Left-to-right perplexity, with a curriculum and without."""
     path, parts = ("metrics", "perplexity_left_to_right"), []
     for gpt, arm in measured.pairs(GPT, RANDOM):
@@ -117,14 +118,12 @@ def a3(measured: Ordered) -> dict:
     )
 
 
-def a4(measured: Ordered) -> dict:
+def a4(measured: Ordered) -> dict[Any, Any]:
     """Fractal against random order."""
     parts = []
     for arm, fractal in measured.pairs(RANDOM, FRACTAL):
-        worse, slightly = (
-            f"{fractal} is worse than {arm}",
-            f"{fractal} is slightly worse than {arm} only",
-        )
+        worse = f"{fractal} is worse than {arm}"
+        slightly = f"{fractal} is slightly worse than {arm} only"
         if measured.kind in ("text", "grammar"):
             a, b = (Side(one, ("metrics", "perplexity")) for one in (fractal, arm))
             parts += [
@@ -151,74 +150,64 @@ def a4(measured: Ordered) -> dict:
     return conclude(measured, "A-4", text, "thesis, table 4.5", parts, note)
 
 
+def burst_of(measured: Ordered, arm: str) -> str:
+    """The burst that an arm is told by: the thesis' number of orders, else the most tried."""
+    bursts = tried(measured.samplers(arm))
+    return TRIED if TRIED in bursts or not bursts else bursts[-1]
+
+
+def worth(measured: Ordered, arm: str, burst: str) -> list[Part]:
+    """A burst of a task: a tenth of the passes, samples as good as one by one."""
+    rounds, quality = measured.side(arm, "rounds", burst), measured.side(arm, "", burst)
+    passes, own = measured.side(arm, "passes", "own"), measured.side(arm, "", "own")
+    fewer = f"{arm}: {burst} in a tenth of the passes"
+    good = f"{arm}: {burst} is as good as one by one"
+    return [
+        ratio(measured, fewer, passes, rounds, FEWER, True),
+        better(measured, good, quality, own, -MATCHES, 1 / EQUAL),
+    ]
+
+
+def lawful(measured: Ordered, arm: str, burst: str) -> list[Part]:
+    """A burst of a law: near the fewest passes there can be, its samples valid."""
+    law = measured.bounds.get(burst.removeprefix("burst_"))
+    if law is None:
+        why = f"{arm}: no bound of passes was computed for {burst}"
+        return [unmeasured(f"{arm}: {burst}", why)]
+    rounds, quality = measured.side(arm, "rounds", burst), measured.side(arm, "", burst)
+    top = law["mean"] + max(law["sd"], HALF_PASS)
+    near = f"{arm}: {burst} near the bound of {law['mean']:.3g}"
+    return [
+        against(measured, near, rounds, top, False, "passes"),
+        against(measured, f"{arm}: {burst} is valid", quality, VALID, True, "share"),
+    ]
+
+
 def a6(measured: Ordered) -> dict:
     """What a burst costs, and whether its samples are as good."""
-    parts = []
-    note = (
-        f"'near' is read as within a deviation of one sequence's passes, at least {HALF_PASS:g}; "
-        f"valid as {100 * VALID:g} % of samples"
-    )
+    parts, task = [], measured.kind in ("maze", "climb")
     for arm in measured.of(RANDOM) or [f"sigma_gpt-{RANDOM}"]:
-        bursts = tried(measured.samplers(arm))
-        burst = TRIED if TRIED in bursts or not bursts else bursts[-1]
-        rounds, quality, own = (
-            measured.side(arm, "rounds", burst),
-            measured.side(arm, "", burst),
-            measured.side(arm, "", "own"),
-        )
-        if measured.kind in ("maze", "climb"):
-            passes = measured.side(arm, "passes", "own")
-            parts += [
-                ratio(
-                    measured,
-                    f"{arm}: {burst} in a tenth of the passes",
-                    passes,
-                    rounds,
-                    FEWER,
-                    True,
-                ),
-                better(
-                    measured,
-                    f"{arm}: {burst} is as good as one by one",
-                    quality,
-                    own,
-                    -MATCHES,
-                    1 / EQUAL,
-                ),
-            ]
-            continue
-        law = measured.bounds.get(burst.removeprefix("burst_"))
-        if law is None:
-            parts.append(
-                unmeasured(f"{arm}: {burst}", f"{arm}: no bound of passes was computed for {burst}")
-            )
-            continue
-        top = law["mean"] + max(law["sd"], HALF_PASS)
-        parts += [
-            against(
-                measured,
-                f"{arm}: {burst} near the bound of {law['mean']:.3g}",
-                rounds,
-                top,
-                False,
-                "passes",
-            ),
-            against(measured, f"{arm}: {burst} is valid", quality, VALID, True, "share"),
-        ]
+        burst = burst_of(measured, arm)
+        parts += (worth if task else lawful)(measured, arm, burst)
     text = (
         "Bursts sample the product law in one pass, the step law in 3 to 4, a permutation of 100 "
         "in about 5.2, and mazes and trajectories with an order of magnitude fewer passes at equal "
         "quality."
     )
-    if measured.kind in ("maze", "climb"):
+    if task:
         note = (
             f"equal quality is read as at most {100 * MATCHES:g} points of accuracy lower, or at "
             f"most {EQUAL:g} x the error"
         )
+    else:
+        note = (
+            f"'near' is read as within a deviation of one sequence's passes, at least "
+            f"{HALF_PASS:g}; valid as {100 * VALID:g} % of samples"
+        )
     return conclude(measured, "A-6", text, "thesis, figure 4.6 and D.2", parts, note)
 
 
-def a7(measured: Ordered) -> dict:
+def a7(measured: Ordered) -> dict[Any, Any]:
     """Passes by the number of orders."""
     parts = []
     for arm in measured.of(RANDOM) or [f"sigma_gpt-{RANDOM}"]:
@@ -254,12 +243,11 @@ def at_equal(measured: Ordered, arm: str, burst: str, diffusion: str) -> str | N
     )
 
 
-def a8(measured: Ordered) -> dict:
+def a8(measured: Ordered) -> dict[Any, Any]:
     """Bursts against diffusion at equal passes."""
     parts = []
     for arm, diffusion in measured.pairs(RANDOM, "diffusion"):
-        bursts = tried(measured.samplers(arm))
-        burst = TRIED if TRIED in bursts or not bursts else bursts[-1]
+        burst = burst_of(measured, arm)
         other = at_equal(measured, arm, burst, diffusion)
         name = f"{arm}, {burst} > {diffusion}, {other or 'at equal passes'}"
         sides = measured.side(arm, "", burst), measured.side(diffusion, "", other)
@@ -279,7 +267,7 @@ def a8(measured: Ordered) -> dict:
     )
 
 
-def a9(measured: Ordered) -> dict:
+def a9(measured: Ordered) -> dict[Any, Any]:
     """Learned against exact densities."""
     parts = []
     for arm in measured.of(RANDOM) or [f"sigma_gpt-{RANDOM}"]:
@@ -307,7 +295,7 @@ def a9(measured: Ordered) -> dict:
     )
 
 
-def a10(measured: Ordered) -> dict:
+def a10(measured: Ordered) -> dict[Any, Any]:
     """Left to right against random order, by what is given of a flight."""
     parts = []
     for gpt, arm in measured.pairs(GPT, RANDOM):
@@ -344,7 +332,7 @@ CLAIMS = (
 )
 
 
-def check(home: Path) -> list[dict]:
+def check(home: Path) -> list[dict[Any, Any]]:
     """Every claim on every data set under `home` (the folder of one profile) that it speaks of;
     once, undecided, if on none. Data sets that are there to differ in size are spoken of by A-5
     alone."""

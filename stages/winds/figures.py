@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib.patheffects as effects
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
 
 from stages.figures import sweeps as sweep_figures
 from stages.figures.colours import colour
@@ -112,7 +113,7 @@ def breakdown(
     return True
 
 
-def map_axes(axes, lat, lon) -> None:
+def map_axes(axes: Axes, lat: np.ndarray, lon: np.ndarray) -> None:
     """Degrees with the right aspect, towns, and a 100 km bar."""
     south, north, west, east = lat.min(), lat.max(), lon.min(), lon.max()
     axes.set_aspect(1 / np.cos(np.radians((south + north) / 2)))
@@ -145,6 +146,71 @@ def map_axes(axes, lat, lon) -> None:
     )
 
 
+def arrow(frame: pl.DataFrame, kind: str = "") -> tuple[Any, ...]:
+    """Places and winds [kn] of rows, `kind` of their columns, as `quiver` takes them."""
+    return (
+        frame["lon_deg"],
+        frame["lat_deg"],
+        frame[f"u{kind}_m_s"] / KNOT,
+        frame[f"v{kind}_m_s"] / KNOT,
+    )
+
+
+def forecast_panel(panel: Axes, context: pl.DataFrame, field: pl.DataFrame, title: str) -> None:
+    """The forecast over a whole level, its spread where it tells one, and what it was made from."""
+    speed = np.hypot(field["u_m_s"], field["v_m_s"]).to_numpy() / KNOT
+    lon, lat = np.unique(field["lon_deg"]), np.unique(field["lat_deg"])
+    shade = panel.pcolormesh(
+        lon, lat, speed.reshape(len(lat), len(lon)), cmap="YlGnBu", shading="gouraud", vmin=0
+    )
+    if field["u_scale_m_s"].null_count() == 0:
+        spread = (
+            np.sqrt((field["u_scale_m_s"] ** 2 + field["v_scale_m_s"] ** 2) / 2).to_numpy() / KNOT
+        )
+        lines = panel.contour(
+            lon, lat, spread.reshape(len(lat), len(lon)), levels=5, colors="#8c1c13", linewidths=0.9
+        )
+        panel.clabel(lines, fmt="±%.0f kn", fontsize=7)
+    panel.quiver(*arrow(field), scale=1600, width=0.0022, color="#333333")
+    panel.plot(
+        context["lon_deg"],
+        context["lat_deg"],
+        "o",
+        ms=5,
+        mfc="#ff7f0e",
+        mec="white",
+        mew=0.6,
+        ls="none",
+        label=f"{len(context):,} winds known",
+    )
+    panel.legend(loc="lower right", frameon=True, fontsize=8)
+    panel.set_title(title)
+    panel.figure.colorbar(shade, ax=panel, label="wind speed [kn]", shrink=0.8)
+
+
+def measured_panel(panel: Axes, here: pl.DataFrame) -> None:
+    """The forecast where aircraft measured, coloured by its error, over what they measured."""
+    error = (
+        np.hypot(here["u_pred_m_s"] - here["u_m_s"], here["v_pred_m_s"] - here["v_m_s"]) / KNOT
+    ).to_numpy()
+    panel.quiver(*arrow(here), color="black", scale=900, width=0.0040, alpha=0.5, label="measured")
+    arrows = panel.quiver(
+        *arrow(here, "_pred"),
+        error,
+        cmap="plasma_r",
+        scale=900,
+        width=0.0030,
+        clim=(0, max(20.0, np.quantile(error, 0.95))),
+    )
+    panel.quiverkey(
+        arrows, 0.92, -0.075, 50, "50 kn", labelpos="W", coordinates="axes"
+    )  # below: above it may lie on a town
+    panel.set_title(
+        f"that minute, all levels: measured (black), forecast (colour), {len(here):,} points"
+    )
+    panel.figure.colorbar(arrows, ax=panel, label="error of the vector [kn]", shrink=0.8)
+
+
 def nowcast_map(
     rows: pl.DataFrame,
     field: pl.DataFrame,
@@ -157,68 +223,13 @@ def nowcast_map(
     forecast where aircraft then measured."""
     start = meta["t0_s"] + field["slice"][0] * meta["slice_s"] - meta["lead_s"]
     context = rows.filter((pl.col("t_s") >= start - meta["slice_s"]) & (pl.col("t_s") < start))
-
-    def arrow(frame: pl.DataFrame, kind: str = "") -> tuple:
-        return (
-            frame["lon_deg"],
-            frame["lat_deg"],
-            frame[f"u{kind}_m_s"] / KNOT,
-            frame[f"v{kind}_m_s"] / KNOT,
-        )
-
     figure, axes = plt.subplots(1, 2, figsize=(13.5, 6.6), sharey=True, layout="constrained")
-    speed = np.hypot(field["u_m_s"], field["v_m_s"]).to_numpy() / KNOT
-    lon, lat = np.unique(field["lon_deg"]), np.unique(field["lat_deg"])
-    shade = axes[0].pcolormesh(
-        lon, lat, speed.reshape(len(lat), len(lon)), cmap="YlGnBu", shading="gouraud", vmin=0
+    title = (
+        f"{name}: wind at FL{field['alt_ft'][0] / 100:.0f}, {meta['lead_s'] / 60:.0f} min after "
+        "the winds known"
     )
-    if field["u_scale_m_s"].null_count() == 0:
-        spread = (
-            np.sqrt((field["u_scale_m_s"] ** 2 + field["v_scale_m_s"] ** 2) / 2).to_numpy() / KNOT
-        )
-        lines = axes[0].contour(
-            lon, lat, spread.reshape(len(lat), len(lon)), levels=5, colors="#8c1c13", linewidths=0.9
-        )
-        axes[0].clabel(lines, fmt="±%.0f kn", fontsize=7)
-    axes[0].quiver(*arrow(field), scale=1600, width=0.0022, color="#333333")
-    axes[0].plot(
-        context["lon_deg"],
-        context["lat_deg"],
-        "o",
-        ms=5,
-        mfc="#ff7f0e",
-        mec="white",
-        mew=0.6,
-        ls="none",
-        label=f"{len(context):,} winds known",
-    )
-    axes[0].legend(loc="lower right", frameon=True, fontsize=8)
-    flight_level = field["alt_ft"][0] / 100
-    axes[0].set_title(
-        f"{name}: wind at FL{flight_level:.0f}, {meta['lead_s'] / 60:.0f} min after the winds known"
-    )
-    figure.colorbar(shade, ax=axes[0], label="wind speed [kn]", shrink=0.8)
-    error = (
-        np.hypot(here["u_pred_m_s"] - here["u_m_s"], here["v_pred_m_s"] - here["v_m_s"]) / KNOT
-    ).to_numpy()
-    axes[1].quiver(
-        *arrow(here), color="black", scale=900, width=0.0040, alpha=0.5, label="measured"
-    )
-    arrows = axes[1].quiver(
-        *arrow(here, "_pred"),
-        error,
-        cmap="plasma_r",
-        scale=900,
-        width=0.0030,
-        clim=(0, max(20.0, np.quantile(error, 0.95))),
-    )
-    axes[1].quiverkey(
-        arrows, 0.92, -0.075, 50, "50 kn", labelpos="W", coordinates="axes"
-    )  # below: above it may lie on a town
-    axes[1].set_title(
-        f"that minute, all levels: measured (black), forecast (colour), {len(here):,} points"
-    )
-    figure.colorbar(arrows, ax=axes[1], label="error of the vector [kn]", shrink=0.8)
+    forecast_panel(axes[0], context, field, title)
+    measured_panel(axes[1], here)
     for panel in axes:
         map_axes(panel, rows["lat_deg"].to_numpy(), rows["lon_deg"].to_numpy())
     save(figure, path, shaded=True, dpi=76)
@@ -301,10 +312,8 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
                 told = next(
                     (name for name in shown if "gaussian" in name), shown[-1]
                 )  # what `tradewind nowcast` uses, else the best
-                field, name = (
-                    pl.read_parquet(evaluated / f"field-{first[told]}.parquet"),
-                    told.split("/")[1],
-                )
+                field = pl.read_parquet(evaluated / f"field-{first[told]}.parquet")
+                name = told.split("/")[1]
                 here = found[name].filter(pl.col("slice") == field["slice"][0])
                 nowcast_map(rows, field, here, meta, label(name), folder / f"{dataset}-nowcast.png")
             error_map(

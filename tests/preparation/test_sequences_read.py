@@ -25,7 +25,10 @@ SECTIONS = {
     "maze": params.Maze(**SIZES, rows=7, columns=9, walls=2, far=4),
     "grammar": params.Grammar(**SIZES, length=40),
 }
-module = lambda kind: "laws" if kind in ("product", "step", "permutation") else kind  # noqa: E731
+
+
+def module(kind):
+    return "laws" if kind in ("product", "step", "permutation") else kind
 
 
 def reader(kind):

@@ -34,6 +34,7 @@ class Tab:
         from websockets.sync.client import connect
 
         self.socket = connect(address, max_size=None, open_timeout=WAIT, compression=None)
+        self.front = False  # whether the front page is open
         self.number, self.events, self.logged, self.thrown, self.requested = 0, [], [], [], []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
@@ -58,10 +59,8 @@ class Tab:
         if name == "Runtime.exceptionThrown":
             self.thrown.append(str(told["exceptionDetails"]))
         elif (
-            name == "Runtime.consoleAPICalled"
-            and told["type"] in ("error", "warning", "assert")
-            or name == "Log.entryAdded"
-        ):
+            name == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert")
+        ) or name == "Log.entryAdded":
             self.logged.append(str(told))
         elif name == "Network.requestWillBeSent":
             self.requested.append(told["request"]["url"][:100])

@@ -153,14 +153,12 @@ def main(found: Found, name: str) -> Table:
 def leaves(found: Found, name: str) -> Table:
     """Tables A.1-A.3: k-d trees by points a leaf; plain (isotropic, every point), scaled (every
     point) and masked."""
-    k, arms = (
-        found.most(name),
-        {
-            arm.partition("/")[2].rpartition("-k")[0]
-            for arm in found.arms
-            if arm.startswith(f"{name}/kdtree-")
-        },
-    )
+    k = found.most(name)
+    arms = {
+        arm.partition("/")[2].rpartition("-k")[0]
+        for arm in found.arms
+        if arm.startswith(f"{name}/kdtree-")
+    }
     arms |= {row["method"] for row in found.times.get("tables", []) if row["set"] == name}
     mine = sorted(
         ((m[1], ("plain", "scaled", "masked").index(m[2]), int(m[3])), arm)
@@ -193,14 +191,18 @@ def shares(found: Found, name: str) -> Table:
         },
         key=lambda one: (one[0] != "iso", one[1]),
     )
-    told = lambda arm: counted(found.metric(name, arm, "comparisons_share"), percent=True)
+
+    def told(arm):
+        return counted(found.metric(name, arm, "comparisons_share"), percent=True)
+
     rows = [
         (words, *(told(f"{method}-{scale}-k{k}") for scale, k in asked))
         for method, words in METHODS.items()
     ]
-    alone = lambda bound, scale, k: (
-        told(f"trajectory-{bound}_bound-k{k}") if scale == "iso" else NONE
-    )
+
+    def alone(bound, scale, k):
+        return told(f"trajectory-{bound}_bound-k{k}") if scale == "iso" else NONE
+
     rows += [
         (f"TNN, the {bound}'s bound alone", *(alone(bound, *one) for one in asked))
         for bound in ("segment", "box")

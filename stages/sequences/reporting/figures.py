@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from stages.figures.curves import curves
 from stages.figures.drawing import numbered, plt, save
@@ -27,6 +28,72 @@ from stages.sequences.reporting.arms import (
 )
 from stages.sequences.reporting.canvas import DPI, MARKS, SAMPLERS, colour
 
+Points = dict[str, tuple[float, ...]]  # sampler -> passes, quality, low, high
+
+
+def costs(
+    cells: Cells, about: dict[str, Any], dataset: str, arm: str, key: str, scale: float
+) -> Points:
+    """What each sampler of an arm costs and what its samples are worth."""
+    points: Points = {}
+    for sampler in sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of):
+        where = ("samplers", sampler, comparisons.prompt_of(about["kind"]), "metrics")
+        cost, worth = (at(cells, dataset, arm, *where, name) for name in ("rounds", key))
+        if cost and worth:
+            ends = (scale * worth.get(end, worth["mean"]) for end in ("low", "high"))
+            points[sampler] = (cost["mean"], scale * worth["mean"], *ends)
+    return points
+
+
+def marked(axes: Axes, arm: str, points: Points) -> int:
+    """An arm's samplers, a mark a kind; how many kinds were drawn."""
+    drawn = 0
+    for kind, mark in MARKS.items():
+        some = [
+            (sampler, one)
+            for sampler, one in points.items()
+            if sampler.startswith(kind) and one[0] > 0
+        ]
+        if not some:
+            continue
+        x, y, low, high = np.array([one for _, one in some]).T
+        axes.plot(
+            x,
+            y,
+            mark,
+            ls="-" if len(some) > 1 else "",
+            lw=0.9,
+            ms=6,
+            color=colour(arm),
+            mec="white",
+            mew=0.5,
+            label=f"{short(arm)}: {SAMPLERS[kind]}",
+        )
+        axes.vlines(x, low, high, color=colour(arm), lw=1.1)
+        for (sampler, _), across, up in zip(some, x, y, strict=True):
+            if kind in ("burst", "window", "diffusion"):
+                axes.annotate(
+                    sampler.rpartition("_")[2],
+                    (across, up),
+                    xytext=(0, 7 if kind == "burst" else -13),
+                    ha="center",
+                    textcoords="offset points",
+                    fontsize=8,
+                    color=colour(arm),
+                )
+        drawn += 1
+    return drawn
+
+
+def fewest(axes: Axes, law: dict[str, dict[str, float]]) -> None:
+    """The fewest passes there can be, of the thesis' number of orders, else of the most."""
+    told = comparisons.TRIED.removeprefix("burst_")
+    for orders, one in law.items():
+        if orders == (told if told in law else list(law)[-1]):
+            axes.axvline(
+                one["mean"], color="black", lw=0.9, ls="--", label="the fewest passes there can be"
+            )
+
 
 def passes(cells: Cells, about: dict[str, Any], dataset: str, path: Path) -> bool:
     """Figure 4.6: quality of the samples against passes, a mark a sampler; the fewest passes
@@ -37,65 +104,14 @@ def passes(cells: Cells, about: dict[str, Any], dataset: str, path: Path) -> boo
     figure, axes = plt.subplots(figsize=(8.4, 4.0), layout="constrained")
     drawn, spread = 0, {}
     for arm in ranked(cells, dataset):
-        points, samplers = {}, sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of)
-        for sampler in samplers:
-            where = ("samplers", sampler, comparisons.prompt_of(about["kind"]), "metrics")
-            cost, worth = (at(cells, dataset, arm, *where, name) for name in ("rounds", key))
-            if cost and worth:
-                points[sampler] = (
-                    cost["mean"],
-                    scale * worth["mean"],
-                    *(scale * worth.get(end, worth["mean"]) for end in ("low", "high")),
-                )
-        if arm in RANKS[:4]:
-            for one in points.values():
-                if one[1] > 0 or about["kind"] != "climb":  # no 0 on a logarithmic axis
-                    spread.setdefault(one[1], []).append(short(arm))
+        points = costs(cells, about, dataset, arm, key, scale)
+        if arm not in RANKS[:4]:
+            drawn += marked(axes, arm, points)
             continue
-        for kind, mark in MARKS.items():
-            some = [
-                (sampler, one)
-                for sampler, one in points.items()
-                if sampler.startswith(kind) and one[0] > 0
-            ]
-            if not some:
-                continue
-            x, y, low, high = np.array([one for _, one in some]).T
-            axes.plot(
-                x,
-                y,
-                mark,
-                ls="-" if len(some) > 1 else "",
-                lw=0.9,
-                ms=6,
-                color=colour(arm),
-                mec="white",
-                mew=0.5,
-                label=f"{short(arm)}: {SAMPLERS[kind]}",
-            )
-            axes.vlines(x, low, high, color=colour(arm), lw=1.1)
-            for (sampler, _), across, up in zip(some, x, y, strict=True):
-                if kind in ("burst", "window", "diffusion"):
-                    axes.annotate(
-                        sampler.rpartition("_")[2],
-                        (across, up),
-                        xytext=(0, 7 if kind == "burst" else -13),
-                        ha="center",
-                        textcoords="offset points",
-                        fontsize=8,
-                        color=colour(arm),
-                    )
-            drawn += 1
-    law = about.get("bounds", {})
-    for orders, one in law.items():
-        if orders == (
-            comparisons.TRIED.removeprefix("burst_")
-            if comparisons.TRIED.removeprefix("burst_") in law
-            else list(law)[-1]
-        ):
-            axes.axvline(
-                one["mean"], color="black", lw=0.9, ls="--", label="the fewest passes there can be"
-            )
+        for one in points.values():
+            if one[1] > 0 or about["kind"] != "climb":  # no 0 on a logarithmic axis
+                spread.setdefault(one[1], []).append(short(arm))
+    fewest(axes, about.get("bounds", {}))
     for value, names in spread.items():
         axes.axhline(value, color="#8a929c", lw=0.8, ls=":")
         axes.annotate(
@@ -149,10 +165,8 @@ def densities(cells: Cells, dataset: str, arms: Iterable[str], path: Path) -> bo
     for k, arm in enumerate(arms):
         found = [at(cells, dataset, arm, "posteriors", share) for share in shares]
         places = np.arange(len(shares)) + (k - (len(arms) - 1) / 2) * width
-        heights, ends = (
-            [one["mean"] for one in found],
-            np.array([[one.get(end, one["mean"]) for one in found] for end in ("low", "high")]),
-        )
+        heights = [one["mean"] for one in found]
+        ends = np.array([[one.get(end, one["mean"]) for one in found] for end in ("low", "high")])
         axes.bar(
             places,
             heights,

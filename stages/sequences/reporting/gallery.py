@@ -26,11 +26,12 @@ def draw(home: Path, prepared: Path, content: dict[str, Any]) -> None:
         for dataset, about in told.items():
             if about.get("held_out"):  # it is there for its number of training sequences alone
                 continue
-            of = lambda name, dataset=dataset: folder / f"{dataset}-{name}.png"
-            law, file = (
-                read_json(prepared / dataset / "sequences.json")["law"],
-                home / "evaluated" / dataset / "samples.safetensors",
-            )
+
+            def of(name, dataset=dataset):
+                return folder / f"{dataset}-{name}.png"
+
+            law = read_json(prepared / dataset / "sequences.json")["law"]
+            file = home / "evaluated" / dataset / "samples.safetensors"
             tensors = load_file(file) if file.exists() else {}
             if tensors and about["kind"] == "maze":
                 mazes.mazes(tensors, cells, dataset, law, of("mazes"))

@@ -1,8 +1,9 @@
 """What is told of an experiment on sequences in any order: its tables, by data set and across them.
 
 `any_order` is the thesis' chapter 4 and appendix D: tables 4.2 to 4.5 and D.1, figures 4.2, 4.3 and
-4.6. What a cell's samples are worth stays with the cell (CELL/samplers/SAMPLER/PROMPT/metrics/NAME),
-as do its distances from exact densities (CELL/posteriors/SHARE). `about` tells each data set.
+4.6. What a cell's samples are worth stays with the cell
+(CELL/samplers/SAMPLER/PROMPT/metrics/NAME), as do its distances from exact densities
+(CELL/posteriors/SHARE). `about` tells each data set.
 """
 
 from dataclasses import dataclass
@@ -180,7 +181,10 @@ def across(experiment: str, content: dict[str, Any]) -> list[tuple[str, Table, s
 def table(experiment: str, profile: str, content: dict[str, Any]) -> str:
     """Markdown: what spans data sets, then a section a data set."""
     lines = [f"# {experiment}, profile {profile}", "", LEGEND, ""]
-    note = lambda said: [f"{said}.", ""] if said else []
+
+    def note(said):
+        return [f"{said}.", ""] if said else []
+
     for title, one, said in across(experiment, content):
         lines += [f"{title}:", "", *one.markdown(), *note(said)]
     for section in sections(experiment, content):

@@ -85,57 +85,52 @@ def arms_of(cells: Cells, family: list[str]) -> list[str]:
     )
 
 
+def trained(cells: Cells, about: About, family: list[str], arm: str) -> list[tuple[str, ...]]:
+    """A row a size of a trained arm."""
+    rows = []
+    for dataset, (size, train, test) in points(cells, about, family, arm):
+        nats = [
+            number(at(cells, dataset, arm, *path))
+            for path in (("memorised", "nats"), ("metrics", "nats_val"))
+        ]
+        rows.append(
+            (
+                called(arm),
+                dataset,
+                f"{size:,}",
+                str(train["seeds"]),
+                number(train, 100, True),
+                number(test, 100, True),
+                f"{100 * (train['mean'] - test['mean']):.1f}",
+                number(at(cells, dataset, arm, "memorised", "repeated"), 100),
+                *nats,
+                memory_claims.state(train["mean"], test["mean"]),
+            )
+        )
+    return rows
+
+
+def companion(cells: Cells, about: About, dataset: str, arm: str) -> dict[str, Any] | None:
+    """What a companion answers of test prompts on a data set; None where it was not measured."""
+    path = standing(cells, about[dataset], dataset, arm) if arm in ranked(cells, dataset) else None
+    share = comparisons.share_of(about[dataset]["kind"])
+    return at(cells, dataset, arm, *path, share) if path else None
+
+
 def table(cells: Cells, about: About) -> Told | None:
     """A row an arm and size; None where no data sets differ in size alone."""
     rows = []
     for family in families(cells, about):
-        for arm in arms_of(cells, family):
-            for dataset, (size, train, test) in points(cells, about, family, arm):
-                nats = [
-                    number(at(cells, dataset, arm, *path))
-                    for path in (("memorised", "nats"), ("metrics", "nats_val"))
-                ]
-                rows.append(
-                    (
-                        called(arm),
-                        dataset,
-                        f"{size:,}",
-                        str(train["seeds"]),
-                        number(train, 100, True),
-                        number(test, 100, True),
-                        f"{100 * (train['mean'] - test['mean']):.1f}",
-                        number(at(cells, dataset, arm, "memorised", "repeated"), 100),
-                        *nats,
-                        memory_claims.state(train["mean"], test["mean"]),
-                    )
-                )
+        last = family[-1]
+        rows += [
+            row for arm in arms_of(cells, family) for row in trained(cells, about, family, arm)
+        ]
         for arm in COMPANIONS:
-            path = (
-                standing(cells, about[family[-1]], family[-1], arm)
-                if arm in ranked(cells, family[-1])
-                else None
-            )
-            level = (
-                at(cells, family[-1], arm, *path, comparisons.share_of(about[family[-1]]["kind"]))
-                if path
-                else None
-            )
-            if level:
-                rows.append(
-                    (
-                        called(arm),
-                        family[-1],
-                        f"{about[family[-1]]['sequences']['train']:,}",
-                        str(level["seeds"]),
-                        NONE,
-                        number(level, 100, True),
-                        NONE,
-                        NONE,
-                        NONE,
-                        number(at(cells, family[-1], arm, "metrics", "nats_val")),
-                        NONE,
-                    )
-                )
+            if level := companion(cells, about, last, arm):
+                size, seeds = about[last]["sequences"]["train"], str(level["seeds"])
+                nats = number(at(cells, last, arm, "metrics", "nats_val"))
+                told = (seeds, NONE, number(level, 100, True), NONE, NONE, NONE, nats, NONE)
+                rows.append((called(arm), last, f"{size:,}", *told))
     titles = (
         "model",
         "data set",
@@ -191,13 +186,7 @@ def figure(
             axes.vlines(x, *ends, color=colour(arm), lw=1, alpha=0.7)
     last = family[-1]
     for arm in COMPANIONS[:1]:
-        steps = standing(cells, about[last], last, arm) if arm in ranked(cells, last) else None
-        level = (
-            at(cells, last, arm, *steps, comparisons.share_of(about[last]["kind"]))
-            if steps
-            else None
-        )
-        if level:
+        if level := companion(cells, about, last, arm):
             axes.axhline(
                 100 * level["mean"], color="#8a929c", lw=0.9, ls=":", label=f"{short(arm)}: test"
             )

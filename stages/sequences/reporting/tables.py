@@ -36,6 +36,7 @@ from stages.sequences.reporting.arms import (
     standing,
 )
 from stages.sequences.reporting.printed import METRICS, Companions, notes, theirs
+from stages.tables.published import Printed
 from stages.tables.table import NONE, Table, digits
 
 
@@ -47,10 +48,11 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
     metric = {"maze": "accuracy", "climb": "mse"}.get(kind)
     names = ranked(cells, dataset)
     for arm in names:
-        path, told = (
-            standing(cells, about, dataset, arm),
-            lambda *keys, arm=arm: number(at(cells, dataset, arm, "metrics", *keys)),
-        )
+        path = standing(cells, about, dataset, arm)
+
+        def told(*keys, arm=arm):
+            return number(at(cells, dataset, arm, "metrics", *keys))
+
         other = (
             printed.get((DOCUMENTS.get(kind, ""), order_of(arm)), {}).get(metric)
             if metric
@@ -100,6 +102,37 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
     return Table(f"results on {dataset}", titles, tuple(rows), frozenset({0, 3})), notes(used)
 
 
+def pace(
+    measured: comparisons.Ordered, gpt: str, arm: str, pair: list[Printed | None]
+) -> tuple[str, ...] | None:
+    """The row of two arms in table 4.3, `pair` the printed lengths of training; None where one was
+    not run or left no history."""
+    found = (
+        comparisons.steps(measured, gpt, arm) if measured.arm(gpt) and measured.arm(arm) else None
+    )
+    if found is None:
+        return None
+    target, reached = found
+    taken = [fmean(one.step for one in reached[name]) for name in (gpt, arm)]
+    cut = ["at most " if any(one.at_once for one in reached[name]) else "" for name in (gpt, arm)]
+    ratio, (first_one, second) = NONE, pair
+    if first_one and second:
+        ratio = (
+            f"{second.mean / first_one.mean:.2f}‡ ({digits(second.mean)} / "
+            f"{digits(first_one.mean)}, {first_one.table})"
+        )
+    return (
+        measured.dataset,
+        called(arm),
+        f"{len(measured.arm(gpt))}, {len(measured.arm(arm))}",
+        f"{target:.3g}",
+        f"{cut[0]}{taken[0]:,.0f}",
+        f"{cut[1]}{taken[1]:,.0f}",
+        f"{taken[1] / taken[0]:.2f}",
+        ratio,
+    )
+
+
 def efficiency(cells: Cells, about: About, printed: Companions) -> Told | None:
     """Table 4.3: steps to the validation loss that an order and left to right both reach; None
     where no data set has both."""
@@ -113,45 +146,17 @@ def efficiency(cells: Cells, about: About, printed: Companions) -> Told | None:
             if name.startswith(dataset + "/")
         }
         measured = comparisons.Ordered(dataset, one | {"cells": mine})
+        document = DOCUMENTS.get(one["kind"], "")
         for order in ("random", "fractal", "curriculum"):
+            pair = [
+                printed.get((document, name), {}).get(METRICS[-1])
+                for name in ("left_to_right", order)
+            ]
             for gpt, arm in measured.pairs("left_to_right", order):
-                found = (
-                    comparisons.steps(measured, gpt, arm)
-                    if measured.arm(gpt) and measured.arm(arm)
-                    else None
-                )
-                if found is None:
-                    continue
-                taken = [fmean(one.step for one in found[1][name]) for name in (gpt, arm)]
-                cut = [
-                    "at most " if any(one.at_once for one in found[1][name]) else ""
-                    for name in (gpt, arm)
-                ]
-                pair = [
-                    printed.get((DOCUMENTS.get(one["kind"], ""), name), {}).get(METRICS[-1])
-                    for name in ("left_to_right", order)
-                ]
-                used += pair if all(pair) else []
-                ratio = (
-                    NONE
-                    if not all(pair)
-                    else (
-                        f"{pair[1].mean / pair[0].mean:.2f}‡ ({digits(pair[1].mean)} / "
-                        f"{digits(pair[0].mean)}, {pair[0].table})"
-                    )
-                )
-                rows.append(
-                    (
-                        dataset,
-                        called(arm),
-                        f"{len(measured.arm(gpt))}, {len(measured.arm(arm))}",
-                        f"{found[0]:.3g}",
-                        f"{cut[0]}{taken[0]:,.0f}",
-                        f"{cut[1]}{taken[1]:,.0f}",
-                        f"{taken[1] / taken[0]:.2f}",
-                        ratio,
-                    )
-                )
+                row = pace(measured, gpt, arm, pair)
+                if row:
+                    rows.append(row)
+                    used += pair if all(pair) else []
     titles = (
         "data set",
         "model",
@@ -176,7 +181,10 @@ def curriculum(
     no text."""
     if about["kind"] not in ("text", "grammar"):
         return None
-    of = lambda name, text: printed.get((text, name), {}).get("perplexity")
+
+    def of(name, text):
+        return printed.get((text, name), {}).get("perplexity")
+
     rows, told = [], []
     for arm in ranked(cells, dataset):
         if order_of(arm).split("_")[0] in ("diffusion", "fractal"):
@@ -315,13 +323,12 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     quality = SHOWN[kind][0] if SHOWN[kind] else None
     for arm in ranked(cells, dataset):
         for sampler in sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of):
-            told = lambda key, arm=arm, sampler=sampler: at(
-                cells, dataset, arm, "samplers", sampler, prompt, "metrics", key
-            )
-            law, rounds = (
-                about.get("bounds", {}).get(sampler.removeprefix("burst_")),
-                told("rounds"),
-            )
+
+            def told(key, arm=arm, sampler=sampler):
+                return at(cells, dataset, arm, "samplers", sampler, prompt, "metrics", key)
+
+            law = about.get("bounds", {}).get(sampler.removeprefix("burst_"))
+            rounds = told("rounds")
             if not rounds or not (rounds["mean"] or arm in RANKS):
                 continue
             bound = f"{law['mean']:.2f} ± {law['sd']:.2f}" if law else NONE
