@@ -21,7 +21,8 @@ from stages import params
 from stages.acquisition import acquire
 from stages.errors import InputError
 from stages.validation import gate
-from stages.winds import decode, prepare, validate
+from stages.winds import acquire as acquiring
+from stages.winds import decode, rows, validate
 from stages.winds.decoding import readers, winds
 from stages.winds.sky import gaussian_wind
 
@@ -94,10 +95,9 @@ def made(own, tmp_path_factory):
     data = folder / "data/mini"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        acquire.acquire("mini", "gp_wind", own)
-        decode.run("mini", "gp_wind", own, params.load().decode)
+        assert acquiring.main(["mini", "gp_wind"]) == decode.main(["mini", "gp_wind"]) == 0
         (data / "prepared").mkdir()
-        prepare.prepare(
+        rows.prepare(
             data / "decoded/gp_wind/winds.parquet",
             data / "prepared",
             SPLIT,

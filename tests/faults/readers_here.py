@@ -35,8 +35,9 @@ from stages.sequences import models as orders
 from stages.sequences.batches import Prepared as Sequences
 from stages.training import store
 from stages.training.checkpoint import Checkpoints
-from stages.winds import decode, prepare
+from stages.winds import prepare
 from stages.winds.contexts import cache
+from stages.winds.decoding import transform as decode
 from stages.winds.decoding import truth, winds
 from stages.winds.modes import frames
 from stages.winds.nowcast import nowcast

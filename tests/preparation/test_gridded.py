@@ -403,7 +403,7 @@ def test_netcdf_4_reads_as_netcdf_3_does_or_says_what_to_install(tmp_path):
     xarray = pytest.importorskip("xarray")
     old, new = cdf(tmp_path), tmp_path / "new.nc"
     np.testing.assert_array_equal(
-        gridded.netcdf4(old)["u100"].numbers[0], WIND
+        gridded.netcdf.netcdf4(old)["u100"].numbers[0], WIND
     )  # the same way in, through xarray
     new.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     with pytest.raises((InputError, DataError)) as error:

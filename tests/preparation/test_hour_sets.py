@@ -14,7 +14,7 @@ import pytest
 
 from stages import params
 from stages.errors import DataError, InputError
-from stages.fields import prepare as table
+from stages.fields import problem as table
 from stages.fields.problem import Counts
 from stages.fields.problems import hour
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.errors import DataError, InputError
-from stages.fields import prepare as table
+from stages.fields import problem as table
 from stages.fields.problem import Counts
 from stages.fields.problems.navier_stokes import make as simulation
 from stages.fields.problems.navier_stokes import read as navier_stokes

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from stages.errors import DataError, InputError
-from stages.fields import prepare as table
+from stages.fields import problem as table
 from stages.fields.problem import Counts
 from stages.fields.problems import pdebench
 

@@ -19,6 +19,7 @@ from stages.errors import DataError, GateError, IntegrityError, ParamsError
 from stages.runner import Asked
 from stages.runner import run as run_stage
 from stages.winds import prepare, slices
+from stages.winds import rows as preparing
 from stages.winds.pairs import Pairs
 from stages.winds.rows import X, Y
 from tests.benchmarks import bench_prepare
@@ -183,7 +184,7 @@ def test_flights_and_rows_do_not_depend_on_the_chunks(sky, tmp_path, monkeypatch
     copies = table[40:60].with_columns(
         record=pl.col("record") + 10**6
     )  # copies beside their originals, across seams
-    monkeypatch.setattr(prepare, "CHUNK", chunk)
+    monkeypatch.setattr(preparing, "CHUNK", chunk)
     meta = prepared(tidy(pl.concat([table[:1500], copies, table[1500:]])), tmp_path)
     rows = pl.read_parquet(tmp_path / "rows.parquet")
     assert meta["dropped"]["duplicate"] == 20

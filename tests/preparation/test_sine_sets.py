@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.errors import DataError, InputError
-from stages.fields import prepare as table
+from stages.fields import problem as table
 from stages.fields.problem import Counts
 from stages.fields.problems import sines
 from stages.fields.problems import sines as simulation

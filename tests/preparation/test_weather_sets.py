@@ -16,7 +16,7 @@ from scipy.io import netcdf_file
 from stages import files
 from stages.errors import DataError, InputError
 from stages.fields import gridded
-from stages.fields import prepare as shared
+from stages.fields import problem as shared
 from stages.fields.problem import Counts
 from stages.fields.problems.weather import make as simulator
 from stages.fields.problems.weather import read as weather
