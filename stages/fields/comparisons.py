@@ -49,10 +49,13 @@ class Evaluated(Evaluation):
             (word[1].removeprefix("shared").removeprefix("traditional"), "-".join(word[2:]))
             for word in words
         )
-        names = lambda kind, size: tuple(
-            "-".join(filter(None, (model, encoder + kind, size)))
-            for encoder in ("shared", "traditional")
-        )
+
+        def names(kind, size):
+            return tuple(
+                "-".join(filter(None, (model, encoder + kind, size)))
+                for encoder in ("shared", "traditional")
+            )
+
         return [names(*one) for one in kinds] or [names("", "")]
 
 

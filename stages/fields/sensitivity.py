@@ -13,6 +13,7 @@ Errors: MSE of test sets with 90 % bootstrap intervals over the independent sets
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -66,7 +67,10 @@ class Scan:
         """One a size: at the rate of the least validation loss (the least rate of several, where
         no loss is told)."""
         values = dict.fromkeys(point.value for point in self.trained)
-        loss = lambda point: (point.loss is None, point.loss or 0.0)
+
+        def loss(point):
+            return (point.loss is None, point.loss or 0.0)
+
         return tuple(
             min((point for point in self.trained if point.value == value), key=loss)
             for value in values
@@ -179,8 +183,8 @@ def steps(cells: dict[str, Any], found: list[Scan]) -> str:
 def course(values: list[float]) -> str:
     """How numbers run: 'falls throughout', 'rises throughout', 'falls and then rises', 'rises
     and falls'."""
-    signs = [right < left for left, right in zip(values, values[1:], strict=False)]
-    turns = sum(left != right for left, right in zip(signs, signs[1:], strict=False))
+    signs = [right < left for left, right in pairwise(values)]
+    turns = sum(left != right for left, right in pairwise(signs))
     if not turns:
         return "falls throughout" if signs[0] else "rises throughout"
     return "falls and then rises" if turns == 1 and signs[0] else "rises and falls"

@@ -31,7 +31,10 @@ def steps(
     for a record that is missing.
     """
     rows, home = [], records.location("tabulate", profile, experiment=experiment).parent
-    of = lambda kind: sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))
+
+    def of(kind):
+        return sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))
+
     swept, cells = of("sweep"), of("train")
     if cells or records.location("prepare", profile, dataset).exists():
         for stage, title in spine:

@@ -71,8 +71,13 @@ class Ordered(Evaluation):
     def pairs(self, first: str, second: str) -> list[tuple[str, str]]:
         """Arms of two orders at one size; plain names, which tell what is missing, where there
         are none."""
-        plain = lambda order: order if order == "diffusion" else f"sigma_gpt-{order}"
-        last = lambda arm: arm.rpartition("-")[2]
+
+        def plain(order):
+            return order if order == "diffusion" else f"sigma_gpt-{order}"
+
+        def last(arm):
+            return arm.rpartition("-")[2]
+
         one, two = self.of(first), self.of(second)
         return [(a, b) for a in one for b in two if last(a) == last(b)] or [
             ((one or [plain(first)])[0], (two or [plain(second)])[0])

@@ -149,9 +149,10 @@ def curve(
         for key in (members[0] if members else {})
         if all(metric in m.get(key, {}) for m in members)
     ]
-    mean = lambda key, part: fmean(
-        m[key][metric].get(part, m[key][metric]["value"]) for m in members
-    )
+
+    def mean(key, part):
+        return fmean(m[key][metric].get(part, m[key][metric]["value"]) for m in members)
+
     return {key: (mean(key, "value"), mean(key, "low"), mean(key, "high")) for key in keys}
 
 
@@ -161,7 +162,10 @@ def broken(
     """The bins of a breakdown and each arm's 'value [low, high]' in them."""
     curves = {name: curve(cells, name, group) for name in names}
     bins = sorted({key for found in curves.values() for key in found})
-    text = lambda value, low, high: f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+    def text(value, low, high):
+        return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
     return bins, {
         name: {key: text(*values) for key, values in found.items()}
         for name, found in curves.items()
@@ -208,9 +212,10 @@ def by_day(
 def by_lead(arms: dict[str, Any], cells: dict[str, Any], dataset: str) -> Table | None:
     """Figure 3.3's row of kernel averaging: RMSE by lead of what averages its neighbours,
     persistence first; None without such a model."""
-    place = lambda arm: next(
-        (i for i, model in enumerate(KERNELS) if re.match(rf"{model}(-|$)", arm)), None
-    )
+
+    def place(arm):
+        return next((i for i, model in enumerate(KERNELS) if re.match(rf"{model}(-|$)", arm)), None)
+
     mine = {name: place(name.split("/")[1]) for name in ordered(arms, dataset)}
     chosen = sorted(
         (name for name, rank in mine.items() if rank is not None),
@@ -244,11 +249,14 @@ def weather(
         (label(name.split("/")[1]), *(number(arms[name]["metrics"][key]) for key, _, _ in WEATHER))
         for name in mine
     ]
-    theirs = lambda one: (
-        "–"
-        if one is None
-        else f"{one.mean:.2f}" + (f" ± {one.std:.2f}" if one.std is not None else "")
-    )
+
+    def theirs(one):
+        return (
+            "–"
+            if one is None
+            else f"{one.mean:.2f}" + (f" ± {one.std:.2f}" if one.std is not None else "")
+        )
+
     rows += [
         (f"printed, {model}", *(theirs(found.get(key)) for _, key, _ in WEATHER))
         for model, found in printed.items()

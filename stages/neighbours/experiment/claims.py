@@ -256,7 +256,10 @@ def sweet(measured: Measured, rows: list[dict], axis: str) -> Part:
         return unmeasured(
             name, f"{name}: {len(set(values))} values and {len(rounds)} rounds are too few"
         )
-    edge_over_inside = lambda times: times[..., ~inside].min(-1) / times[..., inside].min(-1)
+
+    def edge_over_inside(times):
+        return times[..., ~inside].min(-1) / times[..., inside].min(-1)
+
     medians = np.median(rounds, 0)
     best = rows[int(medians.argmin())]
     numbers = {
@@ -313,7 +316,10 @@ def conclusions(tables: dict[str, dict], benchmarks: dict | None) -> list[dict]:
     """Every claim on every set that it speaks of: tables = set -> metrics.json, benchmarks =
     benchmarks.json, None where not run."""
     times = benchmarks or {}
-    own = lambda key, name: [row for row in times.get(key, []) if row["set"] == name]
+
+    def own(key, name):
+        return [row for row in times.get(key, []) if row["set"] == name]
+
     sets = [
         Measured(name, content["cells"], own("tables", name), own("surface", name))
         for name, content in sorted(tables.items())

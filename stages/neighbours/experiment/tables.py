@@ -193,14 +193,18 @@ def shares(found: Found, name: str) -> Table:
         },
         key=lambda one: (one[0] != "iso", one[1]),
     )
-    told = lambda arm: counted(found.metric(name, arm, "comparisons_share"), percent=True)
+
+    def told(arm):
+        return counted(found.metric(name, arm, "comparisons_share"), percent=True)
+
     rows = [
         (words, *(told(f"{method}-{scale}-k{k}") for scale, k in asked))
         for method, words in METHODS.items()
     ]
-    alone = lambda bound, scale, k: (
-        told(f"trajectory-{bound}_bound-k{k}") if scale == "iso" else NONE
-    )
+
+    def alone(bound, scale, k):
+        return told(f"trajectory-{bound}_bound-k{k}") if scale == "iso" else NONE
+
     rows += [
         (f"TNN, the {bound}'s bound alone", *(alone(bound, *one) for one in asked))
         for bound in ("segment", "box")

@@ -82,9 +82,12 @@ def called(arm: str) -> str:
 def ranked(cells: Cells, dataset: str) -> list[str]:
     """A data set's arms: companions first, then GPT, random, fractal, curriculum, diffusion."""
     mine = {arm_of(name).partition("/")[2] for name in cells if name.startswith(dataset + "/")}
-    rank = lambda arm: next(
-        (k for k, name in enumerate(RANKS) if order_of(arm).startswith(name)), len(RANKS)
-    )
+
+    def rank(arm):
+        return next(
+            (k for k, name in enumerate(RANKS) if order_of(arm).startswith(name)), len(RANKS)
+        )
+
     return sorted(mine, key=lambda arm: (rank(arm), arm))
 
 

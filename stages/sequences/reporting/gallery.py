@@ -26,7 +26,10 @@ def draw(home: Path, prepared: Path, content: dict[str, Any]) -> None:
         for dataset, about in told.items():
             if about.get("held_out"):  # it is there for its number of training sequences alone
                 continue
-            of = lambda name, dataset=dataset: folder / f"{dataset}-{name}.png"
+
+            def of(name, dataset=dataset):
+                return folder / f"{dataset}-{name}.png"
+
             law, file = (
                 read_json(prepared / dataset / "sequences.json")["law"],
                 home / "evaluated" / dataset / "samples.safetensors",

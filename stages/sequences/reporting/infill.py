@@ -56,7 +56,10 @@ def table(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
     rows = []
     for arm in ranked(cells, dataset):
         for task, words in (TASKS if mazes else {"points": "altitudes at 3 points"}).items():
-            of = lambda key, arm=arm, task=task: at(cells, dataset, arm, "infilled", task, key)
+
+            def of(key, arm=arm, task=task):
+                return at(cells, dataset, arm, "infilled", task, key)
+
             if of(columns[0][0]):
                 shown = (
                     number(of(key), scale, interval=place < 3)

@@ -10,7 +10,6 @@ Units: shares in %, MSE in flight levels squared (FL²) and ft², nats a token; 
 rounds, as the thesis counts them.
 """
 
-import math
 from statistics import fmean
 from typing import Any
 
@@ -180,7 +179,10 @@ def curriculum(
     no text."""
     if about["kind"] not in ("text", "grammar"):
         return None
-    of = lambda name, text: printed.get((text, name), {}).get("perplexity")
+
+    def of(name, text):
+        return printed.get((text, name), {}).get("perplexity")
+
     rows, told = [], []
     for arm in ranked(cells, dataset):
         if order_of(arm).split("_")[0] in ("diffusion", "fractal"):
@@ -319,9 +321,10 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     quality = SHOWN[kind][0] if SHOWN[kind] else None
     for arm in ranked(cells, dataset):
         for sampler in sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of):
-            told = lambda key, arm=arm, sampler=sampler: at(
-                cells, dataset, arm, "samplers", sampler, prompt, "metrics", key
-            )
+
+            def told(key, arm=arm, sampler=sampler):
+                return at(cells, dataset, arm, "samplers", sampler, prompt, "metrics", key)
+
             law, rounds = (
                 about.get("bounds", {}).get(sampler.removeprefix("burst_")),
                 told("rounds"),
@@ -390,17 +393,3 @@ def densities(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
         f"0 is the exact density, 1 no overlap; 'matches' is read as below {comparisons.CLOSE:g}"
     )
     return (Table(f"densities on {dataset}", titles, tuple(rows)), words) if rows else None
-
-
-def entropy_of(about: dict[str, Any]) -> str:
-    """The sentence on a data set: numbers of sequences, prompt, and the entropy of its law."""
-    counts = ", ".join(f"{about['sequences'][name]:,} {name}" for name in ("train", "val", "test"))
-    told = f"Sequences: {counts}" + (
-        f"; the first {about['prompt']:,} tokens are given" if about["prompt"] else ""
-    )
-    if "entropy" in about:
-        told += (
-            f"; entropy of the law {about['entropy']:.4f} nats a token (perplexity "
-            f"{math.exp(about['entropy']):.3g}): no model is below it"
-        )
-    return told
