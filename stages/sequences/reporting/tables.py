@@ -188,9 +188,8 @@ def curriculum(
     for arm in ranked(cells, dataset):
         if order_of(arm).split("_")[0] in ("diffusion", "fractal"):
             continue
-        name = (
-            "curriculum_100" if order_of(arm) == "curriculum" else order_of(arm)
-        )  # it begins from left to right if nothing else is said
+        # a curriculum begins from left to right if nothing else is said
+        name = "curriculum_100" if order_of(arm) == "curriculum" else order_of(arm)
         told.append(name)
         # companions know one order only: theirs is also from left to right
         shown = [
@@ -219,10 +218,7 @@ def curriculum(
         rows.append(
             (
                 f"printed: {name.replace('_', ' ')}" + (" %" if name[-1].isdigit() else ""),
-                NONE,
-                NONE,
-                NONE,
-                NONE,
+                *[NONE] * 4,
                 *(theirs(of(name, text)) for text in TEXTS),
             )
         )
