@@ -247,7 +247,10 @@ def start(times: int = 7) -> list[Row]:
     """The start of a stage that needs no torch."""
     say("the start of a stage without torch ...")
     code = "import sys, stages.winds.acquire; assert 'torch' not in sys.modules"
-    begin = lambda: subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)  # noqa: E731 - no leash, which is an interpreter too
+
+    def begin():
+        return subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
     return [row("start of a stage without torch", timed(begin, times), 0.4)]
 
 
@@ -315,7 +318,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure and print; 0 also when a goal is missed, for times depend on what else the machine
     does."""
     parser = argparse.ArgumentParser(
-        prog="python -m flows.bench", description=__doc__.splitlines()[0]
+        prog="python -m flows.bench", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument(
         "--real",

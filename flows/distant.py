@@ -501,7 +501,7 @@ def home() -> str:
 @contextlib.contextmanager
 def machines(
     address: str, profile: str, graph: Graph, whole: Graph
-) -> Iterator[tuple[Callable, int]]:
+) -> Iterator[tuple[Callable[..., Any], int]]:
     """Who works for `flows.repro.run`, and how many they are. What the graph's stages wait for
     is pushed first."""
     commit = home()

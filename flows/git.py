@@ -8,6 +8,7 @@ leaves its index locked for good.
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from flows.process import FlowError
 
@@ -18,7 +19,7 @@ IDENTITY = {
 }  # where none is configured
 
 
-def git(*arguments: str) -> subprocess.CompletedProcess:
+def git(*arguments: str) -> subprocess.CompletedProcess[Any]:
     """A git command in the current directory, with its output as text."""
     try:
         return subprocess.run(

@@ -27,6 +27,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -77,7 +78,9 @@ class Outcome:
         return int(bool(self.remade or self.by_hand or any(self.dropped.values())))
 
 
-def merged(base: dict, ours: dict, theirs: dict) -> tuple[dict, list[str]]:
+def merged(
+    base: dict[Any, Any], ours: dict[Any, Any], theirs: dict[Any, Any]
+) -> tuple[dict[Any, Any], list[str]]:
     """The entries of both sides' locks, and the names of those that both have changed, each
     otherwise."""
     kept, dropped = {}, []
@@ -95,7 +98,7 @@ def merged(base: dict, ours: dict, theirs: dict) -> tuple[dict, list[str]]:
     return kept, sorted(dropped)
 
 
-def parse(text: bytes | None, where: str) -> dict:
+def parse(text: bytes | None, where: str) -> dict[Any, Any]:
     """The entries of a lock's text, {} where that side has none. FlowError 2 for anything else."""
     if text is None or not text.strip():
         return {}
@@ -117,7 +120,7 @@ def parse(text: bytes | None, where: str) -> dict:
     return stages
 
 
-def dump(stages: dict) -> str:
+def dump(stages: dict[Any, Any]) -> str:
     """A lock's text in DVC's own form (ruamel's defaults, as DVC writes it)."""
     out = io.StringIO()
     YAML().dump({"schema": "2.0", "stages": stages} if stages else {"schema": "2.0"}, out)
@@ -209,7 +212,7 @@ def md5(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def outputs(lock: str, name: str, entry: dict) -> dict[str, str | None]:
+def outputs(lock: str, name: str, entry: dict[Any, Any]) -> dict[str, str | None]:
     """The outputs of an entry, path from the root -> MD5."""
     file = Path(lock).with_name(DECLARED)
     try:
@@ -220,7 +223,7 @@ def outputs(lock: str, name: str, entry: dict) -> dict[str, str | None]:
         )
     except (YAMLError, ValueError):
         raise FlowError(f"{file} is no YAML: merge it by hand first", 2) from None
-    definition = ((content or {}).get("stages") or {}).get(name.split("@")[0]) or {}
+    definition = ((content or {}).get("stages") or {}).get(name.split("@", maxsplit=1)[0]) or {}
     folder = posixpath.join(
         posixpath.dirname(lock), (definition.get("do") or definition).get("wdir", ".")
     )
@@ -243,7 +246,7 @@ def put(sides: Sides, side: str, out: str, done: set[str]) -> None:
     done.update(here, gone)
 
 
-def told(done: subprocess.CompletedProcess) -> None:
+def told(done: subprocess.CompletedProcess[Any]) -> None:
     """FlowError with what git said, where it failed."""
     if done.returncode:
         raise FlowError(f"git failed: {(done.stderr or done.stdout).strip()[-1000:]}")

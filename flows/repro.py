@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from flows.process import DVC, WORK, FlowError, environment, leashed
 from flows.profiles import switched, write
@@ -33,7 +34,7 @@ SECONDS = LOGS / "seconds.json"
 TAIL = 40
 Graph = dict[str, set[str]]  # stage -> the stages it waits for
 
-_children: set[subprocess.Popen] = set()
+_children: set[subprocess.Popen[Any]] = set()
 _children_lock = threading.RLock()  # a signal may find this very thread inside
 _stopping = threading.Event()
 
@@ -262,7 +263,7 @@ def run(
     jobs: int,
     retries: int = 0,
     limits: dict[str, int] | None = None,
-    hands: Callable = Threads,
+    hands: Callable[..., Any] = Threads,
 ) -> list[str]:
     """Run the stages as tasks of one Prefect flow; the names of those that failed. Their messages
     go to standard error.
@@ -319,7 +320,7 @@ def run(
 @contextlib.contextmanager
 def workers(
     runner: tuple[str, str] | None, graph: Graph, whole: Graph
-) -> Iterator[tuple[Callable, int]]:
+) -> Iterator[tuple[Callable[..., Any], int]]:
     """Who does the stages, and how many they are: threads (None) or the machines of (a Dask
     scheduler's address, the profile)."""
     if runner is None:
@@ -389,7 +390,7 @@ def limit(text: str) -> tuple[str, int]:
 def main(arguments: list[str] | None = None) -> int:
     """Parse, switch the profile, run; the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m flows.repro", description=__doc__.splitlines()[0]
+        prog="python -m flows.repro", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument(
         "--jobs",
@@ -442,9 +443,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with switched(asked.profile) as profile:
             runner = (asked.cluster, profile) if asked.cluster else None
-            print(
-                f"{profile}: {everything_up_to_date(asked.jobs, asked.retries, dict(asked.limit), tuple(asked.target), runner)}"
+            outcome = everything_up_to_date(
+                asked.jobs, asked.retries, dict(asked.limit), tuple(asked.target), runner
             )
+            print(f"{profile}: {outcome}")
     except FlowError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -321,9 +321,9 @@ def flow_of(ends: list[Outcome]):
     from prefect.cache_policies import NO_CACHE
     from prefect.states import Cancelled, Completed, Failed
 
-    def step(name: str, work: Callable) -> Callable:
+    def step(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments):
-            kept: list = []
+            kept: list[Any] = []
 
             def part():
                 try:
@@ -380,7 +380,7 @@ def __getattr__(name: str):
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run once; the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m flows.retrain", description=__doc__.splitlines()[0]
+        prog="python -m flows.retrain", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument(
         "--drop", help="the folder to look into, instead of params.yaml's retraining.drop"

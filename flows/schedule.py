@@ -133,7 +133,7 @@ def deployment(name: str, cron: str, parameters: dict[str, Any]):
 
 
 async def serve(
-    server: subprocess.Popen, deployments: list, greeting: str, ready: Path | None
+    server: subprocess.Popen[Any], deployments: list[Any], greeting: str, ready: Path | None
 ) -> None:
     """Serve the deployments until a signal. FlowError when the server ends before that."""
     from prefect.runner import Runner
@@ -181,7 +181,7 @@ async def serve(
 def main(arguments: list[str] | None = None) -> int:
     """Parse, start the server, serve; the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m flows.schedule", description=__doc__.splitlines()[0]
+        prog="python -m flows.schedule", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument(
         "--cron",

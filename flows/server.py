@@ -21,7 +21,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 from flows.process import WORK, FlowError, environment, leashed
 
@@ -142,7 +142,7 @@ def hidden(text: str, *passwords: str | None) -> str:
     return re.sub(r"(?<=://)[^\s/@]+@", "***@", text)
 
 
-def ended(child: subprocess.Popen, *passwords: str | None) -> FlowError:
+def ended(child: subprocess.Popen[Any], *passwords: str | None) -> FlowError:
     """What to say of a server that is gone."""
     tail = "\n".join(LOG.read_text(encoding="utf-8", errors="replace").splitlines()[-20:])
     return FlowError(
@@ -151,7 +151,7 @@ def ended(child: subprocess.Popen, *passwords: str | None) -> FlowError:
     )
 
 
-def wait(child: subprocess.Popen, api: str, auth: str, *secret: str | None) -> None:
+def wait(child: subprocess.Popen[Any], api: str, auth: str, *secret: str | None) -> None:
     """Until the server is healthy. FlowError when it dies, is too slow, or lets anybody in."""
     deadline = time.monotonic() + START_S
     while answer(f"{api}/health")[0] != 200:
@@ -177,7 +177,7 @@ def address(host: str, port: int) -> str:
 @contextlib.contextmanager
 def running(
     host: str, port: int, auth: str, store: str | None = None
-) -> Iterator[subprocess.Popen]:
+) -> Iterator[subprocess.Popen[Any]]:
     """A server for the block's duration, from what `credentials`, `free_port` and `database`
     said. FlowError when it does not start."""
     api = address(host, port)

@@ -49,7 +49,10 @@ def single(
 ) -> Batch:
     """One unpadded set as a batch of one: context_x (C, X), context_y (C, I), target_x (T, X),
     target_y (T, O)."""
-    ones = lambda x: torch.ones(1, len(x), dtype=torch.bool, device=x.device)  # noqa: E731
+
+    def ones(x):
+        return torch.ones(1, len(x), dtype=torch.bool, device=x.device)
+
     return Batch(
         context_x[None],
         context_y[None],

@@ -11,7 +11,7 @@ import importlib
 import inspect
 import math
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 import torch
@@ -33,6 +33,7 @@ class Model(nn.Module):
     learning_rate: float | None = None
     rates: Mapping[str, float] = {}
     own_loss: bool = False
+    loss: Callable[..., Tensor]
     limits: ClassVar[Mapping[str, int]] = {}
     words: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
@@ -116,8 +117,10 @@ class SequenceModel(Model):
         if width % math.lcm(4, heads) == 0:
             return []
         return [
-            f"width {width} is not a multiple of 4 (two positions, sine and cosine) and of heads "
-            f"{heads}"
+            (
+                f"width {width} is not a multiple of 4 (two positions, sine and cosine) and of "
+                f"heads {heads}"
+            )
         ]
 
 

@@ -101,15 +101,10 @@ def typed(error: Exception) -> Exception:
     OSErrors, not even for a full disk, and NumPy says ValueError or SyntaxError of an array's
     damaged header.
     """
-    library, text = (
-        type(error).__module__.partition(".")[0],
-        str(error).strip().splitlines() or [type(error).__name__],
-    )
-    if (
-        isinstance(error, MemoryError)
-        or isinstance(error, RuntimeError)
-        and "memory" in str(error)
-        and "alloc" in str(error)
+    library = type(error).__module__.partition(".")[0]
+    text = str(error).strip().splitlines() or [type(error).__name__]
+    if isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and "memory" in str(error) and "alloc" in str(error)
     ):
         return DataError(
             "there is not enough memory for this",

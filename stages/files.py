@@ -182,7 +182,7 @@ def json_of(text: bytes, where: str) -> Any:
     def refuse(constant: str) -> None:
         raise DataError(f"{constant} is not JSON", where=where)
 
-    def told(content: dict) -> Told:
+    def told(content: dict[Any, Any]) -> Told:
         found = Told(content)
         found.path = where
         return found

@@ -47,7 +47,7 @@ class Asked:
         return Path("reports", self.names["experiment"], self.names["profile"])
 
     def data(self, layer: str) -> Path:
-        """The folder of the data set at a layer (raw, decoded, prepared): data/PROFILE/LAYER/DATASET."""
+        """data/PROFILE/LAYER/DATASET: a layer (raw, decoded, prepared) of the data set."""
         return Path("data", self.names["profile"], layer, self.names["dataset"])
 
 

@@ -243,8 +243,8 @@ class Spreads:
     """The spreads of one experiment and profile; nothing is known where there is no file."""
 
     def __init__(self, content: dict[str, Any]):
-        self.rounding: dict[str, dict[str, dict]] = content.get("rounding", {})
-        self.seeds: dict[str, dict[str, dict]] = content.get("seeds", {})
+        self.rounding: dict[str, dict[str, dict[Any, Any]]] = content.get("rounding", {})
+        self.seeds: dict[str, dict[str, dict[Any, Any]]] = content.get("seeds", {})
 
     @classmethod
     def read(cls, home: Path) -> "Spreads":
@@ -281,10 +281,8 @@ def moderated(table: Table, kind: str, metric: str) -> Spread:
     """A kind's spread of a metric, or, of one that was not measured, of its metrics together;
     moderated by that of the other kinds."""
     name = metric if metric in table[kind] else ALL
-    own, others = (
-        table[kind][name],
-        [rows[name] for one, rows in table.items() if one != ALL and name in rows],
-    )
+    own = table[kind][name]
+    others = [rows[name] for one, rows in table.items() if one != ALL and name in rows]
     freedom = int(own["freedom"])
     if kind == ALL or len(others) < 2:  # itself
         return Spread(own["relative"], own["absolute"], own["scaled"], freedom)

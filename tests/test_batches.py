@@ -1,4 +1,5 @@
-"""The fields contract: sets of any sizes become one padded batch, and nothing of a set is lost or invented."""
+"""The fields contract: sets of any sizes become one padded batch, and nothing of a set is lost
+or invented."""
 
 import pytest
 import torch
@@ -12,7 +13,10 @@ SIZES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), min_size=1, ma
 
 def made(context: int, target: int, seed: int, values: bool = True) -> Batch:
     draw = torch.Generator().manual_seed(seed)
-    rand = lambda n, d: torch.randn(n, d, generator=draw)  # noqa: E731
+
+    def rand(n, d):
+        return torch.randn(n, d, generator=draw)
+
     return single(
         rand(context, 3), rand(context, 2), rand(target, 3), rand(target, 2) if values else None
     )

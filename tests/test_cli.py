@@ -1,4 +1,5 @@
-"""`tradewind`: help that can be followed, arguments that arrive, mistakes that end in a message and the right exit status."""
+"""`tradewind`: help that can be followed, arguments that arrive, mistakes that end in a message
+and the right exit status."""
 
 import os
 import shlex
@@ -85,7 +86,10 @@ def test_the_help_of_the_program_names_every_verb_and_no_verb_goes_untested(monk
 
 
 def test_help_does_not_wait_for_the_libraries_of_the_work():
-    code = "import sys; from stages import cli; cli.parser(); print(sorted({'torch', 'polars', 'matplotlib', 'great_expectations'} & set(sys.modules)))"
+    code = (
+        "import sys; from stages import cli; cli.parser(); print(sorted({'torch', 'polars', "
+        "'matplotlib', 'great_expectations'} & set(sys.modules)))"
+    )
     assert (
         subprocess.run(
             [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
@@ -301,10 +305,11 @@ def test_benchmark_freezes_the_mini_profiles_simulated_set_in_the_folder_named(m
 
 @pytest.mark.parametrize("lines", [3, 50_000])
 def test_a_reader_that_leaves_early_is_no_error(lines):
-    """`tradewind impact FILE | head -1`: no traceback, no complaint at the interpreter's end, few lines or many."""
+    """`tradewind impact FILE | head -1`: no traceback, no complaint at the interpreter's end,
+    few lines or many."""
     code = (
-        f"import sys; from stages import cli; import stages.audit as a; a.impact = lambda *_: ['x'] * {lines};"
-        "sys.stdin.read(); sys.exit(cli.main())"
+        "import sys; from stages import cli; import stages.audit as a; a.impact = lambda *_: ['x'] "
+        f"* {lines};sys.stdin.read(); sys.exit(cli.main())"
     )
     reader, writer = os.pipe()
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}

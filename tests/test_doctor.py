@@ -1,4 +1,5 @@
-"""`tradewind doctor`: each planted ailment is found, with its state and a remedy; nothing else is; no secret is shown, nothing is written."""
+"""`tradewind doctor`: each planted ailment is found, with its state and a remedy; nothing else
+is; no secret is shown, nothing is written."""
 
 import fcntl
 import json
@@ -26,7 +27,8 @@ Usage = namedtuple("Usage", "total used free")
 
 @pytest.fixture(scope="module")
 def healthy(tmp_path_factory):
-    """A small healthy project: the real parameters and constraints, DVC's files, a git repository with one commit."""
+    """A small healthy project: the real parameters and constraints, DVC's files, a git
+    repository with one commit."""
     folder = tmp_path_factory.mktemp("healthy")
     for name in ("params.yaml", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, folder)
@@ -176,7 +178,8 @@ def test_no_planted_secret_is_shown(place):
     write(
         place,
         ".dvc/config",
-        "[core]\n    remote = far\n['remote \"far\"']\n    url = https://me:r3mote-pass@example.org/store?sig=s1gn\n    password = c0nfig-pass\n",
+        "[core]\n    remote = far\n['remote \"far\"']\n"
+        "    url = https://me:r3mote-pass@example.org/store?sig=s1gn\n    password = c0nfig-pass\n",
     )
     write(
         place, ".dvc/tmp/rwlock", json.dumps({"write": {"x": {"pid": "aws-s3cret-b", "cmd": "y"}}})
@@ -434,7 +437,10 @@ def test_a_lock_file_with_marks_of_a_conflict_or_that_is_none_fails_by_name(
 
 def test_a_lock_is_held_by_the_process_that_has_it_and_free_after(place):
     lock = write(place, ".work/locks/flow", "")
-    code = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()"
+    code = (
+        "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print('held', "
+        "flush=True); sys.stdin.read()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", code, str(lock)],
         stdin=subprocess.PIPE,
@@ -510,10 +516,8 @@ def test_a_prefect_server_of_this_project_is_found_and_told_apart_when_its_start
     place, monkeypatch
 ):
     code = "import sys; print('up', flush=True); sys.stdin.read()"
-    command, mine = (
-        [sys.executable, "-c", code, "prefect", "server", "start"],
-        (place.root / ".work/prefect").resolve(),
-    )
+    command = [sys.executable, "-c", code, "prefect", "server", "start"]
+    mine = (place.root / ".work/prefect").resolve()
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

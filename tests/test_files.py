@@ -1,4 +1,5 @@
-"""A kill at any moment leaves the old state or the new one, never a third; one writer at a time; strict JSON."""
+"""A kill at any moment leaves the old state or the new one, never a third; one writer at a time;
+strict JSON."""
 
 import copy
 import dataclasses
@@ -18,9 +19,13 @@ from stages import files
 from stages.errors import BusyError, DataError
 
 ROOT = Path(__file__).parents[1]
-WRITE_FILE = "from stages import files\nwith files.atomic_file('out/a.txt', 'w') as s:\n    s.write('new' * 1000)\n    files.fault('written')\n"
+WRITE_FILE = (
+    "from stages import files\nwith files.atomic_file('out/a.txt', 'w') as s:\n"
+    "    s.write('new' * 1000)\n    files.fault('written')\n"
+)
 WRITE_FOLDER = (
-    "from stages import files\nwith files.atomic_folder('out/d') as d:\n    (d / 'x').write_text('new')\n    files.fault('written')\n"
+    "from stages import files\nwith files.atomic_folder('out/d') as d:\n"
+    "    (d / 'x').write_text('new')\n    files.fault('written')\n"
     "    (d / 'sub').mkdir()\n    (d / 'sub' / 'y').write_text('new')\n"
 )
 OLD_FOLDER, NEW_FOLDER = {"x": "old", "z": "old"}, {"x": "new", "sub/y": "new"}
@@ -89,8 +94,12 @@ def test_a_killed_folder_write_leaves_the_old_folder_or_the_new(tmp_path, before
 
 
 def test_a_folder_is_never_absent_while_it_is_replaced(tmp_path):
-    """A watcher that opens the folder's file as fast as it can never misses it, over 100 replacements."""
-    code = "from stages import files\nfor i in range(100):\n    with files.atomic_folder('d') as d:\n        (d / 'x').write_text('a' if i % 2 else 'b')\n"
+    """A watcher that opens the folder's file as fast as it can never misses it, over 100
+    replacements."""
+    code = (
+        "from stages import files\nfor i in range(100):\n    with files.atomic_folder('d') as d:\n"
+        "        (d / 'x').write_text('a' if i % 2 else 'b')\n"
+    )
     with files.atomic_folder(tmp_path / "d") as folder:
         (folder / "x").write_text("a")
     writer = subprocess.Popen(
@@ -136,7 +145,8 @@ def test_an_exception_leaves_the_old_state_and_no_litter(tmp_path, write):
 def test_a_full_disk_leaves_the_old_file_and_no_litter(tmp_path):
     (tmp_path / "a").write_text("old")
     code = (
-        "import resource\nfrom stages import files\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "import resource\nfrom stages import files\nresource.setrlimit(resource.RLIMIT_FSIZE, "
+        "(1000, 1000))\n"
         "with files.atomic_file('a') as s:\n    s.write(b'x' * 5000)\n"
     )
     done = python(code, tmp_path)
@@ -148,7 +158,10 @@ def test_a_full_disk_leaves_the_old_file_and_no_litter(tmp_path):
 
 
 def test_fault_fires_at_the_nth_passage_and_not_before(tmp_path):
-    code = "from stages import files\nfor i in range(5):\n    print(i, flush=True)\n    files.fault('p')\n    files.fault('q')\n"
+    code = (
+        "from stages import files\nfor i in range(5):\n    print(i, flush=True)\n"
+        "    files.fault('p')\n    files.fault('q')\n"
+    )
     assert python(code, tmp_path, "p:3").stdout.split() == ["0", "1", "2"]
     assert python(code, tmp_path, "q").stdout.split() == ["0"]
     assert python(code, tmp_path, "other:1").returncode == 0
@@ -161,7 +174,8 @@ def test_fault_fires_at_the_nth_passage_and_not_before(tmp_path):
 def test_the_second_writer_ends_with_75_and_says_who_holds_the_place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = (
-        "import sys\nfrom stages import files, errors\ntry:\n    held = files.guard('a/b')\nexcept errors.TradewindError as e:\n    print(e)\n    sys.exit(e.exit_code)\n"
+        "import sys\nfrom stages import files, errors\ntry:\n    held = files.guard('a/b')\n"
+        "except errors.TradewindError as e:\n    print(e)\n    sys.exit(e.exit_code)\n"
         "print('held', flush=True)\nsys.stdin.read()\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -186,7 +200,10 @@ def test_the_second_writer_ends_with_75_and_says_who_holds_the_place(tmp_path, m
 
 @pytest.mark.fault("F2")
 def test_a_stage_dies_within_two_seconds_of_its_killed_parent_and_frees_the_place(tmp_path):
-    stage = "from stages import files\nimport os, time\nheld = files.guard('x')\nprint(os.getpid(), flush=True)\ntime.sleep(60)\nopen('late', 'w')\n"
+    stage = (
+        "from stages import files\nimport os, time\nheld = files.guard('x')\n"
+        "print(os.getpid(), flush=True)\ntime.sleep(60)\nopen('late', 'w')\n"
+    )
     parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {stage!r}])\n"
     process = subprocess.Popen(
         [sys.executable, "-c", parent],
@@ -284,7 +301,8 @@ def test_sha256_of_known_bytes(tmp_path):
 
 def test_text_is_utf_8_with_line_feeds_whatever_the_locale(tmp_path):
     done = python(
-        "from stages import files\nwith files.atomic_file('t', 'w') as s:\n    s.write('\\u00b0\\n')\n",
+        "from stages import files\nwith files.atomic_file('t', 'w') as s:\n"
+        "    s.write('\\u00b0\\n')\n",
         tmp_path,
     )
     assert done.returncode == 0 and (tmp_path / "t").read_bytes() == b"\xc2\xb0\n"

@@ -1,7 +1,9 @@
-"""Every command answers `--help`: what it does and its arguments, status 0, without the libraries that its work needs.
+"""Every command answers `--help`: what it does and its arguments, status 0, without the libraries
+that its work needs.
 
-The commands are found in the tree: a file of stages/ or flows/ that ends in `if __name__ == "__main__"` is one. Each is started twice, a
-few at a time: with --help, its imports listed by the interpreter itself, and with an option that does not exist.
+The commands are found in the tree: a file of stages/ or flows/ that ends in `if __name__ ==
+"__main__"` is one. Each is started twice, a few at a time: with --help, its imports listed by the
+interpreter itself, and with an option that does not exist.
 """
 
 import os
@@ -51,7 +53,8 @@ def answer(command: str, *words: str) -> subprocess.CompletedProcess:
 
 @pytest.fixture(scope="module")
 def answers():
-    """Command -> what it says to --help (its imports on standard error) and to an option that does not exist."""
+    """Command -> what it says to --help (its imports on standard error) and to an option that
+    does not exist."""
     with ThreadPoolExecutor(4) as pool:
         helped = {
             command: pool.submit(answer, command, "-X", "importtime", "--help")
@@ -67,9 +70,9 @@ def answers():
 
 def test_the_commands_are_found_in_the_tree():
     assert {
-        "stages.acquisition",
+        "stages.winds.acquire",
         "stages.evaluation",
-        "stages.validation",
+        "stages.fields.validate",
         "stages.cli",
         "flows.repro",
         "flows.profiles",

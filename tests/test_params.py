@@ -1,4 +1,5 @@
-"""params.yaml: everything wrong is told at once, by key, with what is allowed and the nearest name; nothing is executed."""
+"""params.yaml: everything wrong is told at once, by key, with what is allowed and the nearest
+name; nothing is executed."""
 
 import json
 import subprocess
@@ -97,7 +98,8 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
             "precision: float64}",
             ["training.precision", "'float32' or 'bfloat16'"],
         ),
-        # wrong types: a quoted number is text, a word is no truth value, truth is no number, 1.5 is no count
+        # wrong types: a quoted number is text, a word is no truth value, truth is no number, 1.5 is
+        # no count
         (
             "  learning_rate: 3.0e-4",
             "  learning_rate: '3.0e-4'",
@@ -201,7 +203,10 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
             "          val: [[133260, 144000]]",
             "          val: [[17999, 144000]]",
             [
-                "profiles.mini.prepare.simulated.split: train [1860.0, 18000.0] and val [17999.0, 144000.0] overlap"
+                (
+                    "profiles.mini.prepare.simulated.split: train [1860.0, 18000.0] and val "
+                    "[17999.0, 144000.0] overlap"
+                )
             ],
         ),
         # where a data set comes from
@@ -349,7 +354,8 @@ def test_what_msa_takes_is_what_the_model_says():
 
 
 def parted(tmp_path, **files: str) -> params.Params:
-    """The example, its models, its protocol and mini's training budget moved into files of their own (or others in their place)."""
+    """The example, its models, its protocol and mini's training budget moved into files of their
+    own (or others in their place)."""
     whole = params.read_yaml(Path(__file__).with_name("params_example.yaml"))
     parts = {f"models/{name}.yaml": one for name, one in whole.pop("models").items()}
     parts["protocol.yaml"] = {key: whole.pop(key) for key in ("training", "contexts")}

@@ -98,7 +98,9 @@ def test_the_sizes_lie_below_and_above_the_least(monkeypatch):
 
 @kinds
 def test_empty_products_are_torchs(kind):
-    empty = lambda *shape: torch.empty(*shape, dtype=kind)  # noqa: E731 (of a shape)
+    def empty(*shape):
+        return torch.empty(*shape, dtype=kind)
+
     assert torch.equal(empty(3, 0) @ empty(0, 4), torch.zeros(3, 4, dtype=kind))
     assert torch.bmm(empty(0, 300, 300), empty(0, 300, 300)).shape == (0, 300, 300)
     assert (empty(0, 300) @ empty(300, 300)).shape == (0, 300)

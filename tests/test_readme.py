@@ -1,6 +1,8 @@
-"""README.md can be followed: its commands are understood, its targets and files exist, its numbers are those of metrics.json.
+"""README.md can be followed: its commands are understood, its targets and files exist, its numbers
+are those of metrics.json.
 
-Each check takes the text and the project's folder and returns what is wrong, so that it can be shown to find planted mistakes.
+Each check takes the text and the project's folder and returns what is wrong, so that it can be
+shown to find planted mistakes.
 """
 
 import json
@@ -30,7 +32,8 @@ NUMBER = re.compile(r"(-?\d+\.\d\d)(?: ± (\d+\.\d\d))?(?: \[(-?\d+\.\d\d), (-?\
 
 
 def commands(text: str) -> list[list[str]]:
-    """The commands of all sh and console blocks as words: without prompts, comments, variables set before them and what a pipe follows with."""
+    """The commands of all sh and console blocks as words: without prompts, comments, variables
+    set before them and what a pipe follows with."""
     found = []
     for kind, body in FENCE.findall(text):
         if kind not in ("sh", "console", "bash", "shell"):
@@ -84,7 +87,8 @@ def numbers_not_published(text: str, root: Path) -> list[str]:
 
 
 def targets_not_made(text: str, root: Path) -> list[str]:
-    """What follows `make` in a command or between backticks and is no target of the Makefile, no variable of it, or no profile."""
+    """What follows `make` in a command or between backticks and is no target of the Makefile, no
+    variable of it, or no profile."""
     makefile = (root / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"(?m)^([a-z][\w-]*):(?!=)", makefile))
     variables = set(re.findall(r"(?m)^([A-Z]+)\s*\?=", makefile)) | {"TRADEWIND_MIRROR"}
@@ -140,8 +144,8 @@ def tables(block: str) -> list[tuple[str, list[str], list[list[str]]]]:
 def row_problems(
     titles: list[str], row: list[str], arm: dict, base: dict | None, best: dict | None = None
 ) -> list[str]:
-    """Where a row says another number than its arm's metrics: RMSE with spread and interval, its share of the hour average's, and of it
-    the optimum's share."""
+    """Where a row says another number than its arm's metrics: RMSE with spread and interval, its
+    share of the hour average's, and of it the optimum's share."""
     rmse, wrong = arm["metrics"]["rmse_component_kn"], []
     for title, cell in zip(titles[1:], row[1:], strict=True):
         if title == "RMSE per component [kn]":
@@ -200,7 +204,8 @@ def caption_problems(caption: str, dataset: str, arms: dict) -> list[str]:
 
 
 def beaten(arms: dict) -> set[str]:
-    """GEN with an operator of table C.10 that errs more than with another one on the same data: README tells the best alone."""
+    """GEN with an operator of table C.10 that errs more than with another one on the same data:
+    README tells the best alone."""
     errors = {
         name: arm["metrics"]["rmse_component_kn"]["mean"]
         for name, arm in arms.items()
@@ -218,7 +223,8 @@ def beaten(arms: dict) -> set[str]:
 
 
 def numbers_not_measured(text: str, root: Path) -> list[str]:
-    """What the tables between `<!-- results:PROFILE -->` and `<!-- /results -->` say and metrics.json does not, and arms left out."""
+    """What the tables between `<!-- results:PROFILE -->` and `<!-- /results -->` say and
+    metrics.json does not, and arms left out."""
     wrong = [] if BLOCK.search(text) else ["there is no results block"]
     for profile, block in BLOCK.findall(text):
         known, seen = {}, {experiment: [] for experiment in EXPERIMENTS}
@@ -278,8 +284,9 @@ def readme() -> str:
 
 @pytest.fixture(scope="module")
 def committed(tmp_path_factory) -> Path:
-    """The commit's tables beside the working copy's other files: README's numbers are the commit's, and another processor's may
-    differ from them (`tradewind compare` judges those). Without git, the working copy itself."""
+    """The commit's tables beside the working copy's other files: README's numbers are the commit's,
+    and another processor's may differ from them (`tradewind compare` judges those). Without git,
+    the working copy itself."""
     listed = git(ROOT, "ls-tree", "-r", "HEAD", "--", "reports")
     if not listed:
         return ROOT
@@ -327,7 +334,8 @@ def test_printed_values_in_the_readme_are_those_of_the_transcriptions(readme, mo
 # --- the checks find what is planted
 
 GOOD = """# Wind
-`make repro` and `TRADEWIND_MIRROR=x make repro PROFILE=sample JOBS=2`, or `make`, [how](Makefile) and [why](https://example.org/nothing).
+`make repro` and `TRADEWIND_MIRROR=x make repro PROFILE=sample JOBS=2`, or `make`, [how](Makefile) \
+and [why](https://example.org/nothing).
 ```console
 $ tradewind nowcast --context x.csv \\
     --at 46.5,7.2,34000,2026-01-17T05:00:00Z | head -3  # first rows
@@ -353,10 +361,10 @@ def project(tmp_path):
     """A folder with the real Makefile and params.yaml, and metrics of two arms."""
     for name in ("Makefile", "params.yaml"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    arm = lambda floor, **rmse: {
-        "seeds": 1,
-        "metrics": {"rmse_component_kn": {**rmse, "n": 3210}, **floor},
-    }  # noqa: E731
+
+    def arm(floor, **rmse):
+        return {"seeds": 1, "metrics": {"rmse_component_kn": {**rmse, "n": 3210}, **floor}}
+
     arms = {
         "sim/hour_average": arm({}, mean=20.0, low=18.0, high=22.0),
         "sim/knn": arm(

@@ -1,4 +1,5 @@
-"""A record names exactly the bytes, code, parameters and environment of a stage, and nothing that changes from run to run."""
+"""A record names exactly the bytes, code, parameters and environment of a stage, and nothing
+that changes from run to run."""
 
 import hashlib
 import json
@@ -46,7 +47,10 @@ def record(**more):
 
 def test_inputs_outputs_and_code_are_named_as_they_will_lie_with_their_sha256(project):
     made = record()
-    sha = lambda text: hashlib.sha256(text.encode()).hexdigest()  # noqa: E731
+
+    def sha(text):
+        return hashlib.sha256(text.encode()).hexdigest()
+
     assert made["inputs"] == {
         "data/in.csv": {"sha256": sha("1,2\n"), "bytes": 4},
         "data/record.json": {"sha256": sha("{}"), "bytes": 2},

@@ -19,7 +19,8 @@ NAMES = st.lists(
 
 
 def test_derived_seeds_are_these_on_every_machine():
-    # First eight bytes of SHA-256("0/a/1"), shifted right by one: computed with sha256sum, not with this code.
+    # First eight bytes of SHA-256("0/a/1"), shifted right by one: computed with sha256sum, not with
+    # this code.
     assert seeds.derive(0, "a", 1) == int("699f66ceb18a8ce7", 16) >> 1
 
 
@@ -64,7 +65,10 @@ def test_everything_repeats_all_global_generators():
 
 
 def test_naming_a_stream_does_not_import_torch():
-    code = "import sys\nfrom stages import seeds\nseeds.stream(0, 'a')\nsys.exit('torch' in sys.modules)"
+    code = (
+        "import sys\nfrom stages import seeds\nseeds.stream(0, 'a')\n"
+        "sys.exit('torch' in sys.modules)"
+    )
     assert (
         subprocess.run(
             [sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=False

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from stages import files
 from stages.errors import DataError
@@ -183,7 +183,7 @@ class _Unpacker:
     def folder_member(self, name: str) -> None:
         (self.folder / self.judge(name, True, 0)).mkdir(parents=True, exist_ok=True)
 
-    def file_member(self, name: str, size: int, open_body: Callable) -> None:
+    def file_member(self, name: str, size: int, open_body: Callable[..., Any]) -> None:
         """Write one file of exactly `size` bytes; it must not exist yet."""
         path = self.judge(name, False, size)
         place = self.folder / path
@@ -232,7 +232,7 @@ class _Member(tarfile.TarInfo):
             raise tarfile.ReadError(f"a header is broken or cut off ({error})") from None
 
 
-def _tar(archive: Path, unpacker: _Unpacker, opened: Callable = gzip.open) -> None:
+def _tar(archive: Path, unpacker: _Unpacker, opened: Callable[..., Any] = gzip.open) -> None:
     """Members of a packed tar in the order they come, in one pass; after the end mark only zeros
     may follow."""
     with opened(archive, "rb") as plain:
@@ -263,10 +263,8 @@ def _zip(archive: Path, unpacker: _Unpacker) -> None:
     with zipfile.ZipFile(archive) as package:
         for member in package.infolist():
             kind = stat.S_IFMT(member.external_attr >> 16)
-            if (
-                kind not in (0, stat.S_IFREG, stat.S_IFDIR)
-                or (kind == stat.S_IFDIR) != member.is_dir()
-                and kind
+            if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or (
+                (kind == stat.S_IFDIR) != member.is_dir() and kind
             ):
                 raise unpacker.refuse(
                     member.orig_filename,

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from tqdm import tqdm
@@ -87,7 +87,8 @@ def fetch(
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         if matches(path, source):
-            return path.with_name(path.name + ".part.json").unlink(missing_ok=True)
+            path.with_name(path.name + ".part.json").unlink(missing_ok=True)
+            return
         quarantine(path)
     _Download(source, path, limits, hosts, loopback).run()
 
@@ -356,11 +357,9 @@ class _Download:
         if html:
             self.forget()
             raise self.page()
-        size, found, sha256 = (
-            self.part.stat().st_size,
-            digest(self.part, algorithm),
-            files.sha256(self.part),
-        )
+        size = self.part.stat().st_size
+        found = digest(self.part, algorithm)
+        sha256 = files.sha256(self.part)
         place = quarantine(self.part)
         self.forget()
         also = "" if algorithm == "sha256" else f"; sha256 {sha256}"
@@ -374,7 +373,7 @@ class _Download:
             f"{self.path.name} in params.yaml and commit that; else delete it",
         )
 
-    def validator(self) -> dict:
+    def validator(self) -> dict[Any, Any]:
         """What the part's reply said of itself ({} when there is nothing a continuation could be
         held against)."""
         with contextlib.suppress(DataError):
@@ -383,7 +382,7 @@ class _Download:
                 return {"etag": known.get("etag"), "length": known.get("length")}
         return {}
 
-    def begin(self, found: dict) -> int:
+    def begin(self, found: dict[Any, Any]) -> int:
         """An empty part, then its validator: whatever the part holds later came with that
         validator."""
         self.continued = False

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 VARIABLE, COMMON, NATIVE = "TRADEWIND_ARITHMETIC", "common", "native"
 KERNELS, ON, OFF = "TRADEWIND_KERNELS", "on", "off"
@@ -69,7 +70,7 @@ def able(machine: str | None = None, flags: frozenset[str] | None = None) -> boo
     return (machine or platform.machine()) in ("x86_64", "AMD64") and flags >= NEEDED
 
 
-def processor() -> dict:
+def processor() -> dict[Any, Any]:
     """The processor's model and instructions, as Linux tells them; empty where it does not."""
     try:
         lines = (

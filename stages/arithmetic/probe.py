@@ -80,8 +80,12 @@ def torch_operations() -> dict[str, str]:
 def _of_torch(torch: Any) -> dict[str, str]:
     from torch.nn import functional
 
-    hashed = lambda *tensors: _digest(*(tensor.detach().numpy() for tensor in tensors))  # noqa: E731 (of tensors)
-    tensor = lambda *shape, **more: torch.from_numpy(_drawn(*shape, **more))  # noqa: E731 (of a shape)
+    def hashed(*tensors: Any) -> str:
+        return _digest(*(tensor.detach().numpy() for tensor in tensors))
+
+    def tensor(*shape: int, **more: Any) -> Any:
+        return torch.from_numpy(_drawn(*shape, **more))
+
     x, positive, rows = tensor(1003), tensor(1003, low=1e-3), tensor(200, 33)
     found = {
         f"torch {name}": hashed(getattr(torch, name)(x))
@@ -92,7 +96,7 @@ def _of_torch(torch: Any) -> dict[str, str]:
         for name in ("sqrt", "log", "rsqrt", "atan")
     }
     found["torch log float64"] = hashed(positive.double().log())
-    functions: dict[str, Callable] = {
+    functions: dict[str, Callable[..., Any]] = {
         "softmax": lambda y: functional.softmax(y, -1),
         "gelu": functional.gelu,
         "softplus": functional.softplus,

@@ -69,7 +69,7 @@ def elsewhere(case: Case, profile: str) -> bool:
     mine = [
         path
         for path in case.chain.files
-        if any(path.startswith(kind) or kind[0] == "/" and kind in path for kind in kinds)
+        if any(path.startswith(kind) or (kind[0] == "/" and kind in path) for kind in kinds)
     ]
     return case.params.get("run", {}).get("profile") not in (None, profile) and not any(
         (case.root / path).exists() for path in mine

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from stages.audit import history
 from stages.audit.chain import SOURCES, Chain, Ledger, Metric, Node
@@ -10,10 +11,8 @@ from stages.audit.coded import Code
 from stages.audit.finding import Problem
 from stages.audit.hashes import Bytes, Locks
 
-REPRO, PULL = (
-    "run `dvc repro`",
-    "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)",
-)
+REPRO = "run `dvc repro`"
+PULL = "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)"
 CHECKOUT = "`git checkout` it"
 
 
@@ -27,8 +26,8 @@ class Case:
     chain: Chain
     locks: Locks
     bytes: Bytes
-    value: dict
-    params: dict = field(default_factory=dict)
+    value: dict[Any, Any]
+    params: dict[Any, Any] = field(default_factory=dict)
     early: list[Problem] = field(default_factory=list)  # found while opening
     commit: history.Commit | None = None
     own: frozenset[str] = frozenset()  # what differs from the commit by an honest run of it
@@ -44,7 +43,7 @@ class Case:
         commit's code."""
         return self.code.judge(node).verdict == "STALE"
 
-    def described(self, path: str) -> dict | None:
+    def described(self, path: str) -> dict[Any, Any] | None:
         """What the records say of a file: its producer's word, else its first reader's."""
         owner = self.chain.files.get(path)
         made = owner.record.get("outputs", {}).get(path) if owner else None

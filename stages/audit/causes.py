@@ -56,7 +56,7 @@ def flat(value: Any, prefix: str = "") -> dict[str, Any]:
     }
 
 
-def keys(old: dict, new: dict) -> Iterator[tuple[str, str]]:
+def keys(old: dict[Any, Any], new: dict[Any, Any]) -> Iterator[tuple[str, str]]:
     """Every dotted key that differs, with 'old → new'."""
     old, new = flat(old), flat(new)
     for key in sorted(old.keys() | new.keys()):
@@ -78,7 +78,9 @@ def unknown(path: str, sha256: str) -> None:
     """The meaning of a version of a file whose bytes nobody asks for."""
 
 
-def recoded(old: dict, new: dict, meaning: Meaning) -> Iterator[tuple[str, str]]:
+def recoded(
+    old: dict[Any, Any], new: dict[Any, Any], meaning: Meaning
+) -> Iterator[tuple[str, str]]:
     """The files of code that mean something else in the other record, and how. What was moved
     and means the same is no difference; a version of unknown meaning is, where its bytes are
     others."""
@@ -104,7 +106,9 @@ def recoded(old: dict, new: dict, meaning: Meaning) -> Iterator[tuple[str, str]]
                 yield path, "changed"
 
 
-def differences(old: dict, new: dict, stage: str, meaning: Meaning = unknown) -> list[Change]:
+def differences(
+    old: dict[Any, Any], new: dict[Any, Any], stage: str, meaning: Meaning = unknown
+) -> list[Change]:
     """Every difference of two records of a stage but their inputs and outputs; `meaning` digests
     a version of a file of code (its path and SHA-256), None where it is not known."""
     found = []

@@ -95,7 +95,7 @@ class Node:
     stage: str
     path: str
     homes: tuple[str, ...]
-    record: dict = field(hash=False, default_factory=dict)
+    record: dict[Any, Any] = field(hash=False, default_factory=dict)
     error: str = ""
 
     @property
@@ -132,7 +132,7 @@ def read_node(path: str, read: Callable[[], Any]) -> Node | None:
         )
 
 
-def check(record: dict, path: str) -> None:
+def check(record: dict[Any, Any], path: str) -> None:
     """Raise where a record lacks a part, holds another type, or names a file outside the
     project."""
     for name, kind in (
@@ -202,7 +202,7 @@ class Chain:
     metric: Metric
     cells: tuple[str, ...]
     nodes: list[Node] = field(default_factory=list)
-    inputs: dict[str, list[tuple[Node, dict]]] = field(
+    inputs: dict[str, list[tuple[Node, dict[Any, Any]]]] = field(
         default_factory=dict
     )  # file -> who read it, and as what
     files: dict[str, Node | None] = field(default_factory=dict)
@@ -238,7 +238,7 @@ class Chain:
         )
 
 
-def published(ledger: Ledger, metric: Metric) -> tuple[dict, tuple[str, ...]]:
+def published(ledger: Ledger, metric: Metric) -> tuple[dict[Any, Any], tuple[str, ...]]:
     """The entry of a number in its table ({"value", ...}) and the cells it rests on; InputError
     for an unknown name."""
     file = ledger.root / metric.table
@@ -265,7 +265,7 @@ def published(ledger: Ledger, metric: Metric) -> tuple[dict, tuple[str, ...]]:
     )
 
 
-def members(cells: dict, metric: Metric) -> tuple[str, ...]:
+def members(cells: dict[Any, Any], metric: Metric) -> tuple[str, ...]:
     """The cells of an arm: one for each seed."""
     names = (
         key.removeprefix(f"{metric.dataset}/")
@@ -275,7 +275,7 @@ def members(cells: dict, metric: Metric) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if SEED.sub("", name) == metric.cell))
 
 
-def pick(entry: dict, metric: Metric) -> dict:
+def pick(entry: dict[Any, Any], metric: Metric) -> dict[Any, Any]:
     """The number of that name inside a cell's entry: a bare name lies under `metrics`, a longer one
     is a path.
 

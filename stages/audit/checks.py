@@ -8,6 +8,7 @@ kept in git (records, validation results, tables); disk.py reads the rest.
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from stages import records
 from stages.audit import arithmetics, commands
@@ -202,7 +203,7 @@ def environments(case: Case) -> Iterator[Problem]:
         yield Problem("NOTE", "arithmetic", text + arithmetics.quoted(set(others)))
 
 
-def moved(environment: dict, today: dict) -> list[str]:
+def moved(environment: dict[Any, Any], today: dict[Any, Any]) -> list[str]:
     """What of a stage's environment is another today, in words."""
     then, now = arithmetics.comparable(environment), arithmetics.comparable(today)
     differing = [

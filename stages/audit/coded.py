@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from stages import code
 from stages.audit.chain import Node
@@ -135,7 +136,7 @@ class Code:
                 return Judged("FAIL", f"{text} than its digest tells")
         return Judged("PASS")
 
-    def _inconsistent(self, told: dict) -> str:
+    def _inconsistent(self, told: dict[Any, Any]) -> str:
         """How a record's digest contradicts its own list of files; "" where it does not, or where
         the files are not all known."""
         then = told["files"]

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from stages import code
 from stages.audit.hashes import Entry, Locks
@@ -40,7 +41,7 @@ def fits(template: str, text: str) -> bool:
     return re.fullmatch(r"[^\s]+".join(parts), " ".join(text.split())) is not None
 
 
-def definition(locks: Locks, entry: Entry) -> dict:
+def definition(locks: Locks, entry: Entry) -> dict[Any, Any]:
     """What dvc.yaml declares of a lock's entry; {} where it declares no such stage."""
     stages = locks.declared.get(entry.lock, {}).get("stages") or {}
     found = stages.get(entry.name.split("@")[0]) or {}
@@ -88,6 +89,6 @@ def unread(locks: Locks, home: str) -> Iterator[str]:
     """The lists of code that dvc.yaml has among a stage's deps and the lock's entry has not."""
     entry = locks.producer(home)
     for dep in definition(locks, entry).get("deps") or () if entry else ():
-        if isinstance(dep, str) and LISTED.fullmatch(FILLED.sub("x", dep)):
-            if not any(fits(dep, path) for path in entry.deps):
-                yield dep
+        listed = isinstance(dep, str) and LISTED.fullmatch(FILLED.sub("x", dep))
+        if listed and not any(fits(dep, path) for path in entry.deps):
+            yield dep

@@ -98,7 +98,7 @@ class Moved:
     def far(self) -> bool:
         """Whether training does not explain it: nothing was trained, or it is many tolerances
         away."""
-        return not self.trained or bool(self.tolerance) and self.times > FAR
+        return not self.trained or (bool(self.tolerance) and self.times > FAR)
 
     @property
     def times(self) -> float:
@@ -215,7 +215,7 @@ def judged(there: Side, here: Side, path: str, kept: Path) -> Judged:
     return found
 
 
-def count(found: Judged, first: dict, second: dict, spreads: Spreads) -> None:
+def count(found: Judged, first: dict[Any, Any], second: dict[Any, Any], spreads: Spreads) -> None:
     """Sort every number of two tables into identical, reproduced and moved."""
     ours, theirs = (
         {number.path: number for number in numbers(content)} for content in (second, first)

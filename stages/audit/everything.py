@@ -56,7 +56,7 @@ class Verified:
 
     problems: list[Problem] = field(default_factory=list)
     resting: dict[str, list[str]] = field(default_factory=dict)  # path of a failing file -> metrics
-    swept: Swept = Swept(0, 0, 0)
+    swept: Swept = field(default_factory=lambda: Swept(0, 0, 0))
     hashing: float = 0.0  # s
     seconds: float = 0.0
     records: int = 0

@@ -8,6 +8,7 @@ the stage that produced it.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 EXIT_CODES = {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3, "STALE": 3}
 
@@ -42,7 +43,7 @@ class Finding:
 
     metric: str
     depth: str
-    value: dict = field(default_factory=dict)  # value, unit, low, high, n as published
+    value: dict[Any, Any] = field(default_factory=dict)  # value, unit, low, high, n as published
     steps: list[Step] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     resting: list[str] = field(default_factory=list)

@@ -15,6 +15,7 @@ import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -86,7 +87,7 @@ class Bytes:
         both = self._both(path)
         return both and both[1]
 
-    def manifest(self, folder: str) -> list[dict]:
+    def manifest(self, folder: str) -> list[dict[Any, Any]]:
         """The manifest DVC would write of the folder's present bytes."""
         files = records.files_in([self.root / folder])  # without what .dvcignore hides
         entries = [
@@ -96,7 +97,7 @@ class Bytes:
         return sorted(entries, key=lambda entry: entry["relpath"])
 
 
-def manifest_md5(entries: list[dict]) -> str:
+def manifest_md5(entries: list[dict[Any, Any]]) -> str:
     """The MD5 (with `.dir`) by which a lock names a folder."""
     return (
         hashlib.md5(json.dumps(entries, sort_keys=True).encode(), usedforsecurity=False).hexdigest()
@@ -113,7 +114,7 @@ class Entry:
     cmd: str
     deps: dict[str, str]  # path -> md5
     outs: dict[str, str]
-    params: dict[str, dict]  # file -> {dotted key: value}
+    params: dict[str, dict[Any, Any]]  # file -> {dotted key: value}
 
     def out(self, path: str) -> tuple[str, str] | None:
         """The output (path, md5) that holds `path`."""
@@ -127,7 +128,7 @@ class Entry:
         )
 
 
-def read_lock(where: str, lock: dict, declared: dict) -> list[Entry]:
+def read_lock(where: str, lock: dict[Any, Any], declared: dict[Any, Any]) -> list[Entry]:
     """The entries of one dvc.lock, whose stages are declared in the dvc.yaml beside it.
     DataError where it is not a lock."""
     entries = []
@@ -137,7 +138,10 @@ def read_lock(where: str, lock: dict, declared: dict) -> list[Entry]:
             folder = posixpath.join(
                 posixpath.dirname(where), (definition.get("do") or definition).get("wdir", ".")
             )
-            path = lambda item, folder=folder: posixpath.normpath(posixpath.join(folder, item))  # noqa: E731
+
+            def path(item, folder=folder):
+                return posixpath.normpath(posixpath.join(folder, item))
+
             told = [
                 {path(item["path"]): item["md5"] for item in stage.get(side) or [] if "md5" in item}
                 for side in ("deps", "outs")
@@ -157,7 +161,7 @@ def read_lock(where: str, lock: dict, declared: dict) -> list[Entry]:
     return entries
 
 
-def read_added(where: str, content: dict) -> Entry:
+def read_added(where: str, content: dict[Any, Any]) -> Entry:
     """What `dvc add` says of captures, which no stage makes, as an entry that makes them.
     DataError where it says nothing."""
     try:
@@ -182,7 +186,7 @@ def read_added(where: str, content: dict) -> Entry:
     )
 
 
-def read_data(file: Path) -> dict:
+def read_data(file: Path) -> dict[Any, Any]:
     """A YAML mapping from a file; DataError where it is none."""
     try:
         return read_text(file.read_text(encoding="utf-8"), str(file))
@@ -190,7 +194,7 @@ def read_data(file: Path) -> dict:
         raise DataError("the file is not UTF-8", where=str(file), found=str(error)) from None
 
 
-def read_text(text: str, where: str) -> dict:
+def read_text(text: str, where: str) -> dict[Any, Any]:
     """A YAML mapping from text; DataError where it is none. Locks are long, so that the parser
     in C is used where there is one."""
     try:
@@ -209,7 +213,7 @@ class Locks:
         self.root = root
         self.entries: list[Entry] = []
         self.errors: list[DataError] = []
-        self.declared: dict[str, dict] = {}
+        self.declared: dict[str, dict[Any, Any]] = {}
         for file in (
             root / "dvc.lock",
             *sorted(root.glob("data/*/dvc.lock")),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from stages.audit import history
 from stages.audit.chain import Ledger, Metric, walk
@@ -70,7 +71,7 @@ def names_in(ledger: Ledger, table: str) -> dict[str, tuple[str, ...]]:
     return {}
 
 
-def numbers(content: dict, path: tuple[str, ...] = ()) -> Iterator[str]:
+def numbers(content: dict[Any, Any], path: tuple[str, ...] = ()) -> Iterator[str]:
     """The addresses, below a cell, of every number that it holds."""
     for name, part in content.items() if isinstance(content, dict) else ():
         if isinstance(part, dict) and isinstance(part.get("value"), (int, float)):

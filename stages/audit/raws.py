@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from stages.audit.case import Case
 from stages.audit.finding import Problem
@@ -64,7 +65,7 @@ def counts(case: Case) -> Iterator[Problem]:
             )
 
 
-def levels(content: dict) -> Iterator[dict]:
+def levels(content: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
     """Each mapping with a count of what was read, at whatever depth."""
     if "read" in content:
         yield content
@@ -95,7 +96,7 @@ def pins(case: Case, dataset: str) -> dict[str, str | None]:
     }
 
 
-def manifest_of(file: Path) -> dict | None:
+def manifest_of(file: Path) -> dict[Any, Any] | None:
     """The files a raw manifest lists; None where it is missing or no manifest (presence and disk
     say so)."""
     try:

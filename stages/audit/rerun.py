@@ -24,6 +24,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +114,11 @@ def elsewhere(case: Case, *stages: str) -> str:
 
 
 def differences(
-    again: dict, other: dict, told: dict, seeds: dict[str, float], rounding: float = ROUNDING
+    again: dict[Any, Any],
+    other: dict[Any, Any],
+    told: dict[Any, Any],
+    seeds: dict[str, float],
+    rounding: float = ROUNDING,
 ) -> tuple[bool, str]:
     """Whether the published entry is the recomputed one as nearly as its repeat is, and what
     differs, in words.
@@ -131,10 +136,8 @@ def differences(
         if key in NUMBERS and all(
             isinstance(x, (int, float)) for x in (first, other.get(key), published)
         ):
-            tolerance, off = (
-                max(floor, REPEATS * abs(first - other[key]), seeds.get(key, 0.0)),
-                abs(first - published),
-            )
+            tolerance = max(floor, REPEATS * abs(first - other[key]), seeds.get(key, 0.0))
+            off = abs(first - published)
             same &= off <= tolerance
             text += f"; difference {off:.3g}, tolerance {tolerance:.3g}"
         else:
@@ -143,7 +146,7 @@ def differences(
     return same, "; ".join(texts)
 
 
-def recomputed(case: Case, laid: Laid) -> dict:
+def recomputed(case: Case, laid: Laid) -> dict[Any, Any]:
     """The metric's entry, made again by the command that evaluates its data set, cell by cell; an
     arm's is made from its cells as the table makes it."""
     home = f"{case.metric.folder}/evaluated/{case.metric.dataset}"

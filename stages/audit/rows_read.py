@@ -7,6 +7,7 @@ the raw file at that row. Files are read only if they are the recorded bytes.
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -63,10 +64,8 @@ def opened(address: str, root: Path = Path(".")) -> Held:
             remedy="run `dvc repro` or `dvc pull`",
         )
     profile, dataset = parts
-    folder, record = (
-        f"data/{profile}/prepared/{dataset}",
-        read_json(root / f"data/{profile}/records/{dataset}.prepare.json"),
-    )
+    folder = f"data/{profile}/prepared/{dataset}"
+    record = read_json(root / f"data/{profile}/records/{dataset}.prepare.json")
     for path, described in record["outputs"].items():
         recorded(root, path, described)
     if (root / folder / "prepared.json").exists():
@@ -74,7 +73,7 @@ def opened(address: str, root: Path = Path(".")) -> Held:
     return examples(root, address.strip("/"), folder, record)
 
 
-def recorded(root: Path, path: str, described: dict) -> None:
+def recorded(root: Path, path: str, described: dict[Any, Any]) -> None:
     """IntegrityError where a file is not the one that was recorded, DataError where it is not
     here."""
     if not (root / path).is_file():
@@ -89,7 +88,7 @@ def recorded(root: Path, path: str, described: dict) -> None:
         )
 
 
-def winds(root: Path, address: str, folder: str, record: dict) -> Held:
+def winds(root: Path, address: str, folder: str, record: dict[Any, Any]) -> Held:
     """Prepared winds, with the aircraft of each row as the decoded winds name it."""
     import polars as pl
 
@@ -120,7 +119,7 @@ def winds(root: Path, address: str, folder: str, record: dict) -> Held:
     return held
 
 
-def context(times: np.ndarray, meta: dict, split: str) -> np.ndarray:
+def context(times: np.ndarray, meta: dict[Any, Any], split: str) -> np.ndarray:
     """N bool: the rows that are context of a target slice of `split` at the split's own lead
     (thesis C.1; slices.py in preparation)."""
     starts = (
@@ -135,7 +134,7 @@ def context(times: np.ndarray, meta: dict, split: str) -> np.ndarray:
     return np.cumsum(marks)[:-1] > 0
 
 
-def examples(root: Path, address: str, folder: str, record: dict) -> Held:
+def examples(root: Path, address: str, folder: str, record: dict[Any, Any]) -> Held:
     """Prepared sets of points, or sequences."""
     from safetensors import SafetensorError, safe_open
 
@@ -163,7 +162,7 @@ def examples(root: Path, address: str, folder: str, record: dict) -> Held:
     return held
 
 
-def fly(root: Path, held: Held, record: dict) -> None:
+def fly(root: Path, held: Held, record: dict[Any, Any]) -> None:
     """The aircraft of each climb: the raw file names it in the row where the flight begins."""
     import polars as pl
 

@@ -30,7 +30,7 @@ def parameters(case: Case) -> Iterator[Problem]:
                     f"{short(now)}; {REPRO}",
                     node.producer,
                 )
-        known: dict[str, list] = {}
+        known: dict[str, list[Any]] = {}
         for name, content in (*sections(case.params, told), *sections(whole, told)):
             known.setdefault(name, []).append(content)
         for name, content in leaves(node.record.get("params", {})):
@@ -48,7 +48,7 @@ def parameters(case: Case) -> Iterator[Problem]:
                 )
 
 
-def whole_keys(told: dict[str, dict]) -> dict[str, tuple[str, Any]]:
+def whole_keys(told: dict[str, dict[Any, Any]]) -> dict[str, tuple[str, Any]]:
     """A lock's parameters by their place in the whole: the file that they stand in, and the
     value."""
     placed = {file: params.prefix(file) for file in told}
@@ -60,7 +60,7 @@ def whole_keys(told: dict[str, dict]) -> dict[str, tuple[str, Any]]:
     }
 
 
-def completed(root: Path) -> dict:
+def completed(root: Path) -> dict[Any, Any]:
     """params.yaml with what it leaves to the schema's defaults, as stages are handed it; {}
     where it is not valid (`opened` says so)."""
     try:
@@ -74,7 +74,7 @@ def kind(content: Any) -> type:
     return float if type(content) is int else type(content)
 
 
-def sections(params: dict, keys: dict) -> Iterator[tuple[str, Any]]:
+def sections(params: dict[Any, Any], keys: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
     """The leaves of those parts of params.yaml that a stage declares; of all of it where no lock
     says."""
     for key in keys:
@@ -82,7 +82,7 @@ def sections(params: dict, keys: dict) -> Iterator[tuple[str, Any]]:
     yield from () if keys else leaves(params)
 
 
-def leaves(content: dict) -> Iterator[tuple[str, Any]]:
+def leaves(content: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
     """(name, value) of everything in nested mappings that is no mapping."""
     for name, value in content.items():
         if isinstance(value, dict):
@@ -104,7 +104,7 @@ def short(content: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def read_params(root: Path) -> dict:
+def read_params(root: Path) -> dict[Any, Any]:
     """params.yaml and its parts as plain data. ParamsError where they cannot be read."""
     whole = params.gathered(root / "params.yaml")
     return whole if isinstance(whole, dict) else {}

@@ -104,10 +104,8 @@ class Snapshot:
     def _locked(self) -> dict[str, list[str]]:
         """Path -> the MD5s that the locks of this commit, and what `dvc add` wrote of captures,
         give it (one, unless a lock is stale)."""
-        patterns, found = (
-            ("dvc.lock", "data/*/dvc.lock", "reports/*/dvc.lock", "data/*/raw/*.dvc"),
-            {},
-        )
+        patterns = ("dvc.lock", "data/*/dvc.lock", "reports/*/dvc.lock", "data/*/raw/*.dvc")
+        found = {}
         for where, content in self.read(
             {path for path in self.tree if any(fnmatchcase(path, pattern) for pattern in patterns)}
         ).items():

@@ -4,6 +4,8 @@ the stage where it enters.
 Long lists of one kind at one stage are cut, so that a wide change stays readable.
 """
 
+from typing import Any
+
 from stages.audit.amiss import few
 from stages.audit.causes import PROOFLESS, Change
 from stages.audit.render import redact
@@ -71,7 +73,7 @@ def number(value: float) -> str:
     return f"{value:.6g}"
 
 
-def unit(entry: dict) -> str:
+def unit(entry: dict[Any, Any]) -> str:
     """The unit; nothing for a pure number."""
     return "" if entry.get("unit") in (None, "1") else str(entry["unit"])
 

@@ -8,6 +8,7 @@ train   and the checkpoint comes out again when the cell is trained
 """
 
 from pathlib import Path
+from typing import Any
 
 from stages.audit import checks, committed, disk, rerun, settings
 from stages.audit.case import Case
@@ -158,12 +159,12 @@ def status(found: Finding, paths: set[str], producer: str = "") -> str:
     return worst(mine).replace("PASS", "ok")
 
 
-def seeded(record: dict) -> str:
+def seeded(record: dict[Any, Any]) -> str:
     """The seed, where a stage has one."""
     return "" if record.get("seed") is None else f", seed {record['seed']}"
 
 
-def licences(case: Case, home: str) -> dict:
+def licences(case: Case, home: str) -> dict[Any, Any]:
     """What the manifest of a raw folder says of each file; empty for other folders."""
     try:
         return read_json(case.root / home / "manifest.json")["files"] if "/raw/" in home else {}
@@ -171,7 +172,7 @@ def licences(case: Case, home: str) -> dict:
         return {}
 
 
-def file_detail(case: Case, path: str, listed: dict) -> str:
+def file_detail(case: Case, path: str, listed: dict[Any, Any]) -> str:
     """SHA-256 and size as recorded; licence and source of a raw file."""
     described, about = case.described(path) or {}, listed.get(Path(path).name)
     text = (
@@ -186,7 +187,7 @@ def file_detail(case: Case, path: str, listed: dict) -> str:
     )
 
 
-def shown(value: dict) -> str:
+def shown(value: dict[Any, Any]) -> str:
     """'7.42 kn [7.0, 7.9], n = 3,000'."""
     if not value:
         return "-"

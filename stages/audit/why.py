@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from stages.audit.amiss import stale
 from stages.audit.causes import PROOFLESS, Change, differences, merged, same, unpinned
@@ -41,8 +42,8 @@ class Why:
 
     metric: Metric
     commits: tuple[str, str]
-    old: dict
-    new: dict
+    old: dict[Any, Any]
+    new: dict[Any, Any]
     causes: list[Change] = field(default_factory=list)
     idle: list[Change] = field(default_factory=list)
     followed: list[Change] = field(
@@ -77,7 +78,7 @@ class Pair:
         self.nodes = [cone(side, self.evaluated) for side in (self.a, self.b)]
         self.followed: list[Change] = []
         self.history = History(self.a.root)
-        self.reads: list[dict[str, dict[str, dict]]] = [{}, {}]
+        self.reads: list[dict[str, dict[str, dict[Any, Any]]]] = [{}, {}]
         for side, reads in zip((self.a, self.b), self.reads, strict=True):
             for path, readers in side.chain.inputs.items():
                 for node, described in readers:
@@ -127,7 +128,7 @@ def cone(side: Snapshot, evaluated: str) -> dict[str, Node]:
     return found
 
 
-def main(entry: dict) -> float | None:
+def main(entry: dict[Any, Any]) -> float | None:
     """The number itself."""
     return entry.get("value", entry.get("mean"))
 

@@ -68,7 +68,7 @@ def varied(
     return (math.nan, 0, "") if known is None else (getattr(known, by) ** 2, known.freedom, kind)
 
 
-def leaf(content: dict, path: tuple[str, ...]) -> dict | None:
+def leaf(content: dict[Any, Any], path: tuple[str, ...]) -> dict[Any, Any] | None:
     """The {"value", ...} at a path inside a cell, None where there is none."""
     for name in path:
         content = content.get(name) if isinstance(content, dict) else None

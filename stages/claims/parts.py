@@ -20,7 +20,7 @@ class Part:
 
     name: str
     verdict: str
-    numbers: dict = field(default_factory=dict)
+    numbers: dict[Any, Any] = field(default_factory=dict)
     why: str = ""
 
     @property
@@ -47,7 +47,7 @@ class Evaluation:
     plainest = ""
     narrowest = 0.0
 
-    def __init__(self, dataset: str, cells: dict[str, dict], spreads: Spreads = NOWHERE):
+    def __init__(self, dataset: str, cells: dict[str, dict[Any, Any]], spreads: Spreads = NOWHERE):
         self.dataset, self.cells, self.spreads = dataset, cells, spreads
 
     def arm(self, name: str) -> list[str]:

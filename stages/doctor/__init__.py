@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from stages.doctor import arithmetic, environment, machine, project, running, sources
 from stages.doctor.finding import FAIL, OK, WARN, Finding, Place, safe
@@ -43,7 +44,7 @@ COLOURS = {OK: "\033[32m", WARN: "\033[33m", FAIL: "\033[31m"}
 
 
 def examine(
-    root: Path, environ: dict[str, str], checks: dict[str, Callable] | None = None
+    root: Path, environ: dict[str, str], checks: dict[str, Callable[..., Any]] | None = None
 ) -> list[Finding]:
     """The findings of every check, in their order, without secrets."""
     place, found = Place(Path(root), environ), []

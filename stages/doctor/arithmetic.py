@@ -6,6 +6,7 @@ answer (`--arithmetic`) loads torch and names every operation. Both speak of thi
 
 import json
 import os
+from typing import Any
 
 from stages.arithmetic import COMMON, NATIVE, VARIABLE, able, asked, name, probe, processor
 from stages.doctor.environment import INSTALL, named
@@ -51,7 +52,7 @@ def arithmetic(place: Place) -> Finding:
     return Finding("arithmetic", OK, text)
 
 
-def report() -> dict:
+def report() -> dict[Any, Any]:
     """What `--arithmetic` tells: line, arithmetic, processor, numba, each operation's hash."""
     answers, known = probe.numpy_operations() | probe.torch_operations(), probe.reference()
     rows = [
@@ -68,7 +69,7 @@ def report() -> dict:
     }
 
 
-def render(told: dict) -> str:
+def render(told: dict[Any, Any]) -> str:
     """The report as text; under the common arithmetic each operation that differs is marked."""
     rows, common = told["operations"], told["arithmetic"] == COMMON
     wide = max(len(row["operation"]) for row in rows)

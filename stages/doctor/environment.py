@@ -10,6 +10,7 @@ import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -79,7 +80,7 @@ def named(items: list[str]) -> str:
     )
 
 
-def declared(place: Place) -> dict:
+def declared(place: Place) -> dict[Any, Any]:
     """pyproject.toml's section `project`."""
     return tomllib.loads((place.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -169,7 +170,10 @@ def pairs(place: Place) -> Finding:
 def variables(place: Place) -> Finding:
     """Environment variables that change results or places, by name; their values are never
     shown."""
-    is_set = lambda names: [name for name in names if place.environ.get(name)]  # noqa: E731
+
+    def is_set(names):
+        return [name for name in names if place.environ.get(name)]
+
     bad = is_set(PERILOUS)
     others = tuple(name for name, value in CHOSEN.items() if place.environ.get(name) != value)
     kinds = (("change how it runs", RESULTS + others), ("change where it looks", PLACES))

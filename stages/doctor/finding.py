@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 SECRET_NAME = re.compile(r"(?i)passw|secret|token|credential|_key$|^key_|apikey|auth_string")
@@ -36,9 +37,9 @@ class Place:
 
     root: Path
     environ: Mapping[str, str]
-    answers: dict[tuple[str, ...], subprocess.CompletedProcess] = field(default_factory=dict)
+    answers: dict[tuple[str, ...], subprocess.CompletedProcess[Any]] = field(default_factory=dict)
 
-    def ask(self, *command: str) -> subprocess.CompletedProcess:
+    def ask(self, *command: str) -> subprocess.CompletedProcess[Any]:
         """Run a program in the project's folder. One that is missing or too slow answers with
         status 127 or 124 and a sentence."""
         if command not in self.answers:
@@ -69,7 +70,7 @@ class Place:
             self.answers[command] = done
         return self.answers[command]
 
-    def dvc(self, *arguments: str) -> subprocess.CompletedProcess:
+    def dvc(self, *arguments: str) -> subprocess.CompletedProcess[Any]:
         """Ask the dvc of this interpreter."""
         return self.ask(sys.executable, "-m", "dvc", *arguments)
 

@@ -187,19 +187,15 @@ def remotes(place: Place) -> list[Finding]:
 def lockfiles(place: Place) -> Finding:
     """dvc.lock of the project and of every experiment: YAML that DVC wrote, without the marks of
     a merge conflict."""
-    wrong, files = (
-        [],
-        [
-            file
-            for file in (place.root / "dvc.lock", *sorted(place.root.glob("*/*/dvc.lock")))
-            if file.exists()
-        ],
-    )
+    wrong = []
+    files = [
+        file
+        for file in (place.root / "dvc.lock", *sorted(place.root.glob("*/*/dvc.lock")))
+        if file.exists()
+    ]
     for file in files:
-        name, text = (
-            file.relative_to(place.root).as_posix(),
-            file.read_text(encoding="utf-8", errors="replace"),
-        )
+        name = file.relative_to(place.root).as_posix()
+        text = file.read_text(encoding="utf-8", errors="replace")
         if MARKS.search(text):
             wrong.append(f"{name}: marks of a merge conflict")
             continue
@@ -208,7 +204,9 @@ def lockfiles(place: Place) -> Finding:
         except YAMLError as error:
             wrong.append(f"{name}: {' '.join(str(error).split())[:200]}")
             continue
-        if not isinstance(content, dict) or "stages" not in content and content.keys() - {"schema"}:
+        if not isinstance(content, dict) or (
+            "stages" not in content and content.keys() - {"schema"}
+        ):
             wrong.append(f"{name}: no lock file of DVC")
     return Finding(
         "dvc.lock",

@@ -11,6 +11,7 @@ import posixpath
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from stages.audit.chain import SEED, SOURCES, Node
 from stages.audit.finding import Problem
@@ -138,7 +139,7 @@ def pinned(tree: Tree) -> Iterator[Problem]:
                     )
 
 
-def pins(tree: Tree, datasets: dict, dataset: str) -> dict[str, str | None]:
+def pins(tree: Tree, datasets: dict[Any, Any], dataset: str) -> dict[str, str | None]:
     """Name -> SHA-256 of a data set's pinned files, by the parameters or by the listing that
     they name."""
     asked = datasets.get(dataset) or {}
@@ -223,7 +224,10 @@ def lock_entry(tree: Tree, entry: Entry, made: dict[str, str], md5) -> Iterator[
 def digest_md5(tree: Tree, path: str) -> str | None:
     """The MD5 by which a lock would name a file or folder of the tree; None where it is not in
     the tree."""
-    md5 = lambda content: hashlib.md5(content, usedforsecurity=False).hexdigest()  # noqa: E731
+
+    def md5(content):
+        return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
     if path in tree.modes:
         return md5(tree.files[path])
     inside = [

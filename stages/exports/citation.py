@@ -34,7 +34,10 @@ def authors(tree: Tree, about: dict[str, Any]) -> list[str]:
 
 def cff(tree: Tree, about: dict[str, Any]) -> str:
     """CITATION.cff: YAML whose values are JSON strings, which YAML reads alike."""
-    text = lambda value: json.dumps(value, ensure_ascii=False)  # noqa: E731
+
+    def text(value):
+        return json.dumps(value, ensure_ascii=False)
+
     lines = [
         "cff-version: 1.2.0",
         f"message: {text('If you use this software or its results, please cite it as below.')}",

@@ -321,7 +321,7 @@ def action(tree: Tree, node: Node) -> Iterator[Entity]:
     package = next(
         (
             path.split("/")[1]
-            for path in reversed(sorted(record["code"]["files"]))
+            for path in sorted(record["code"]["files"], reverse=True)
             if path.startswith(f"stages/{PACKAGES.get(node.stage, '')}/")
         ),
         PACKAGES.get(node.stage, "reporting"),

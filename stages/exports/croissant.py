@@ -111,7 +111,10 @@ def every(tree: Tree) -> Iterator[tuple[str, dict[str, Any]]]:
 def facts(tree: Tree) -> dict[str, tuple[str, str]]:
     """Data set -> (what it is, its units), from the table of data/README.md; {} without one."""
     text = tree.files["data/README.md"].decode("utf-8") if "data/README.md" in tree.modes else ""
-    plain = lambda cell: cell.replace("`", "").strip()  # noqa: E731
+
+    def plain(cell):
+        return cell.replace("`", "").strip()
+
     return {
         name: (plain(row[3]), plain(row[5]))
         for row in LINE.finditer(text)

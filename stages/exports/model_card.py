@@ -226,10 +226,8 @@ def data(tree: Tree, node: Node, profile: str, dataset: str) -> list[str]:
             for key, value in citation.asked(acquire).items()
             if value and key not in ("files", "entry", "kind")
         }
-        licences, size = (
-            ", ".join(citation.licence_of(acquire, tree)),
-            sum(one["bytes"] for one in outputs),
-        )
+        licences = ", ".join(citation.licence_of(acquire, tree))
+        size = sum(one["bytes"] for one in outputs)
         origin = (
             f", simulated by us with {inline(plan)}"
             if citation.ours(acquire)
@@ -300,11 +298,9 @@ def first_number(tree: Tree, experiment: str, profile: str, dataset: str, cell: 
 
 def against(entry: dict[str, Any]) -> list[str]:
     """Champion against predecessor, from the ledger."""
-    errors, by, chosen = (
-        entry.get("rmse_component_kn") or {},
-        entry.get("difference_kn"),
-        entry.get("evaluation") or {},
-    )
+    errors = entry.get("rmse_component_kn") or {}
+    by = entry.get("difference_kn")
+    chosen = entry.get("evaluation") or {}
     told = (
         f"{by['value']:+.2f} kn, 90 % interval [{by['low']:+.2f}, {by['high']:+.2f}]"
         if by
@@ -313,15 +309,20 @@ def against(entry: dict[str, Any]) -> list[str]:
     return [
         "## Champion against predecessor",
         "",
-        f"- Promoted by entry {entry['number']} of the ledger, {entry['time']}, "
-        f"commit {entry.get('commit') or 'unknown'}.",
+        (
+            f"- Promoted by entry {entry['number']} of the ledger, {entry['time']}, "
+            f"commit {entry.get('commit') or 'unknown'}."
+        ),
         (
             f"- RMSE per component on the same {chosen.get('slices', 'unknown')} slices: "
             f"{errors.get('challenger', 'unknown')} kn, {entry.get('against') or 'nobody'} "
             f"{errors.get('against', 'unknown')} kn; difference {told}."
         ),
-        f"- Before: `{entry.get('before') or 'no champion'}`; raw data `{entry.get('raw', '')}`; "
-        f"drift {(entry.get('drift') or {}).get('state', 'not measured')}.",
+        (
+            f"- Before: `{entry.get('before') or 'no champion'}`; raw data "
+            f"`{entry.get('raw', '')}`; drift "
+            f"{(entry.get('drift') or {}).get('state', 'not measured')}."
+        ),
         *(f"- {reason}" for reason in entry.get("reasons", ())),
         "",
     ]
@@ -343,8 +344,10 @@ def bare(tree: Tree, entry: dict[str, Any]) -> str:
                 f"- Weights of SHA-256 `{entry['after']}`, kept by DVC in the store of champions; "
                 f"reference.json `{entry.get('reference', '')}`."
             ),
-            f"- Its training record is not of this commit any more; "
-            f"`git log {entry.get('commit', '')[:12]}..` of reports/ledger.jsonl leads to it.",
+            (
+                f"- Its training record is not of this commit any more; "
+                f"`git log {entry.get('commit', '')[:12]}..` of reports/ledger.jsonl leads to it."
+            ),
             "",
             *against(entry),
             "## Not intended",

@@ -98,7 +98,11 @@ def verify(path: str | Path, commit: str | None = None) -> Checked:
         )
         for name, check in checks.ALL.items():
             found.steps.append(
-                (name, (check.__doc__ or "").splitlines()[0], guarded(name, check, tree))
+                (
+                    name,
+                    " ".join((check.__doc__ or "").split("\n\n")[0].split()),
+                    guarded(name, check, tree),
+                )
             )
         found.steps.append(
             (
@@ -180,11 +184,9 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def hashed(members: Reader, name: str, kind: str) -> tuple[str, int, str]:
     """SHA-256, size and git's name of a member, in one pass."""
     size = members.infos[name].file_size
-    sha, blob, read = (
-        hashlib.sha256(),
-        hashlib.new(kind, f"blob {size}\0".encode(), usedforsecurity=False),
-        0,
-    )
+    sha = hashlib.sha256()
+    blob = hashlib.new(kind, f"blob {size}\0".encode(), usedforsecurity=False)
+    read = 0
     for block in members.blocks(name):
         sha.update(block)
         blob.update(block)
@@ -192,7 +194,9 @@ def hashed(members: Reader, name: str, kind: str) -> tuple[str, int, str]:
     return sha.hexdigest(), read, blob.hexdigest()
 
 
-def listed(told: dict[str, dict], hashes: dict[str, tuple[str, int, str]]) -> Iterator[Problem]:
+def listed(
+    told: dict[str, dict[Any, Any]], hashes: dict[str, tuple[str, int, str]]
+) -> Iterator[Problem]:
     """The manifest and the members are the same."""
     for name in sorted(told.keys() - hashes.keys()):
         yield Problem("FAIL", name, "the manifest names it, the bundle does not hold it")
@@ -244,7 +248,9 @@ def committed(
         )
 
 
-def derived(tree: Tree, told: dict[str, dict], members: Reader) -> tuple[int, list[Problem]]:
+def derived(
+    tree: Tree, told: dict[str, dict[Any, Any]], members: Reader
+) -> tuple[int, list[Problem]]:
     """What was made of the commit's files is made again; only by the very code that the bundle
     holds does that say anything."""
     code = [path for path in tree.modes if path.startswith(OURS) and path.endswith(".py")]
@@ -277,13 +283,13 @@ def derived(tree: Tree, told: dict[str, dict], members: Reader) -> tuple[int, li
     problems += [
         Problem("FAIL", name, "it is not what the commit's files make", broken=True)
         for name in sorted(kept)
-        if made.get(name) != (members[name] if name in members else None)
+        if made.get(name) != members.get(name)
     ]
     return len(made), problems
 
 
 def carried(
-    tree: Tree, told: dict[str, dict], hashes: dict[str, tuple[str, int, str]]
+    tree: Tree, told: dict[str, dict[Any, Any]], hashes: dict[str, tuple[str, int, str]]
 ) -> Iterator[Problem]:
     """Data in the bundle are outputs of an acquisition that simulates, with the recorded bytes."""
     from stages.exports import citation

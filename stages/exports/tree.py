@@ -86,7 +86,7 @@ class Tree:
             raise DataError("a file is missing from the commit", where=path)
         return json_of(self.files[path], path)
 
-    def yaml(self, path: str) -> dict:
+    def yaml(self, path: str) -> dict[Any, Any]:
         """A file's YAML mapping, parsed once; {} where the commit has no such file. DataError
         where it is none."""
         if path not in self._parsed:
@@ -99,7 +99,7 @@ class Tree:
         return self._parsed[path]
 
     @cached_property
-    def _parsed(self) -> dict[str, dict]:
+    def _parsed(self) -> dict[str, dict[Any, Any]]:
         return {}
 
     def matching(self, start: str, end: str) -> list[str]:
@@ -158,7 +158,7 @@ class TreeProject(Project):
         return self.tree.files[path]
 
 
-def mapping(text: str, where: str) -> dict:
+def mapping(text: str, where: str) -> dict[Any, Any]:
     """A YAML mapping from text by the compiled parser, {} for anything else; DataError where it
     is not plain YAML."""
     try:

@@ -8,6 +8,7 @@ with a bar; all in logarithms, with the levels and intervals of stages/claims/le
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from stages.claims.levels import Side, judged, level
 from stages.claims.parts import Part, conclude, unmeasured
@@ -31,7 +32,7 @@ BRIEF = "_brief"
 BUDGET = "each model was trained for this profile's steps, the document's for 2,000 epochs"
 
 
-def i2(measured: Evaluated) -> dict:
+def i2(measured: Evaluated) -> dict[Any, Any]:
     """Shared against traditional encodings."""
     text = (
         "One encoder of positions for context and targets lowers the error of MSA and TFS on "
@@ -53,7 +54,7 @@ def i2(measured: Evaluated) -> dict:
     )
 
 
-def i3(measured: Evaluated) -> dict:
+def i3(measured: Evaluated) -> dict[Any, Any]:
     """The size of a model."""
     parts = []
     for model in ("msa", "tfs", "gen", "cnp"):
@@ -79,7 +80,7 @@ def i3(measured: Evaluated) -> dict:
     )
 
 
-def i4(measured: Evaluated) -> dict:
+def i4(measured: Evaluated) -> dict[Any, Any]:
     """MSA against GEN and TFS on Poisson."""
     sizes = list(measured.sizes("msa")) or ["20k"]
     parts = [
@@ -101,7 +102,7 @@ def i4(measured: Evaluated) -> dict:
     )
 
 
-def i15(measured: Evaluated) -> dict:
+def i15(measured: Evaluated) -> dict[Any, Any]:
     """GeoFNO against MSA."""
     mine = measured.sizes("msa")
     parts = [
@@ -123,7 +124,7 @@ def i15(measured: Evaluated) -> dict:
     )
 
 
-def i6(measured: Evaluated) -> dict:
+def i6(measured: Evaluated) -> dict[Any, Any]:
     """Who copies a context without any law."""
     error = ("metrics", "mse")
     parts = each(
@@ -143,7 +144,7 @@ def i6(measured: Evaluated) -> dict:
     return conclude(measured, "I-6", text, "thesis, figure 3.4", parts, BUDGET)
 
 
-def i7(measured: Evaluated) -> dict:
+def i7(measured: Evaluated) -> dict[Any, Any]:
     """How many latents one planted error moves."""
     path = ("probes", "latents", "effective")
     parts = each(
@@ -175,7 +176,7 @@ def nodes(arm: str) -> int:
     return int(found[1]) if found else 0
 
 
-def i8(measured: Evaluated) -> dict:
+def i8(measured: Evaluated) -> dict[Any, Any]:
     """Updates that undo a planted error."""
     path = ("probes", "correction", "steps")
     msa = next(iter(measured.model("msa")), "msa")
@@ -194,7 +195,7 @@ def i8(measured: Evaluated) -> dict:
     return conclude(measured, "I-8", text, "thesis, figure 3.6", parts)
 
 
-def i11(measured: Evaluated) -> dict:
+def i11(measured: Evaluated) -> dict[Any, Any]:
     """Conditioning and depth of the decoder."""
 
     def pair(model: str, kind: str) -> tuple[str, str]:
@@ -239,7 +240,7 @@ def by_overlap(measured: Evaluated, arm: str) -> list[Part]:
     return parts
 
 
-def i13(measured: Evaluated) -> dict:
+def i13(measured: Evaluated) -> dict[Any, Any]:
     """Contexts and targets in regions of their own."""
     arms = [
         arm
@@ -273,7 +274,7 @@ def overlapping(dataset: str) -> tuple[str, int]:
 def regional(found: list[Evaluated]) -> list[Evaluated]:
     """The data sets 'PROBLEM_overlap_SHARE' of one problem as one, 'PROBLEM_overlap', whose
     cells hold the MSE by share as if it were a probe."""
-    joined: dict[str, dict[str, dict]] = {}
+    joined: dict[str, dict[str, dict[Any, Any]]] = {}
     for measured in found:
         problem, share = overlapping(measured.dataset)
         for cell, content in measured.cells.items() if problem else ():
@@ -302,7 +303,7 @@ def on(*problems: str) -> Callable[[Evaluated], bool]:
 
 
 CLAIMS: dict[
-    str, tuple[tuple[str, Callable[[Evaluated], dict], Callable[[Evaluated], bool]], ...]
+    str, tuple[tuple[str, Callable[[Evaluated], dict[Any, Any]], Callable[[Evaluated], bool]], ...]
 ] = {
     "sparse_fields": (
         ("I-2", i2, on("poisson", "navier_stokes", "darcy")),
@@ -326,7 +327,7 @@ CLAIMS: dict[
 }
 
 
-def nowhere(claim: Callable[[Evaluated], dict]) -> dict:
+def nowhere(claim: Callable[[Evaluated], dict[Any, Any]]) -> dict[Any, Any]:
     """The entry of a claim about which no data set of the profile tells anything."""
     return claim(Evaluated("–", {})) | {
         "verdict": "undecided",
@@ -334,7 +335,7 @@ def nowhere(claim: Callable[[Evaluated], dict]) -> dict:
     }
 
 
-def check(home: Path, experiment: str) -> list[dict]:
+def check(home: Path, experiment: str) -> list[dict[Any, Any]]:
     """Every claim of an experiment on every data set under `home` (its folder of one profile) that
     it speaks of, in that order; once, undecided, where it speaks of none."""
     spreads = Spreads.read(home)
@@ -344,7 +345,7 @@ def check(home: Path, experiment: str) -> list[dict]:
     ]
     found += regional(found)
 
-    def entries() -> Iterator[dict]:
+    def entries() -> Iterator[dict[Any, Any]]:
         for _, claim, speaks in CLAIMS[experiment]:
             mine = [measured for measured in found if speaks(measured)]
             yield from (claim(measured) for measured in mine) if mine else [nowhere(claim)]

@@ -1,5 +1,5 @@
-"""What is compared of models of fields: arms by size and encoding, the ratio of two errors, an error
-and a bar. All in logarithms."""
+"""What is compared of models of fields: arms by size and encoding, the ratio of two errors, an
+error and a bar. All in logarithms."""
 
 import re
 from collections.abc import Callable

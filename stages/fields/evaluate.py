@@ -1,5 +1,5 @@
-"""`python -m stages.fields.evaluate EXPERIMENT PROFILE DATASET`: every trained cell of a data set of
-sets, measured.
+"""`python -m stages.fields.evaluate EXPERIMENT PROFILE DATASET`: every trained cell of a data set
+of sets, measured.
 
 Reads reports/EXPERIMENT/PROFILE/runs/DATASET and data/PROFILE/prepared/DATASET; writes metrics.json
 and predictions.safetensors into reports/EXPERIMENT/PROFILE/evaluated/DATASET, and a record.
@@ -11,7 +11,7 @@ results and record stay as they are.
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.runner import Asked, Work, known
 from stages.scores import shell
@@ -59,7 +59,7 @@ def plan(asked: Asked) -> Work:
     )
 
 
-def cell(run: Path, prepared: Path, settings: "Settings") -> dict:
+def cell(run: Path, prepared: Path, settings: "Settings") -> dict[Any, Any]:
     """One cell's entry of metrics.json, measured anew from its checkpoint."""
     from stages.fields import measure
 

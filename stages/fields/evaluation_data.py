@@ -118,7 +118,8 @@ class EvaluationData:
         )
 
     def errors_in(self, values: Tensor) -> np.ndarray:
-        """Standardised values (S, T, O) in `unit`, float64, without the mean: errors alone count."""
+        """Standardised values (S, T, O) in `unit`, float64, without the mean: errors alone
+        count."""
         return (values.double() * self.scale.double()).cpu().numpy()
 
 

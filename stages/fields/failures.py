@@ -14,6 +14,7 @@ context values move one answer, and the share of the nearest (figure C.5).
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,7 +57,7 @@ class Probed:
 
     def mean(
         self, values: np.ndarray, numbers: Tensor, unit: str = "1", weight: np.ndarray | None = None
-    ) -> dict:
+    ) -> dict[Any, Any]:
         """A metric: the mean over sets with its interval over groups."""
         group = self.sets.group[numbers].cpu().numpy()
         return groups.mean_of(
@@ -80,7 +81,7 @@ def spread(numbers: Tensor, count: int) -> Tensor:
     return numbers[torch.arange(count, device=numbers.device) * len(numbers) // count]
 
 
-def probe(given: Probed) -> dict:
+def probe(given: Probed) -> dict[Any, Any]:
     """All probes of a cell that apply to it: group -> name -> metric."""
     found = {"latents": latents(given), "correction": correction(given), "inputs": inputs(given)}
     if given.sets.meta["facts"].get(
@@ -90,7 +91,7 @@ def probe(given: Probed) -> dict:
     return {name: content for name, content in found.items() if content}
 
 
-def latents(given: Probed) -> dict:
+def latents(given: Probed) -> dict[Any, Any]:
     """Where the gradient of a planted error goes; nothing for a model without latents of its
     own, or with one only."""
     if given.name not in probes.LATENTS:
@@ -117,7 +118,7 @@ def target(given: Probed) -> int:
     return min(probes.TARGET, given.asked - 1)
 
 
-def correction(given: Probed) -> dict:
+def correction(given: Probed) -> dict[Any, Any]:
     """Updates until a planted error is learned; a set that needs more than `most` counts as
     `most`, and then the number is `capped`."""
     numbers, batch = given.first(CORRECTED)
@@ -129,7 +130,7 @@ def correction(given: Probed) -> dict:
 
 
 @torch.no_grad()
-def overlap(given: Probed) -> dict:
+def overlap(given: Probed) -> dict[Any, Any]:
     """MSE of targets in one region by the share of the context that comes from it; nothing where
     no set holds enough points."""
     sets, train = given.sets, given.sets.split("train")
@@ -154,7 +155,7 @@ def overlap(given: Probed) -> dict:
 
 
 @torch.no_grad()
-def tightness(given: Probed) -> dict:
+def tightness(given: Probed) -> dict[Any, Any]:
     """MSE by distance of the target from the centre of a narrow context: an eighth of a set's
     points, around one of them."""
     sets = given.sets
@@ -170,10 +171,8 @@ def tightness(given: Probed) -> dict:
     narrow, distance = probes.tight(
         batch, torch.as_tensor(drawn, device=given.numbers.device), count, scale
     )
-    error, bins = (
-        given.squares(given.model(narrow).mean, narrow.target_y),
-        np.digitize(distance.cpu().numpy(), EDGES[1:]),
-    )
+    error = given.squares(given.model(narrow).mean, narrow.target_y)
+    bins = np.digitize(distance.cpu().numpy(), EDGES[1:])
     names = [f"{low:g}-{high:g}" for low, high in zip(EDGES, (*EDGES[1:], math.inf), strict=True)]
     return {
         name: given.mean(
@@ -187,7 +186,7 @@ def tightness(given: Probed) -> dict:
     }
 
 
-def inputs(given: Probed) -> dict:
+def inputs(given: Probed) -> dict[Any, Any]:
     """How many context values move one answer; nothing for a model that no value moves."""
     numbers, batch = given.first(GRADIENTS)
     place = target(given)

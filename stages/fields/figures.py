@@ -37,7 +37,7 @@ STYLES = (
 
 def colour(arm: str) -> str:
     """One colour a model, whatever its arm."""
-    return colours.colour(arm.split("-")[0])
+    return colours.colour(arm.split("-", maxsplit=1)[0])
 
 
 def styles(arms: Iterable[str]) -> dict[str, tuple[Any, str, float]]:

@@ -12,6 +12,7 @@ context points, T targets, O components.
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,11 +35,11 @@ TABLES = {"context_x": "x", "context_y": "i", "target_x": "x", "target_y": "o"}
 
 def scored(
     data: EvaluationData, predicted: dict[str, Tensor], permuted: Tensor | None = None
-) -> dict:
+) -> dict[Any, Any]:
     """Metrics of standardised predictions (S, T, O) by split: of the test sets (and their
     permuted contexts) by plain names, of others with `_split`."""
     sets, settings, test = data.sets, data.settings, predicted["test"]
-    found: dict[str, dict] = {"metrics": {}, "undefined": {}}
+    found: dict[str, dict[Any, Any]] = {"metrics": {}, "undefined": {}}
     for split, values in predicted.items():
         suffix = "" if split == "test" else f"_{split}"
         told = data.answers(data.numbers(split), values, None if suffix else permuted)
@@ -66,8 +67,8 @@ def scored(
 
 
 def measure(
-    model: nn.Module, meta: dict, data: EvaluationData, where: str
-) -> tuple[dict, np.ndarray]:
+    model: nn.Module, meta: dict[Any, Any], data: EvaluationData, where: str
+) -> tuple[dict[Any, Any], np.ndarray]:
     """A cell's entry of metrics.json, without its history, and its predictions (n, T, O) of the
     shown sets, in the problem's units."""
     sets, settings = data.sets, data.settings
@@ -113,7 +114,7 @@ def measure(
     return found, data.real("o", predicted["test"][places]).astype(np.float32)
 
 
-def companions(data: EvaluationData) -> Iterator[tuple[str, dict, np.ndarray]]:
+def companions(data: EvaluationData) -> Iterator[tuple[str, dict[Any, Any], np.ndarray]]:
     """Name, entry and shown predictions of what needs no training."""
     sets = data.sets
     mean = sets.target_y[sets.split("train")].double().mean((0, 1))
@@ -150,19 +151,19 @@ def nearest(data: EvaluationData, numbers: Tensor) -> Tensor:
     return ((torch.cat(parts) - o_mean) / o_std).float()
 
 
-def entry(data: EvaluationData, run: Path) -> tuple[dict, np.ndarray]:
+def entry(data: EvaluationData, run: Path) -> tuple[dict[Any, Any], np.ndarray]:
     """A cell's entry of metrics.json and its predictions (n, T, O) of the shown sets."""
     model, meta = store.load(str(run / shell.WEIGHTS))
     found, shown = measure(model, meta, data, run.name)
     return found | {"history": shell.validation_losses(run)}, shown
 
 
-def cell(run: Path, prepared: Path, settings: Settings) -> dict:
+def cell(run: Path, prepared: Path, settings: Settings) -> dict[Any, Any]:
     """One cell's entry of metrics.json, measured anew from its checkpoint."""
     return entry(EvaluationData.open(prepared, settings), run)[0]
 
 
-def untrained(prepared: Path, settings: Settings) -> dict[str, dict]:
+def untrained(prepared: Path, settings: Settings) -> dict[str, dict[Any, Any]]:
     """The companions' entries of metrics.json, by name."""
     data = EvaluationData.open(prepared, settings)
     return {name: found for name, found, _ in companions(data)}

@@ -1,4 +1,5 @@
-"""The page of an experiment on sets of points: `python -m stages.fields.page EXPERIMENT PROFILE`."""
+"""The page of an experiment on sets of points: `python -m stages.fields.page EXPERIMENT
+PROFILE`."""
 
 import sys
 from typing import Any

@@ -42,11 +42,9 @@ def sections(
 ) -> list[Section]:
     """The tables of every data set of an experiment; learning rates are those of the records in
     git."""
-    printed, rates, found = (
-        sets(experiment),
-        sensitivity.rates(home_of(experiment, profile), cells),
-        [],
-    )
+    printed = sets(experiment)
+    rates = sensitivity.rates(home_of(experiment, profile), cells)
+    found = []
     for dataset in datasets_of(arms):
         names = set_tables.ordered(arms, dataset)
         told = [("", *set_tables.results(arms, cells, dataset, printed))]

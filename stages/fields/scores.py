@@ -14,6 +14,7 @@ units; r2 has none.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -84,8 +85,13 @@ BATCH_METRICS: dict[str, tuple[int, Callable[[Sums], np.ndarray]]] = {
 
 
 def _summarised(
-    sums: Sums, table: dict, unit: str, resamples: int, rng: np.random.Generator, suffix: str
-) -> tuple[dict, dict]:
+    sums: Sums,
+    table: dict[Any, Any],
+    unit: str,
+    resamples: int,
+    rng: np.random.Generator,
+    suffix: str,
+) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Metrics of group sums and why one is undefined; without low and high where there is one
     group only."""
     total = {name: column.sum() for name, column in sums.items()}
@@ -117,7 +123,7 @@ def summarise(
     resamples: int,
     rng: np.random.Generator,
     suffix: str = "",
-) -> tuple[dict, dict]:
+) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Metrics of some sets: name + `suffix` -> {value, unit, n, low, high}, and name -> why it is
     undefined. n counts single values.
 

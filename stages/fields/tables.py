@@ -39,7 +39,7 @@ def parameters(cells: dict[str, Any], name: str) -> str:
 
 def of_mean(arms: dict[str, Any], name: str, metric: str = MSE) -> str:
     """A MSE in percent of what the mean of the training targets leaves on the same sets."""
-    mean = arms.get(f"{name.split('/')[0]}/{MEAN}", {}).get("metrics", {}).get(MSE)
+    mean = arms.get(f"{name.split('/', maxsplit=1)[0]}/{MEAN}", {}).get("metrics", {}).get(MSE)
     mine = arms[name]["metrics"].get(metric)
     return f"{100 * mine['mean'] / mean['mean']:.1f}" if mean and mine else NONE
 
@@ -64,7 +64,7 @@ def results(
     for name in names:
         metrics, other = arms[name]["metrics"], beside(printed, name)
 
-        def told(key, metrics=metrics):
+        def told(key: str, metrics: dict[str, Any] = metrics) -> str:
             return number(metrics.get(key))
 
         used += [other[key] for key in (MSE, "rmse") if key in other]
@@ -153,11 +153,9 @@ def sharing(cells: dict[str, Any], dataset: str, printed: Companions) -> tuple[T
 def learned(arms: dict[str, Any], dataset: str, printed: Companions) -> tuple[Table, str] | None:
     """Table C.3: the MSE on sets that a model was trained on, beside that on test sets; None
     where it was not measured."""
-    names, rows, used = (
-        [name for name in ordered(arms, dataset) if f"{MSE}_train" in arms[name]["metrics"]],
-        [],
-        [],
-    )
+    names = [name for name in ordered(arms, dataset) if f"{MSE}_train" in arms[name]["metrics"]]
+    rows = []
+    used = []
     for name in names:
         metrics, other = arms[name]["metrics"], beside(printed, name).get(f"{MSE}_train")
         used += [other] if other else []

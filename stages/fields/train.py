@@ -37,11 +37,9 @@ def plan(asked: Asked, cell: cells.Cell) -> shell.Task:
     where = f"profiles.{profile.profile}.learning"
     runner.known("data set of fields", dataset, profile.learning, where)
     arguments = cells.arguments(cell, parameters)
-    model, budget, protocol = (
-        model_class(cell.model),
-        profile.learning[dataset],
-        parameters.training,
-    )
+    model = model_class(cell.model)
+    budget = profile.learning[dataset]
+    protocol = parameters.training
     if model.context != "slice":
         raise InputError(
             "this model reads winds near its target, not sets", where="models", found=cell.model
@@ -81,7 +79,7 @@ def open_sets(
         )
     data = SetData(sets, budget, settings.seed)
     return shell.Opened(
-        build=partial(build, name, arguments, **sets.dimensions),
+        build=partial(build, name, arguments, None, **sets.dimensions),
         train=lambda model, checkpoints, group: train(model, data, settings, checkpoints, group),
         metadata={
             "arguments": arguments,
@@ -115,7 +113,7 @@ def train(
 def unit_square(sets: PreparedSets) -> bool:
     """Whether all positions are pairs of numbers from 0 to 1."""
     places = (sets.context_x, sets.target_x)
-    return all(x.shape[2] == 2 and 0 <= float(x.min()) and float(x.max()) <= 1 for x in places)
+    return all(x.shape[2] == 2 and float(x.min()) >= 0 and float(x.max()) <= 1 for x in places)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -137,7 +137,7 @@ class Attention(nn.Module):
             and saved.is_floating_point()
             and saved.shape[3] == self.head + self.lanes
         )
-        if not filled or masked and saved[..., self.head :].any():
+        if not filled or (masked and saved[..., self.head :].any()):
             return saved, False
         return saved[..., : self.head].contiguous(), True
 

@@ -1,7 +1,8 @@
 """Gaussian kernel averaging in local coordinates (thesis equation 1.1, its sign mended: errata
 A.000).
 
-wind(x) = sum_k w_k y_k,  w = softmax_k( -sum_a s_a (x_a - x_ka)^2 ),  s = (s_xy, s_xy, s_z, s_t) > 0.
+wind(x) = sum_k w_k y_k,  w = softmax_k( -sum_a s_a (x_a - x_ka)^2 ),
+s = (s_xy, s_xy, s_z, s_t) > 0.
 As printed the weights grow with the distance. s weighs squared differences in the units of
 layers/local.py; s = 1/l^2 of a length l. A learned s is s0 exp(SPAN tanh(shift / SPAN)): always
 positive, s0 exp(shift) near the start, and never so large or small that float32 loses it, whatever

@@ -1,7 +1,8 @@
 """Gaussian-process regression in local coordinates: what kriging and the optimum share (not in the
 thesis; the classical rivals of its O7).
 
-y_i = m + f(x_i) + e_i,  m ~ N(0, level^2),  cov f = sd^2 rho,  e ~ N(0, noise^2),  independent for each component of y, one law for all.
+y_i = m + f(x_i) + e_i,  m ~ N(0, level^2),  cov f = sd^2 rho,  e ~ N(0, noise^2),
+independent for each component of y, one law for all.
 rho(x, x') = h( (de^2 + dn^2) / l_h^2 + dz^2 / l_z^2 ) exp(-|dt| / l_t): h "squared_exponential"
 exp(-r^2 / 2), or "matern" of smoothness 3/2, (1 + sqrt(3) r) exp(-sqrt(3) r); products of positive
 definite functions are positive definite. level = 0: the mean is known (simple kriging); as level
@@ -109,7 +110,7 @@ def conditional(
 
 def log_density(
     x: Float[Tensor, "B N 4"], y: Float[Tensor, "B N O"], mask: Bool[Tensor, "B N"], law: Law
-) -> Float[Tensor, "B"]:
+) -> Float[Tensor, " B"]:
     """log p(y) of each set's measurements, all components together; 0 for a set without any.
     Gradients reach the law, not y.
 

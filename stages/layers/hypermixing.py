@@ -1,10 +1,11 @@
 """HyperMixing: token mixing by an MLP that the tokens generate (Mai et al. 2023; thesis section
 2.3.3 and listing 2.1), linear in N.
 
-HyperMixing(x) = norm( W2 gelu(W1^T x) ),  row j of W_i = MLP_i(x_j), one hidden GELU layer of the token's width, no biases, Xavier with
-gain sqrt 2. Tied: W2 = W1. With `heads` the features are split, and each part has hypernetworks of
-its own. No token's position in an order is added: sets have none. Rows of W1 that belong to no real
-token are 0, so padding sends nothing into the hidden layer.
+HyperMixing(x) = norm( W2 gelu(W1^T x) ), row j of W_i = MLP_i(x_j), one hidden GELU layer of the
+token's width, no biases, Xavier with gain sqrt 2. Tied: W2 = W1. With `heads` the features are
+split, and each part has hypernetworks of its own. No token's position in an order is added: sets
+have none. Rows of W1 that belong to no real token are 0, so padding sends nothing into the hidden
+layer.
 Shapes: B batch, N tokens, Q queries, H width, F hidden width, A heads.
 """
 

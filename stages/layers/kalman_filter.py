@@ -31,10 +31,11 @@ def features(
     points: Float[Tensor, "M X"], nodes: Float[Tensor, "N X"], sd: float
 ) -> Float[Tensor, "M N"]:
     """f(x) of each point; points and nodes in units of the lengths."""
-    kernel = lambda a, b: (
-        sd**2
-        * torch.exp(-0.5 * torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square())
-    )  # noqa: E731
+
+    def kernel(a: Tensor, b: Tensor) -> Tensor:
+        apart = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+        return sd**2 * torch.exp(-0.5 * apart.square())
+
     own = kernel(nodes, nodes)
     own.diagonal().add_(JITTER * sd**2)
     return torch.linalg.solve_triangular(
@@ -42,7 +43,7 @@ def features(
     ).T
 
 
-def relax(state: State, decay: Float[Tensor, "S"], prior: Float[Tensor, "S"]) -> State:
+def relax(state: State, decay: Float[Tensor, " S"], prior: Float[Tensor, " S"]) -> State:
     """Later by a time in which deviations fall by `decay`: x' = decay x + N(0, (1 - decay^2)
     prior). The prior itself stays as it is."""
     covariance = decay[:, None] * state.covariance * decay
@@ -54,7 +55,7 @@ def update(
     state: State,
     design: Float[Tensor, "M S"],
     values: Float[Tensor, "M O"],
-    variance: Float[Tensor, "M"],
+    variance: Float[Tensor, " M"],
 ) -> State:
     """After observing values = design x + N(0, variance), BLOCK observations after another: exact,
     at a cost of O(M S^2).

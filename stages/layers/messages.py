@@ -53,10 +53,8 @@ class Step(nn.Module):
         instead of once an edge."""
         senders, receivers = edges
         receive, send = self.message.weight.chunk(2, 1)
-        mine, theirs = (
-            functional.linear(tokens, receive, self.message.bias),
-            functional.linear(tokens, send),
-        )
+        mine = functional.linear(tokens, receive, self.message.bias)
+        theirs = functional.linear(tokens, send)
         messages = self.message_norm(
             mine.index_select(0, receivers) + theirs.index_select(0, senders)
         )

@@ -67,7 +67,7 @@ class Law(NamedTuple):
             steps += 1
         return steps
 
-    def survivals(self, steps: Int[Tensor, "N"]) -> Float[Tensor, "N"]:
+    def survivals(self, steps: Int[Tensor, " N"]) -> Float[Tensor, " N"]:
         """`survival` of each number of steps, float32."""
         table = torch.tensor(
             [self.survival(step) for step in range(int(steps.max()) + 1 if len(steps) else 0)],
@@ -85,8 +85,8 @@ class Reports(NamedTuple):
 
     place_km: Float[Tensor, "N 3"]
     wind_m_s: Float[Tensor, "N 2"]
-    time_s: Float[Tensor, "N"]
-    step: Int[Tensor, "N"]
+    time_s: Float[Tensor, " N"]
+    step: Int[Tensor, " N"]
 
     def of(self, rows: Tensor) -> "Reports":
         """Some of them, by index or mask, in their order."""
@@ -101,10 +101,10 @@ class Particles(NamedTuple):
     """Where the living are at the issue time and which report each comes from (ascending)."""
 
     place_km: Float[Tensor, "P 3"]
-    report: Int[Tensor, "P"]
+    report: Int[Tensor, " P"]
 
 
-def latest(reports: Reports) -> Bool[Tensor, "N"]:
+def latest(reports: Reports) -> Bool[Tensor, " N"]:
     """False for a report that a later one of the same step supersedes: one that the same aircraft
     can have sent.
 
@@ -130,7 +130,7 @@ def _by_step(step: Tensor) -> list[slice]:
 
 
 def expected(
-    places: Float[Tensor, "R 3"], clouds: Reports, age: Int[Tensor, "J"], law: Law
+    places: Float[Tensor, "R 3"], clouds: Reports, age: Int[Tensor, " J"], law: Law
 ) -> Float[Tensor, "R J"]:
     """Expected number of each report's particles within ACCEPT_KM, ACCEPT_UP_KM of each place,
     `age` steps after the report."""
@@ -147,7 +147,7 @@ def acceptance(
     winds: Float[Tensor, "J 2"],
     reported: Float[Tensor, "R 2"],
     law: Law,
-) -> Float[Tensor, "R"]:
+) -> Float[Tensor, " R"]:
     """Probability that a report is believed, given the numbers of particles around it and the
     winds (m/s) that they carry."""
     number, winds, reported = number.double(), winds.double(), reported.double()
@@ -163,7 +163,7 @@ def acceptance(
     return torch.where(defined, torch.exp(-0.5 * square), 1.0)
 
 
-def accepted(reports: Reports, law: Law, generator: torch.Generator) -> Bool[Tensor, "N"]:
+def accepted(reports: Reports, law: Law, generator: torch.Generator) -> Bool[Tensor, " N"]:
     """Which reports make particles: step by step, as each is judged by what the earlier ones
     made."""
     chance = torch.rand(len(reports.step), generator=generator, device=reports.step.device)
@@ -206,7 +206,7 @@ def released(reports: Reports, law: Law, generator: torch.Generator) -> Particle
 
 def near(
     particles: Float[Tensor, "P 3"], targets: Float[Tensor, "T 3"]
-) -> tuple[Int[Tensor, "K"], Int[Tensor, "K"]]:
+) -> tuple[Int[Tensor, " K"], Int[Tensor, " K"]]:
     """Targets and particles, each less than NEAR_KM, NEAR_UP_KM from the other along every axis,
     as K pairs of indices."""
     box = particles.new_tensor((NEAR_KM, NEAR_KM, NEAR_UP_KM))
@@ -231,7 +231,7 @@ def local_mean(
     values: Float[Tensor, "N O"],
     targets: Float[Tensor, "T 3"],
     law: Law,
-) -> tuple[Float[Tensor, "T O"], Bool[Tensor, "T"]]:
+) -> tuple[Float[Tensor, "T O"], Bool[Tensor, " T"]]:
     """Weighted mean of the values that the particles near each target (km) carry, and whether there
     are more than LEAST of them.
 
@@ -269,8 +269,9 @@ def wide_mean(
     ) / law.weight_km**2
     query = torch.cat((asked, torch.ones_like(asked[:, :1])), 1)
     key = torch.cat((place, -0.5 * (place.square().sum(1, keepdim=True) + walked)), 1)
-    lanes = lambda x: functional.pad(x, (0, LANES - x.shape[1]))[None, None]  # noqa: E731
-    mean = functional.scaled_dot_product_attention(
-        lanes(query), lanes(key), lanes(values[particles.report]), scale=1.0
+    filled = (
+        functional.pad(part, (0, LANES - part.shape[1]))[None, None]
+        for part in (query, key, values[particles.report])
     )
+    mean = functional.scaled_dot_product_attention(*filled, scale=1.0)
     return mean[0, 0, :, : values.shape[1]]

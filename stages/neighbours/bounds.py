@@ -69,7 +69,7 @@ def printed_bound(
 def segment_bound(
     queries: Float[Tensor, "M 4"],
     scale: Float[Tensor, "M 4"],
-    latest: Float[Tensor, "M"],
+    latest: Float[Tensor, " M"],
     segments: Segments,
 ) -> Float[Tensor, "M S"]:
     """max(0, d(P, AB) - sqrt(sum_a scale_a e_a^2))^2 + scale_t gap_t^2, rounded down to the points'
@@ -113,7 +113,7 @@ def segment_bound(
 def box_bound(
     queries: Float[Tensor, "M 4"],
     scale: Float[Tensor, "M 4"],
-    latest: Float[Tensor, "M"],
+    latest: Float[Tensor, " M"],
     segments: Segments,
 ) -> Float[Tensor, "M S"]:
     """The contract's distance to the nearest place of the box that holds the points, its times cut
@@ -135,10 +135,8 @@ def _gaps(
 ) -> tuple[list[Tensor], Tensor]:
     """Per axis of space, from the nearest place on AB under the scale to the query, (M, S), and
     |AB|^2 under the scale, (M, S)."""
-    start, line = (
-        segments.start[:SPACE].to(WIDE),
-        segments.end[:SPACE].to(WIDE) - segments.start[:SPACE].to(WIDE),
-    )
+    start = segments.start[:SPACE].to(WIDE)
+    line = segments.end[:SPACE].to(WIDE) - segments.start[:SPACE].to(WIDE)
     gaps = [queries[:, axis, None] - start[axis] for axis in range(SPACE)]
     along = _weighted(scale, [gap * line[axis] for axis, gap in enumerate(gaps)])
     length = scale[:, :SPACE] @ line.square()

@@ -52,9 +52,9 @@ class _Queries(NamedTuple):
     at: Float[Tensor, "M 4 1"]
     scale: Float[Tensor, "M 4 1"]
     least: Float[Tensor, "M 4 1"]
-    allowed: Int[Tensor, "M"]
+    allowed: Int[Tensor, " M"]
 
-    def of(self, rows: Int[Tensor, "P"]) -> "_Queries":
+    def of(self, rows: Int[Tensor, " P"]) -> "_Queries":
         return _Queries(*(part.index_select(0, rows) for part in self))
 
 
@@ -159,11 +159,9 @@ class Boxes(Index):
                 1, steps
             )
             children = 1 << bits if step else len(low)
-            low, high, first = (
-                low.view(-1, children, AXES),
-                high.view(-1, children, AXES),
-                first.view(-1, children),
-            )
+            low = low.view(-1, children, AXES)
+            high = high.view(-1, children, AXES)
+            first = first.view(-1, children)
             self.levels.insert(
                 0,
                 _Level(low.transpose(1, 2).contiguous(), high.transpose(1, 2).contiguous(), first),
@@ -176,7 +174,7 @@ class Boxes(Index):
         queries: Float[Tensor, "M 4"],
         k: int,
         scale: Float[Tensor, "M 4"],
-        allowed: Int[Tensor, "M"],
+        allowed: Int[Tensor, " M"],
     ) -> Neighbours:
         found = empty(len(queries), k, self.points)
         least = torch.zeros_like(queries)
@@ -186,7 +184,7 @@ class Boxes(Index):
         return found
 
     def _fill(
-        self, found: Neighbours, queries: _Queries, rows: Int[Tensor, "m"], k: int, seeds: int
+        self, found: Neighbours, queries: _Queries, rows: Int[Tensor, " m"], k: int, seeds: int
     ) -> None:
         """Find the neighbours of some queries, as many at once as memory lets; with more seeds
         again where the radius was poor."""
@@ -215,11 +213,9 @@ class Boxes(Index):
             repeat = part[again]
             if len(repeat):
                 kept = (~again).index_select(0, row).nonzero()[:, 0]
-                row, leaf, reached = (
-                    row.index_select(0, kept),
-                    leaf.index_select(0, kept),
-                    reached.masked_fill_(again, 0),
-                )
+                row = row.index_select(0, kept)
+                leaf = leaf.index_select(0, kept)
+                reached = reached.masked_fill_(again, 0)
             distance, rank = self._nearest(some, row, leaf, radius, k, held)
             self._write(found, part, distance, rank)
             found.comparisons[part] += self.leaf * (reached + look)
@@ -228,7 +224,7 @@ class Boxes(Index):
 
     def _radius(
         self, queries: _Queries, k: int, seeds: int, look: int, held: int
-    ) -> Float[Tensor, "m"]:
+    ) -> Float[Tensor, " m"]:
         """A distance within which each query has k points it sees, by the `look` leaves that
         seem nearest; infinite if they hold fewer."""
         rows = len(queries.at)
@@ -255,8 +251,8 @@ class Boxes(Index):
         )
 
     def _reach(
-        self, queries: _Queries, radius: Float[Tensor, "m"], held: int
-    ) -> tuple[Int[Tensor, "P"], Int[Tensor, "P"]] | None:
+        self, queries: _Queries, radius: Float[Tensor, " m"], held: int
+    ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]] | None:
         """Query and leaf, by query, of all leaves that may hold a point within the radius; None
         if several queries meet too many boxes."""
         row = torch.arange(len(radius), device=radius.device)
@@ -267,13 +263,11 @@ class Boxes(Index):
                 return None
             near = _bounds(level, queries.of(row), leaf) <= radius.index_select(0, row)[:, None]
             pair, child = near.nonzero().T.contiguous()
-            row, leaf = (
-                row.index_select(0, pair),
-                leaf.index_select(0, pair).mul_(children).add_(child),
-            )
+            row = row.index_select(0, pair)
+            leaf = leaf.index_select(0, pair).mul_(children).add_(child)
         return row, leaf
 
-    def _distances(self, queries: _Queries, leaf: Int[Tensor, "P"]) -> Float[Tensor, "P L"]:
+    def _distances(self, queries: _Queries, leaf: Int[Tensor, " P"]) -> Float[Tensor, "P L"]:
         return _weigh(self.leaves.index_select(0, leaf).sub_(queries.at), queries.scale)
 
     def _nearest(
@@ -304,11 +298,9 @@ class Boxes(Index):
             count += len(seen)
             if count > held + 2 * k:  # only a query on its own can have so many
                 distance, rank = self._select(1, k, *map(torch.cat, zip(*lists, strict=True)))
-                lists, count, radius = (
-                    [(torch.zeros_like(rank[0]).long(), distance[0], rank[0])],
-                    k,
-                    distance[:, -1],
-                )
+                lists = [(torch.zeros_like(rank[0]).long(), distance[0], rank[0])]
+                count = k
+                radius = distance[:, -1]
         return self._select(len(radius), k, *map(torch.cat, zip(*lists, strict=True)))
 
     def _select(
@@ -362,7 +354,7 @@ def _weigh(gaps: Float[Tensor, "P 4 F"], scale: Float[Tensor, "P 4 1"]) -> Float
     return (gaps[:, 0] + gaps[:, 1]).add_(gaps[:, 2]).add_(gaps[:, 3])
 
 
-def _bounds(level: _Level, queries: _Queries, parent: Int[Tensor, "P"]) -> Float[Tensor, "P F"]:
+def _bounds(level: _Level, queries: _Queries, parent: Int[Tensor, " P"]) -> Float[Tensor, "P F"]:
     """What no point that a query sees in a child of a parent is nearer than; infinite where it
     sees none."""
     gaps = level.low.index_select(0, parent).sub_(queries.at)

@@ -1,8 +1,8 @@
 """Exact causal k nearest points on the CPU, compiled: a k-d tree over unscaled coordinates, one for
 every diagonal scale.
 
-Medians cut the points along their widest axis into leaves (layers/kernels/search_code.py); a query looks at the
-nearest box first and leaves out every box
+Medians cut the points along their widest axis into leaves (layers/kernels/search_code.py); a query
+looks at the nearest box first and leaves out every box
 
 - whose earliest point in time comes after all that the query sees, or
 - which is further away than the k-th neighbour so far; or just as far, while no index in it is
@@ -59,15 +59,11 @@ class Compiled(Index):
             return
         given = points.numpy(force=True)
         depth = max(0, -(-len(given) // kernels.LEAF) - 1).bit_length()
-        table, index = (
-            np.zeros((len(given) + kernels.LEAF, AXES), given.dtype),
-            np.zeros(len(given) + kernels.LEAF, np.int32),
-        )
+        table = np.zeros((len(given) + kernels.LEAF, AXES), given.dtype)
+        index = np.zeros(len(given) + kernels.LEAF, np.int32)
         table[: len(given)], index[: len(given)] = given, np.arange(len(given), dtype=np.int32)
-        boxes, lowest = (
-            np.empty(((2 << depth) // 8 + 1, 2, AXES, 8), given.dtype),
-            np.zeros(2 << depth, np.int32),
-        )
+        boxes = np.empty(((2 << depth) // 8 + 1, 2, AXES, 8), given.dtype)
+        lowest = np.zeros(2 << depth, np.int32)
         boxes[0, 0], boxes[0, 1] = np.inf, -np.inf  # the places of no node
         if len(given):
             _grow(table, index, inverse, boxes, lowest, depth)

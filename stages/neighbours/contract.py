@@ -32,7 +32,7 @@ class Neighbours(NamedTuple):
     square_distance: Float[Tensor, "M k"]
     index: Int[Tensor, "M k"]
     mask: Bool[Tensor, "M k"]
-    comparisons: Int[Tensor, "M"]  # points whose distance to the query was computed
+    comparisons: Int[Tensor, " M"]  # points whose distance to the query was computed
 
 
 def square_distance(
@@ -74,7 +74,7 @@ class Index(ABC):
         self.times = points[:, 3][self.order]
 
     @cached_property
-    def rank(self) -> Int[Tensor, "N"]:
+    def rank(self) -> Int[Tensor, " N"]:
         """Index -> rank in time."""
         rank = torch.empty_like(self.order)
         rank[self.order.long()] = torch.arange(len(rank), dtype=rank.dtype, device=rank.device)
@@ -116,7 +116,7 @@ class Index(ABC):
         queries: Float[Tensor, "M 4"],
         k: int,
         scale: Float[Tensor, "M 4"],
-        allowed: Int[Tensor, "M"],
+        allowed: Int[Tensor, " M"],
     ) -> Neighbours:
         """The search itself; everything is checked, M and N are at least 1, some queries may see
         nothing."""

@@ -57,7 +57,7 @@ class Forest(contract.Index):
         queries: Float[Tensor, "M 4"],
         k: int,
         scale: Float[Tensor, "M 4"],
-        allowed: Int[Tensor, "M"],
+        allowed: Int[Tensor, " M"],
     ) -> contract.Neighbours:
         found = contract.empty(len(queries), k, self.points)
         scales, which = np.unique(scale.numpy(force=True), axis=0, return_inverse=True)

@@ -53,7 +53,7 @@ class KDTree(contract.Index):
         queries: Float[Tensor, "M 4"],
         k: int,
         scale: Float[Tensor, "M 4"],
-        allowed: Int[Tensor, "M"],
+        allowed: Int[Tensor, " M"],
     ) -> contract.Neighbours:
         found = contract.empty(len(queries), k, self.points)
         rows = zip(
@@ -96,10 +96,8 @@ class KDTree(contract.Index):
             stop = start + np.searchsorted(self.ranks[start:stop], seen)
             square = _distance(query - self.columns[:, start:stop], scale)
             near = square <= reach
-            distance, index = (
-                np.concatenate([distance, square[near]]),
-                np.concatenate([index, self.index[start:stop][near]]),
-            )
+            distance = np.concatenate([distance, square[near]])
+            index = np.concatenate([index, self.index[start:stop][near]])
             comparisons += int(stop - start)
             if near.any():
                 order = np.lexsort((index, distance))[:k]

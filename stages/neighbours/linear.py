@@ -31,7 +31,7 @@ class Linear(contract.Index):
         queries: Float[Tensor, "M 4"],
         k: int,
         scale: Float[Tensor, "M 4"],
-        allowed: Int[Tensor, "M"],
+        allowed: Int[Tensor, " M"],
     ) -> contract.Neighbours:
         found = contract.empty(len(queries), k, self.points)
         held = HELD.get(queries.device.type, PAIRS)
@@ -69,10 +69,8 @@ def smallest(
     where there are fewer finite ones."""
     if distance.shape[1] <= k:
         missing = (0, k - distance.shape[1])
-        distance, index = (
-            torch.nn.functional.pad(distance, missing, value=torch.inf),
-            torch.nn.functional.pad(index, missing, value=-1),
-        )
+        distance = torch.nn.functional.pad(distance, missing, value=torch.inf)
+        index = torch.nn.functional.pad(index, missing, value=-1)
     else:
         distance, index = _narrowed(distance, index, k)
         values, chosen = distance.topk(k, largest=False, sorted=False)

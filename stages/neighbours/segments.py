@@ -27,10 +27,10 @@ class Segments:
     """What the bounds know of each run. Times are the fourth axis; low[3] = t_A and high[3] =
     t_B."""
 
-    offset: Int[Tensor, "S"]  # of its first point in the layout
-    size: Int[Tensor, "S"]  # 1 to K points
+    offset: Int[Tensor, " S"]  # of its first point in the layout
+    size: Int[Tensor, " S"]  # 1 to K points
     first_rank: Int[
-        Tensor, "S"
+        Tensor, " S"
     ]  # of its earliest point among all points in order of time; ascending
     start: Float[Tensor, "4 S"]  # A, the first point
     end: Float[Tensor, "4 S"]  # B, the last point
@@ -40,7 +40,7 @@ class Segments:
         Tensor, "3 S"
     ]  # per axis, float64: no point lies further from its own place on AB
     furthest: Float[
-        Tensor, "S"
+        Tensor, " S"
     ]  # float64: the largest Euclidean distance of a point to AB (the root of E in equation 1.9)
 
     def __len__(self) -> int:
@@ -54,8 +54,11 @@ class Segments:
 
 
 def cut(
-    points: Float[Tensor, "N 4"], trajectory: Int[Tensor, "N"], order: Int[Tensor, "N"], length: int
-) -> tuple[Int[Tensor, "N"], Segments]:
+    points: Float[Tensor, "N 4"],
+    trajectory: Int[Tensor, " N"],
+    order: Int[Tensor, " N"],
+    length: int,
+) -> tuple[Int[Tensor, " N"], Segments]:
     """The layout, as ranks in time, and its runs of at most `length` points; `order` is the
     contract's, rank in time -> index."""
     layout = torch.argsort(trajectory[order], stable=True)
@@ -83,7 +86,7 @@ def cut(
     )
 
 
-def _describe(points: Float[Tensor, "n 4"], size: Int[Tensor, "s"]) -> tuple[Tensor, ...]:
+def _describe(points: Float[Tensor, "n 4"], size: Int[Tensor, " s"]) -> tuple[Tensor, ...]:
     """start, end, low, high, deviation, furthest of neighbouring runs.
 
     A point's place on AB is A + delta AB with the delta of equation 1.7, clamped. Any delta in [0,
@@ -104,7 +107,7 @@ def _describe(points: Float[Tensor, "n 4"], size: Int[Tensor, "s"]) -> tuple[Ten
 
 
 def _reduced(
-    columns: Float[Tensor, "D n"], run: Int[Tensor, "n"], runs: int, how: str
+    columns: Float[Tensor, "D n"], run: Int[Tensor, " n"], runs: int, how: str
 ) -> Float[Tensor, "D s"]:
     """The least or the largest value of each run."""
     return columns.new_empty(len(columns), runs).scatter_reduce_(

@@ -82,7 +82,7 @@ class Trajectory(Index):
         queries: Float[Tensor, "M 4"],
         k: int,
         scale: Float[Tensor, "M 4"],
-        allowed: Int[Tensor, "M"],
+        allowed: Int[Tensor, " M"],
     ) -> Neighbours:
         found = empty(len(queries), k, self.points)
         for rows, seen in self._parts(allowed):
@@ -95,7 +95,7 @@ class Trajectory(Index):
             )
         return found._replace(mask=found.index >= 0)
 
-    def _parts(self, allowed: Int[Tensor, "M"]) -> Iterator[tuple[Tensor, int]]:
+    def _parts(self, allowed: Int[Tensor, " M"]) -> Iterator[tuple[Tensor, int]]:
         """Queries that see about as much, and how many runs they see something of; as many as
         their bounds and points may be held."""
         allowed, order = allowed.sort()
@@ -111,9 +111,9 @@ class Trajectory(Index):
         queries: Float[Tensor, "m 4"],
         k: int,
         scale: Float[Tensor, "m 4"],
-        allowed: Int[Tensor, "m"],
+        allowed: Int[Tensor, " m"],
         runs: segments.Segments,
-    ) -> tuple[Float[Tensor, "m k"], Int[Tensor, "m k"], Int[Tensor, "m"]]:
+    ) -> tuple[Float[Tensor, "m k"], Int[Tensor, "m k"], Int[Tensor, " m"]]:
         """Algorithm 2: distance and index of the k nearest in any order, and comparisons, of
         queries that see points of no other run."""
         latest = self.times[(allowed - 1).clamp(min=0)]
@@ -156,7 +156,7 @@ class Trajectory(Index):
         self,
         queries: Float[Tensor, "m 4"],
         scale: Float[Tensor, "m 4"],
-        allowed: Int[Tensor, "m"],
+        allowed: Int[Tensor, " m"],
         offset: Int[Tensor, "m F"],
         size: Int[Tensor, "m F"],
     ) -> tuple[Float[Tensor, "m FK"], Int[Tensor, "m FK"]]:

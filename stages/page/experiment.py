@@ -1,5 +1,5 @@
-"""An experiment's page in a profile: reports/EXPERIMENT/PROFILE/page.html, and page.json, which says
-what the front page shows of it.
+"""An experiment's page in a profile: reports/EXPERIMENT/PROFILE/page.html, and page.json, which
+says what the front page shows of it.
 
 Both are made from what is in git (metrics.json, claims.json, figures, records), so that a profile
 whose evaluations are not here has its page, too. The same inputs give the same bytes.

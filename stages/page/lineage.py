@@ -4,6 +4,7 @@ first digits of its SHA-256."""
 import glob
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
@@ -73,7 +74,7 @@ def steps(
     return rows
 
 
-def _lines(record: dict) -> list[str]:
+def _lines(record: dict[Any, Any]) -> list[str]:
     outputs = record["outputs"]
     size = sum(o["bytes"] for o in outputs.values())
     first = next(iter(outputs.items()), None)

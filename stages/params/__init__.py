@@ -7,6 +7,7 @@ file: they are handed the frozen objects defined here.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pydantic
 from pydantic import BaseModel, model_validator
@@ -14,9 +15,8 @@ from pydantic import BaseModel, model_validator
 from stages.errors import ParamsError
 from stages.params import checks
 from stages.params.base import nearest
-from stages.params.datasets import Dataset, Flown, Gaussian, Listed, Simulate, Source  # noqa: F401  (as below)
-from stages.params.problems import (  # noqa: F401
-    PROBLEMS,
+from stages.params.datasets import Dataset, Flown, Gaussian, Listed, Simulate, Source
+from stages.params.problems import (
     Cds,
     Darcy,
     NavierStokes,
@@ -26,8 +26,8 @@ from stages.params.problems import (  # noqa: F401
     Sines,
     Weather,
 )
-from stages.params.reading import PARTS, WHOLE, gathered, prefix, read_yaml  # noqa: F401
-from stages.params.sections import (  # noqa: F401  (the sections are read by whoever is handed one)
+from stages.params.reading import PARTS, WHOLE, gathered, prefix, read_yaml
+from stages.params.sections import (
     Budget,
     Contexts,
     Decode,
@@ -47,6 +47,50 @@ from stages.params.sections import (  # noqa: F401  (the sections are read by wh
     Sweep,
     Training,
 )
+
+__all__ = [
+    "Budget",
+    "Cds",
+    "Contexts",
+    "Darcy",
+    "Dataset",
+    "Decode",
+    "Drift",
+    "Evaluation",
+    "Flown",
+    "Gaussian",
+    "Listed",
+    "Model",
+    "Name",
+    "NavierStokes",
+    "PARTS",
+    "Params",
+    "PointSets",
+    "Poisson",
+    "Prepare",
+    "Profile",
+    "Range",
+    "Retraining",
+    "Rolling",
+    "Search",
+    "Section",
+    "SetBudget",
+    "Sets",
+    "Simulate",
+    "Sines",
+    "Source",
+    "Split",
+    "Sweep",
+    "Training",
+    "WHOLE",
+    "Weather",
+    "experiments",
+    "gathered",
+    "load",
+    "nearest",
+    "prefix",
+    "read_yaml",
+]
 
 
 class Params(Section):
@@ -162,7 +206,7 @@ def _tuples(content):
     return tuple(map(_tuples, content)) if isinstance(content, list) else content
 
 
-def _siblings(location: tuple) -> list[str]:
+def _siblings(location: tuple[Any, ...]) -> list[str]:
     """The field names that the schema allows where an unknown key stood."""
     section: type | None = Params
     for part in location[:-1]:

@@ -257,8 +257,10 @@ def retraining_problems(whole: Any) -> list[str]:
         []
         if asked.dataset in known
         else [
-            f"retraining.dataset: {asked.dataset!r} is not in profiles.{asked.profile}.nowcast"
-            f"{nearest(asked.dataset, known)}"
+            (
+                f"retraining.dataset: {asked.dataset!r} is not in profiles.{asked.profile}.nowcast"
+                f"{nearest(asked.dataset, known)}"
+            )
         ]
     )
     return problems + [

@@ -68,8 +68,8 @@ class Darcy(Section):
 
 # navier_stokes begins
 class NavierStokes(Section):
-    """Vorticity on the torus (stages/fields/problems/navier_stokes/make.py); all numbers without dimension,
-    box and period 1.
+    """Vorticity on the torus (stages/fields/problems/navier_stokes/make.py); no dimensions, the
+    box and the period are 1.
 
     `train`, `val`, `test` count trajectories, `per_file` of them a file. A trajectory has `outputs`
     fields, `interval` of time apart, after the first `skip` are dropped; `steps_per_output` steps

@@ -221,11 +221,7 @@ class Range(Section):
 
     def written(self, value: float) -> int | float:
         """A number as it is tried and written: whole, or of three digits, and in the range."""
-        return (
-            int(round(value))
-            if self.whole
-            else min(max(float(f"{value:.3g}"), self.low), self.high)
-        )
+        return round(value) if self.whole else min(max(float(f"{value:.3g}"), self.low), self.high)
 
     def grid(self) -> tuple[int | float | str, ...]:
         """The values of a grid's axis: all of `of`, or `steps` from low to high, evenly (in the

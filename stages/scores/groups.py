@@ -5,6 +5,8 @@ with replacement, never their members; intervals are the central 90 % (bootstrap
 Shapes: S members, G groups, K sums, R resamples.
 """
 
+from typing import Any
+
 import numpy as np
 
 from stages.scores import bootstrap
@@ -44,7 +46,7 @@ def mean_of(
     resamples: int,
     rng: np.random.Generator,
     weight: np.ndarray | None = None,
-) -> dict:
+) -> dict[Any, Any]:
     """The mean of one value a member (S,), or of sums (S,) over their `weight` (S,), with its 90 %
     interval over groups."""
     count = np.ones(len(values)) if weight is None else weight.astype(np.float64)

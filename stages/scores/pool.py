@@ -1,5 +1,5 @@
-"""Trained cells measured side by side: one process a core, as cells know nothing of each other; this
-process alone where one is enough, or on an accelerator.
+"""Trained cells measured side by side: one process a core, as cells know nothing of each other;
+this process alone where one is enough, or on an accelerator.
 
 Every process opens the data once, keeps it for all its cells and dies with its parent. What is made
 of a cell is the same bytes in whichever process.

@@ -115,7 +115,7 @@ def refuse_strays(cells: Sequence[Path], stray: Callable[[Path], str]) -> None:
         )
 
 
-def validation_losses(run: Path) -> dict[str, list]:
+def validation_losses(run: Path) -> dict[str, list[Any]]:
     """The validation losses of a cell's training: {"val": [[step, loss], ...]}."""
     history = files.read_json(run / "history.json")
     return {"val": [[entry["step"], entry["loss"]] for entry in history["val"]]}

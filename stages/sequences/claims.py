@@ -12,6 +12,7 @@ flight levels squared; nats a token.
 
 import math
 from pathlib import Path
+from typing import Any
 
 from stages.claims.levels import Side, against, lacking, level, ratio
 from stages.claims.parts import Part, conclude, unmeasured
@@ -53,12 +54,12 @@ EQUAL = 1.1  # errors within this factor are of equal quality
 # --- the claims
 
 
-def a1(measured: Ordered) -> dict:
+def a1(measured: Ordered) -> dict[Any, Any]:
     """Random order against left to right, by what is sampled."""
-    text, parts = (
-        "A model of any order matches a left-to-right one on mazes and beats it on vertical rates.",
-        [],
+    text = (
+        "A model of any order matches a left-to-right one on mazes and beats it on vertical rates."
     )
+    parts = []
     for gpt, arm in measured.pairs(GPT, RANDOM):
         name = f"{arm} {'matches' if measured.kind == 'maze' else 'beats'} {gpt}"
         parts.append(better(measured, name, measured.side(arm), measured.side(gpt), -MATCHES))
@@ -66,7 +67,7 @@ def a1(measured: Ordered) -> dict:
     return conclude(measured, "A-1", text, "thesis, table 4.2", parts, note)
 
 
-def a2(measured: Ordered) -> dict:
+def a2(measured: Ordered) -> dict[Any, Any]:
     """Steps of training."""
     parts = [longer(measured, gpt, arm) for gpt, arm in measured.pairs(GPT, RANDOM)]
     note = (
@@ -78,7 +79,7 @@ def a2(measured: Ordered) -> dict:
     return conclude(measured, "A-2", text, "thesis, table 4.3", parts, note)
 
 
-def a3(measured: Ordered) -> dict:
+def a3(measured: Ordered) -> dict[Any, Any]:
     """Left-to-right perplexity, with a curriculum and without."""
     path, parts = ("metrics", "perplexity_left_to_right"), []
     for gpt, arm in measured.pairs(GPT, RANDOM):
@@ -117,14 +118,12 @@ def a3(measured: Ordered) -> dict:
     )
 
 
-def a4(measured: Ordered) -> dict:
+def a4(measured: Ordered) -> dict[Any, Any]:
     """Fractal against random order."""
     parts = []
     for arm, fractal in measured.pairs(RANDOM, FRACTAL):
-        worse, slightly = (
-            f"{fractal} is worse than {arm}",
-            f"{fractal} is slightly worse than {arm} only",
-        )
+        worse = f"{fractal} is worse than {arm}"
+        slightly = f"{fractal} is slightly worse than {arm} only"
         if measured.kind in ("text", "grammar"):
             a, b = (Side(one, ("metrics", "perplexity")) for one in (fractal, arm))
             parts += [
@@ -208,7 +207,7 @@ def a6(measured: Ordered) -> dict:
     return conclude(measured, "A-6", text, "thesis, figure 4.6 and D.2", parts, note)
 
 
-def a7(measured: Ordered) -> dict:
+def a7(measured: Ordered) -> dict[Any, Any]:
     """Passes by the number of orders."""
     parts = []
     for arm in measured.of(RANDOM) or [f"sigma_gpt-{RANDOM}"]:
@@ -244,7 +243,7 @@ def at_equal(measured: Ordered, arm: str, burst: str, diffusion: str) -> str | N
     )
 
 
-def a8(measured: Ordered) -> dict:
+def a8(measured: Ordered) -> dict[Any, Any]:
     """Bursts against diffusion at equal passes."""
     parts = []
     for arm, diffusion in measured.pairs(RANDOM, "diffusion"):
@@ -268,7 +267,7 @@ def a8(measured: Ordered) -> dict:
     )
 
 
-def a9(measured: Ordered) -> dict:
+def a9(measured: Ordered) -> dict[Any, Any]:
     """Learned against exact densities."""
     parts = []
     for arm in measured.of(RANDOM) or [f"sigma_gpt-{RANDOM}"]:
@@ -296,7 +295,7 @@ def a9(measured: Ordered) -> dict:
     )
 
 
-def a10(measured: Ordered) -> dict:
+def a10(measured: Ordered) -> dict[Any, Any]:
     """Left to right against random order, by what is given of a flight."""
     parts = []
     for gpt, arm in measured.pairs(GPT, RANDOM):
@@ -333,7 +332,7 @@ CLAIMS = (
 )
 
 
-def check(home: Path) -> list[dict]:
+def check(home: Path) -> list[dict[Any, Any]]:
     """Every claim on every data set under `home` (the folder of one profile) that it speaks of;
     once, undecided, if on none. Data sets that are there to differ in size are spoken of by A-5
     alone."""

@@ -125,7 +125,7 @@ class Reached(NamedTuple):
     at_once: bool  # the first validation had it: it may have been at any step before
 
 
-def reached(curve: list, target: float) -> Reached:
+def reached(curve: list[Any], target: float) -> Reached:
     """When a validation loss, [step, loss] by [step, loss], first fell to a target that it
     reaches."""
     before = None

@@ -1,5 +1,5 @@
-"""`python -m stages.sequences.evaluate EXPERIMENT PROFILE DATASET`: every trained cell of a data set
-of sequences, measured.
+"""`python -m stages.sequences.evaluate EXPERIMENT PROFILE DATASET`: every trained cell of a data
+set of sequences, measured.
 
 Reads reports/EXPERIMENT/PROFILE/runs/DATASET and data/PROFILE/prepared/DATASET; writes
 metrics.json, passes.json and samples.safetensors into reports/EXPERIMENT/PROFILE/evaluated/DATASET,
@@ -11,7 +11,7 @@ and written as strict JSON to FILE or printed; results and record stay as they a
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.params import Profile
 from stages.runner import Asked, Work, known
@@ -66,7 +66,7 @@ def stray(run: Path, profile: Profile, dataset: str) -> str:
     return "" if run.name == name else f"its checkpoint is that of {name}"
 
 
-def cell(run: Path, prepared: Path, settings: "Settings") -> dict:
+def cell(run: Path, prepared: Path, settings: "Settings") -> dict[Any, Any]:
     """One cell's entry of metrics.json, measured anew from its checkpoint."""
     from stages.sequences.evaluation import measure
 

@@ -12,6 +12,7 @@ Units: shares of samples; 90 % intervals as in stages/claims/levels.py.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from stages.claims.levels import Level, Side, difference, level
 from stages.claims.parts import Part, conclude, unmeasured
@@ -120,7 +121,7 @@ def still(family: list[Ordered], gpt: str, arm: str) -> list[Part]:
     return [*parts, difference(measured, name, *sides(measured, arm), HALF, True)]
 
 
-def entries(sized: list[list[Ordered]]) -> list[dict]:
+def entries(sized: list[list[Ordered]]) -> list[dict[Any, Any]]:
     """The claim on every family, under the name of its largest data set; once, undecided, where
     there is none."""
     told = []

@@ -25,7 +25,10 @@ EVALUATOR = "PED-ANOVA"
 def write(folder: Path, draws: list[Draw], wanted: params.Sweep) -> None:
     """The three files. DataError when no draw has a finite error."""
     chosen, names = best(draws), list(wanted.space)
-    count = lambda state: sum(draw.state == state for draw in draws)  # noqa: E731
+
+    def count(state):
+        return sum(draw.state == state for draw in draws)
+
     told = {
         "arguments": {name: chosen.arguments[name] for name in names},
         "rmse_component_kn": chosen.value,

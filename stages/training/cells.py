@@ -56,7 +56,7 @@ def arguments(cell: Cell, params: Params, swept: Path | None = None) -> dict[str
     best.yaml is missing.
     """
 
-    def entry(what: str, name: str, known: dict) -> Any:
+    def entry(what: str, name: str, known: dict[Any, Any]) -> Any:
         if name not in known:
             raise InputError(
                 f"unknown {what}",

@@ -64,12 +64,15 @@ class Checkpoints:
             return None
         name = pointer.read_text(encoding="utf-8", errors="replace")
         place = self.folder / Path(name).name
-        refuse = lambda found: IntegrityError(
-            "a resume checkpoint is not what was saved",
-            where=str(place),
-            found=found,  # noqa: E731
-            remedy=f"remove {self.folder} and train from the start",
-        )
+
+        def refuse(found):
+            return IntegrityError(
+                "a resume checkpoint is not what was saved",
+                where=str(place),
+                found=found,
+                remedy=f"remove {self.folder} and train from the start",
+            )
+
         state = place / "state.safetensors"
         if not state.is_file():
             raise refuse("state.safetensors is missing")
@@ -81,7 +84,10 @@ class Checkpoints:
             tensors = load(data)
         except (SafetensorError, ValueError) as error:
             raise refuse(f"{type(error).__name__}: {error}") from None
-        shape = lambda group: {n: (tuple(t.shape), t.dtype) for n, t in group.items()}  # noqa: E731
+
+        def shape(group):
+            return {n: (tuple(t.shape), t.dtype) for n, t in group.items()}
+
         if shape(tensors) != shape(expected):
             raise refuse("other names, shapes or types than this run's")
         if not all(torch.isfinite(t).all() for t in tensors.values()):

@@ -1,5 +1,5 @@
-"""The processes that train one cell together: one, or several under torchrun (data parallel, torch's
-DDP).
+"""The processes that train one cell together: one, or several under torchrun (data parallel, DDP
+of torch).
 
 A step takes the mean loss over `slices` slices of the training set (profiles.*.training.slices).
 Each of W processes takes every W-th of them; DDP makes every process step with the mean of all
@@ -31,15 +31,15 @@ class Group:
     rank: int = 0
     world: int = 1
 
-    def share(self, whole: list) -> list:
+    def share(self, whole: list[Any]) -> list[Any]:
         """This process' part of a list: every `world`-th."""
         return whole[self.rank :: self.world]
 
-    def gather(self, part: list) -> list:
+    def gather(self, part: list[Any]) -> list[Any]:
         """All processes' parts of a list, in the order of the whole, on every process."""
         if self.world == 1:
             return part
-        parts: list[list] = [[] for _ in range(self.world)]
+        parts: list[list[Any]] = [[] for _ in range(self.world)]
         distributed.all_gather_object(parts, part)
         return [parts[k % self.world][k // self.world] for k in range(sum(map(len, parts)))]
 
@@ -111,7 +111,7 @@ def joined(device: torch.device) -> Iterator[Group]:
         yield ALONE
         return
     if device.type == "cuda":
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         yield current()

@@ -51,8 +51,8 @@ class Data(Protocol):
     def loss(self, prediction: Any, batch: Batch) -> Tensor:
         """What is minimised, of what a model predicts for a batch."""
 
-    def validate(self, model: Model, group: Group = ALONE) -> dict[str, float]:
-        """Errors over the validation split, of which `loss` selects the weights."""
+    def validate(self, model: Any, group: Group = ALONE) -> dict[str, float]:
+        """Errors of a model of the family over the validation split; `loss` selects the weights."""
 
 
 def order(slices: list[int], seed: int, epoch: int) -> np.ndarray:
@@ -109,7 +109,7 @@ def rated(model: Model, learning_rate: float) -> list[dict[str, Any]]:
 class Objective(nn.Module):
     """The loss as a module, which is what DDP wraps."""
 
-    def __init__(self, model: Model, data: Data, precision: AbstractContextManager):
+    def __init__(self, model: Model, data: Data, precision: AbstractContextManager[Any]):
         super().__init__()
         self.model, self.data, self.precision = model, data, precision
 
@@ -189,7 +189,7 @@ class Loop:
     def _steps(self) -> Iterator[list[int]]:
         """The slices of every step that is left, until patience ends; the epochs' orders run on
         through the steps."""
-        epoch, slices = -1, ()
+        epoch, slices = -1, np.empty(0, np.int64)
         while (
             self.progress.step < self.settings.steps
             and self.progress.stale() < self.settings.patience
@@ -212,12 +212,10 @@ class Loop:
             left = 0.5 + 0.5 * math.cos(math.pi * self.progress.step / self.settings.steps)
             for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
                 group["lr"] = rate * left
-        parts, total = self.data.parts(self.group.share(slices), self.progress.step), 0.0
+        parts = self.data.parts(self.group.share(slices), self.progress.step)
+        total: Any = 0.0
         for number, batch in enumerate(parts, 1):
-            wait = self.group.world > 1 and number < len(
-                parts
-            )  # gradients are exchanged once a step, with the last part
-            with self.objective.no_sync() if wait else nullcontext():
+            with self._alone(number == len(parts)):
                 loss = self.objective(batch()) / len(parts)
                 loss.backward()
             total = total + loss.detach()
@@ -233,6 +231,12 @@ class Loop:
             )
         self.optimizer.step()
         return value
+
+    def _alone(self, last: bool) -> AbstractContextManager[Any]:
+        """Where gradients are not exchanged: processes do so once a step, with the last part."""
+        if isinstance(self.objective, DistributedDataParallel) and not last:
+            return self.objective.no_sync()
+        return nullcontext()
 
     def _validate(self, train_loss: float) -> None:
         progress = self.progress

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from torch import nn
 
 from stages import code, files, params, records, runner, seeds
 from stages.batches import device
+from stages.contracts import Model
 from stages.errors import InputError
 from stages.runner import Asked, Work
 from stages.training import cells, group, store
@@ -42,8 +42,8 @@ class Opened:
     generator; train: trains it in place and returns its history; metadata: what the weights file
     tells beside the cell, enough for the family's package of models to build it again."""
 
-    build: Callable[[], nn.Module]
-    train: Callable[[nn.Module, Checkpoints, Group], dict[str, Any]]
+    build: Callable[[], Model]
+    train: Callable[[Any, Checkpoints, Group], dict[str, Any]]  # the model that it made
     metadata: Mapping[str, Any]
 
 

@@ -52,7 +52,7 @@ def load(path: str) -> tuple[nn.Module, dict[str, Any]]:
     try:
         with safe_open(str(path), framework="pt", device="cpu") as file:
             text = (file.metadata() or {}).get(ENTRY)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, OSError, ValueError) as error:
         raise refuse(f"{type(error).__name__}: {error}") from None
     try:

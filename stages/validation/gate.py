@@ -128,7 +128,11 @@ def result(rule: Rule, table: Table, verdict) -> dict[str, Any]:
 
 
 def verdict_of(
-    profile: str, dataset: str, results: list[dict], internal: list[dict], judged: dict[str, str]
+    profile: str,
+    dataset: str,
+    results: list[dict[Any, Any]],
+    internal: list[dict[Any, Any]],
+    judged: dict[str, str],
 ) -> dict[str, Any]:
     """The gate's file: every expectation, what failed, what warned, and the SHA-256 of each file
     that was judged."""

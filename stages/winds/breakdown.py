@@ -6,6 +6,8 @@ profile's lead, whatever context a model reads, so that a bin holds the same poi
 Shapes: N points, C context points.
 """
 
+import itertools
+
 import numpy as np
 
 from stages.units import EARTH_KM, FOOT_KM
@@ -30,10 +32,7 @@ def altitude_bands(alt_ft: np.ndarray) -> np.ndarray:
 def distance_bins(km: np.ndarray) -> np.ndarray:
     """Bins of distance, (N,) str that sort by distance: '020-040 km' is 20 km and more, below 40
     km."""
-    names = [
-        f"{low:03d}-{high:03d} km"
-        for low, high in zip(DISTANCES_KM, DISTANCES_KM[1:], strict=False)
-    ]
+    names = [f"{low:03d}-{high:03d} km" for low, high in itertools.pairwise(DISTANCES_KM)]
     return np.array([*names, f"{DISTANCES_KM[-1]:03d} km and more"])[
         np.digitize(km, DISTANCES_KM[1:])
     ]

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -149,7 +150,12 @@ def trained_again(measured: Measured, arm: str) -> np.ndarray | float:
 
 
 def part(
-    name: str, value: float, draws: np.ndarray, numbers: dict, seeds_used: int, slices: int
+    name: str,
+    value: float,
+    draws: np.ndarray,
+    numbers: dict[Any, Any],
+    seeds_used: int,
+    slices: int,
 ) -> Part:
     """A part from the difference that should be above zero and its resamples."""
     draws = draws[np.isfinite(draws)]
@@ -198,7 +204,7 @@ def plainest(measured: Measured, model: str) -> str:
     return next(iter(measured.model(model)), model)
 
 
-def w1(measured: Measured) -> dict:
+def w1(measured: Measured) -> dict[Any, Any]:
     """Kernel averaging against k-NN and averages."""
     learned, one, nearest = (
         plainest(measured, model) for model in ("gka_mlp_tnn", "gka_tnn", "knn_tnn")
@@ -218,7 +224,7 @@ def w1(measured: Measured) -> dict:
     )
 
 
-def i1(measured: Measured) -> dict:
+def i1(measured: Measured) -> dict[Any, Any]:
     """The order of the set models at one size."""
     arms = [plainest(measured, model) for model in ("msa", "tfs", "gen", "cnp")]
     text = (
@@ -230,7 +236,8 @@ def i1(measured: Measured) -> dict:
 
 
 def over_leads(measured: Measured, arm: str) -> list[Part]:
-    """What I-5 says of kernel averaging and an arm; [] where two leads were not measured of both."""
+    """What I-5 says of kernel averaging and an arm; [] where two leads were not measured of
+    both."""
     both = measured.arm("kernel") and measured.arm(arm)
     leads = list(measured.bins("kernel", "lead")) if both else []
     if len(leads) < 2:
@@ -252,7 +259,7 @@ def over_leads(measured: Measured, arm: str) -> list[Part]:
     ]
 
 
-def i5(measured: Measured) -> dict:
+def i5(measured: Measured) -> dict[Any, Any]:
     """Kernel averaging against MSA over leads."""
     text = "Kernel averaging keeps up at short leads and falls behind as the lead grows."
     parts = over_leads(measured, plainest(measured, "msa")) or [
@@ -281,10 +288,8 @@ def in_hull(measured: Measured, arm: str, leaves: bool) -> Part:
             why = "of one seed, and no spread of training was measured"
             return unmeasured(name, f"{name}: {100 * value:.1f} % outside, {why}")
         by_training = float(stdtrit(known.freedom, 0.95)) * known.absolute
-        low, high = (
-            value - math.hypot(value - low, by_training),
-            value + math.hypot(high - value, by_training),
-        )
+        low = value - math.hypot(value - low, by_training)
+        high = value + math.hypot(high - value, by_training)
     # "never" is refuted by one prediction; that none left in these minutes does not show that
     # none ever would
     verdict = ("holds" if low > 0 else UNDECIDED) if leaves else ("fails" if value > 0 else "holds")
@@ -304,7 +309,7 @@ def in_hull(measured: Measured, arm: str, leaves: bool) -> Part:
     return Part(name, verdict, numbers, why)
 
 
-def i10(measured: Measured) -> dict:
+def i10(measured: Measured) -> dict[Any, Any]:
     """Shares of predictions outside the convex hull of the context's values.
 
     Over several seeds the ends are told as `range_over_seeds`, and the entry has no `interval`.
@@ -322,7 +327,7 @@ def i10(measured: Measured) -> dict:
     return entry | {"interval": next(own, entry["interval"])}
 
 
-def i12(measured: Measured) -> dict:
+def i12(measured: Measured) -> dict[Any, Any]:
     """Error near the context against error far from it."""
     arm, parts, note = plainest(measured, "msa"), [], ""
     if measured.arm(arm):
@@ -349,12 +354,10 @@ def i12(measured: Measured) -> dict:
     return conclude(measured, "I-12", text, "thesis, table C.7", parts, note)
 
 
-def i14(measured: Measured) -> dict:
+def i14(measured: Measured) -> dict[Any, Any]:
     """GEN with other operators of message passing against MSA."""
-    arm, operators = (
-        plainest(measured, "msa"),
-        [name for name in measured.model("gen") if name.startswith("gen-message_")],
-    )
+    arm = plainest(measured, "msa")
+    operators = [name for name in measured.model("gen") if name.startswith("gen-message_")]
     parts = [below(measured, arm, name) for name in operators] or [
         unmeasured("msa < gen", "no GEN with another operator was trained here")
     ]
@@ -365,13 +368,13 @@ def i14(measured: Measured) -> dict:
     return conclude(measured, "I-14", text, "thesis, table C.10", parts)
 
 
-CLAIMS: dict[str, tuple[Callable[[Measured], dict], ...]] = {
+CLAIMS: dict[str, tuple[Callable[[Measured], dict[Any, Any]], ...]] = {
     "wind_baselines": (w1,),
     "wind_nowcast": (i1, i5, i10, i12, i14),
 }
 
 
-def check(home: Path, experiment: str) -> list[dict]:
+def check(home: Path, experiment: str) -> list[dict[Any, Any]]:
     """Every claim of an experiment on every data set evaluated under `home` (its folder of one
     profile), in order of claim and data set; none of an experiment about which no document
     claims anything."""

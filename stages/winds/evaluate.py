@@ -11,7 +11,7 @@ as they are.
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.runner import Asked, Work, known
 from stages.scores import shell
@@ -58,7 +58,7 @@ def plan(asked: Asked) -> Work:
     )
 
 
-def cell(run: Path, prepared: Path, settings: "Settings") -> dict:
+def cell(run: Path, prepared: Path, settings: "Settings") -> dict[Any, Any]:
     """One cell's entry of metrics.json, measured anew from its checkpoint."""
     from stages.winds import measure
 

@@ -10,6 +10,7 @@ curve knows what its forecaster could not. Shapes: N test rows.
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -164,7 +165,7 @@ def lead_name(lead_s: float) -> str:
     return whole.zfill(3) + dot + part
 
 
-def causal_lead_s(meta: dict) -> float:
+def causal_lead_s(meta: dict[Any, Any]) -> float:
     """The oldest context, in s before a test target, that still ends after all the train and val
     targets that precede the target.
 

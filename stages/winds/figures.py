@@ -312,10 +312,8 @@ def draw(home: Path, prepared: Path, arms: dict[str, Any], cells: dict[str, Any]
                 told = next(
                     (name for name in shown if "gaussian" in name), shown[-1]
                 )  # what `tradewind nowcast` uses, else the best
-                field, name = (
-                    pl.read_parquet(evaluated / f"field-{first[told]}.parquet"),
-                    told.split("/")[1],
-                )
+                field = pl.read_parquet(evaluated / f"field-{first[told]}.parquet")
+                name = told.split("/")[1]
                 here = found[name].filter(pl.col("slice") == field["slice"][0])
                 nowcast_map(rows, field, here, meta, label(name), folder / f"{dataset}-nowcast.png")
             error_map(

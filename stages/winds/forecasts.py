@@ -11,6 +11,7 @@ Shapes: N places, C context winds. Units: degrees, feet, m/s towards east and no
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -88,7 +89,7 @@ def due(model: nn.Module, reached: Reached, lead_s: float) -> Reached:
     return {
         lead: slices
         for lead, slices in reached.items()
-        if lead == lead_s or slices and model.context == "recent"
+        if lead == lead_s or (slices and model.context == "recent")
     }
 
 
@@ -109,7 +110,7 @@ def forecasts(
     """
     scaler = contexts.pairs.meta["scaler"]
     y_mean, y_std = (np.asarray(scaler[name], np.float64) for name in ("y_mean", "y_std"))
-    parts: dict[float, list[tuple]] = {lead: [] for lead in reached}
+    parts: dict[float, list[tuple[Any, ...]]] = {lead: [] for lead in reached}
     hulls = Hulls(contexts.pairs, y_mean, y_std)
     for given, asked in together(model, contexts, reached):
         for (lead, j, own), (mean, scale) in zip(
@@ -150,7 +151,7 @@ class Hulls:
 
     def __init__(self, pairs: Pairs, y_mean: np.ndarray, y_std: np.ndarray):
         self.pairs, self.y_mean, self.y_std = pairs, y_mean, y_std
-        self.last: tuple[tuple, Hull] | None = None
+        self.last: tuple[tuple[Any, ...], Hull] | None = None
 
     def of(self, given: Given) -> Hull:
         """The hull of what was given; without any wind that of the mean."""
@@ -212,7 +213,7 @@ def walked_once(model: Particle, batch: Batch, parts: list[slice]) -> list[tuple
     which rounds by what else is asked."""
     walk, found = model.particles, []
 
-    def once(*context: torch.Tensor) -> tuple:
+    def once(*context: torch.Tensor) -> tuple[Any, ...]:
         if not found:
             found.append(walk(*context))
         return found[0]
@@ -250,7 +251,9 @@ def refuse_infinite(mean: np.ndarray, j: int, lead_s: float) -> None:
 
 
 @torch.no_grad()
-def ask(net: torch.nn.Module, winds: pl.DataFrame, here: np.ndarray, *, scaler: dict) -> Answer:
+def ask(
+    net: torch.nn.Module, winds: pl.DataFrame, here: np.ndarray, *, scaler: dict[Any, Any]
+) -> Answer:
     """Mean and, from a Gaussian head, standard deviation (N, 2) in m/s at places (N, 3), from
     context winds.
 
@@ -275,7 +278,11 @@ def ask(net: torch.nn.Module, winds: pl.DataFrame, here: np.ndarray, *, scaler: 
 
 
 def local(
-    net: torch.nn.Module, nearby: Nearby, scaler: dict, t_s: float | np.ndarray, issue_s: float
+    net: torch.nn.Module,
+    nearby: Nearby,
+    scaler: dict[Any, Any],
+    t_s: float | np.ndarray,
+    issue_s: float,
 ) -> Callable[[np.ndarray], Answer]:
     """`ask` for a model of local contexts: the wind at places (N, 3) and `t_s`, one time or
     (N,), as forecast at `issue_s`."""
@@ -311,7 +318,7 @@ def standard(values: np.ndarray, mean: np.ndarray, std: np.ndarray) -> torch.Ten
 
 
 def level(
-    answer: Callable[[np.ndarray], Answer], targets: pl.DataFrame, meta: dict
+    answer: Callable[[np.ndarray], Answer], targets: pl.DataFrame, meta: dict[Any, Any]
 ) -> pl.DataFrame:
     """The wind over the whole area at the targets' usual altitude, a row a place: PLACE, u_m_s,
     v_m_s, u_scale_m_s, v_scale_m_s.

@@ -8,6 +8,7 @@ nowcast of a whole level, to look at. Shapes: N target points, S slices.
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -49,7 +50,7 @@ def points_of(data: EvaluationData, given: field.Forecast) -> metrics.Points:
 
 def grouped(
     points: metrics.Points, labels: np.ndarray, settings: Settings
-) -> tuple[dict, list[tuple]]:
+) -> tuple[dict[Any, Any], list[tuple[Any, ...]]]:
     """Metrics of each bin, and each bin's squared error by slice as rows (bin, slice, n, squared
     error)."""
     found, rows = {}, []
@@ -70,7 +71,7 @@ def summed(points: metrics.Points) -> tuple[np.ndarray, metrics.Sums]:
     return metrics.by_slice(metrics.columns(points), points.slice)
 
 
-def slice_rows(numbers: np.ndarray, sums: metrics.Sums) -> list[tuple]:
+def slice_rows(numbers: np.ndarray, sums: metrics.Sums) -> list[tuple[Any, ...]]:
     """(slice, n, squared error over both components in m²/s²) of each slice."""
     return list(
         zip(
@@ -84,7 +85,7 @@ def slice_rows(numbers: np.ndarray, sums: metrics.Sums) -> list[tuple]:
 
 def measure(
     model: torch.nn.Module, data: EvaluationData, settings: Settings
-) -> tuple[dict, pl.DataFrame, pl.DataFrame]:
+) -> tuple[dict[Any, Any], pl.DataFrame, pl.DataFrame]:
     """Everything about one model: its entry of metrics.json, its predictions, its squared errors
     by slice."""
     main = data.pairs.meta["lead_s"]
@@ -217,14 +218,14 @@ def load(run: Path) -> torch.nn.Module:
     return store.load(str(run / shell.WEIGHTS))[0]
 
 
-def cell(run: Path, prepared: Path, settings: Settings) -> dict:
+def cell(run: Path, prepared: Path, settings: Settings) -> dict[Any, Any]:
     """One cell's entry of metrics.json, measured anew from its checkpoint."""
     return measure(load(run), EvaluationData.open(prepared, settings), settings)[0]
 
 
 def write(
     data: EvaluationData, run: Path, folder: Path, settings: Settings
-) -> tuple[dict, pl.DataFrame]:
+) -> tuple[dict[Any, Any], pl.DataFrame]:
     """Measure one cell: its tables into the folder; returns its entry of metrics.json and its
     squared errors."""
     model = load(run)

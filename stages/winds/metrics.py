@@ -12,6 +12,7 @@ Shapes: N points, S slices, K sums, R resamples; vectors are (N, 2): east, north
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -217,7 +218,7 @@ def _formula(name: str, sums: Sums) -> np.ndarray | None:
 
 def summarise(
     sums: Sums, resamples: int, rng: np.random.Generator, names=tuple(METRICS)
-) -> tuple[dict, dict]:
+) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Metrics of slice sums (S,): name -> {value, unit, low, high, n}, and name -> why a metric is
     undefined.
 

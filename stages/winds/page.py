@@ -1,4 +1,5 @@
-"""The page of an experiment with forecasts of winds: `python -m stages.winds.page EXPERIMENT PROFILE`."""
+"""The page of an experiment with forecasts of winds: `python -m stages.winds.page EXPERIMENT
+PROFILE`."""
 
 import sys
 from pathlib import Path
@@ -127,8 +128,10 @@ def section(experiment: str, profile: str, content: Content, dataset: str) -> Se
         ),
         ("Kernel averaging by lead (thesis, figure 3.3)", tables.by_lead(arms, cells, dataset), ""),
         (
-            "By the weather service's metrics; the printed rows (about 100,000 parameters; "
-            "thesis, table 3.3) below",
+            (
+                "By the weather service's metrics; the printed rows (about 100,000 parameters; "
+                "thesis, table 3.3) below"
+            ),
             tables.weather(arms, dataset, weather()),
             "",
         ),

@@ -9,6 +9,7 @@ mean and standard deviation (prepared.json has the units).
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -38,7 +39,7 @@ class Pairs:
     """The pairs of one prepared data set; `meta` is prepared.json, `t_s` (N,) the times of all
     rows."""
 
-    def __init__(self, meta: dict, t_s: np.ndarray, columns: dict[str, np.ndarray]):
+    def __init__(self, meta: dict[Any, Any], t_s: np.ndarray, columns: dict[str, np.ndarray]):
         self.meta, self.t_s = meta, t_s
         scaler = meta["scaler"]
         self._x = [columns[name] for name in meta["columns_x"]]

@@ -1,4 +1,5 @@
-"""The documents' printed numbers of winds: errors in knots, durations of epochs, weather metrics."""
+"""The documents' printed numbers of winds: errors in knots, durations of epochs, weather
+metrics."""
 
 import polars as pl
 

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -49,7 +50,7 @@ SCHEMA = pa.schema(
 
 def prepare(
     winds: Path, folder: Path, settings: Prepare, wind_max_m_s: float, profile: str, dataset: str
-) -> dict:
+) -> dict[Any, Any]:
     """Write rows.parquet and prepared.json into `folder`; returns prepared.json's content.
     DataError names what is amiss."""
     lazy = pl.scan_parquet(winds)
@@ -320,7 +321,7 @@ def used_windows(
     return windows
 
 
-def fit(rows: Path, windows: list[tuple[int, int, str]]) -> tuple[dict, dict]:
+def fit(rows: Path, windows: list[tuple[int, int, str]]) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Mean and standard deviation (population) of each column over the training rows, each row
     once, and their extent.
 

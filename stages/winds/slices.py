@@ -133,10 +133,8 @@ def resolve(
     if settings.rolling is None:
         return settings
     w, rolling = settings.slice_s, settings.rolling
-    earliest, end = (
-        math.ceil((settings.lead_s + w) / w),
-        math.floor((last_s - w * math.ceil(first_s / w)) / w) + 1,
-    )
+    earliest = math.ceil((settings.lead_s + w) / w)
+    end = math.floor((last_s - w * math.ceil(first_s / w)) / w) + 1
     usable = range(earliest, end) if usable is None else [j for j in usable if j >= earliest]
     end = usable[-1] + 1 if usable else end
     tests, vals = math.floor(rolling.test_s / w), math.floor(rolling.val_s / w)

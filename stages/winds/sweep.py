@@ -83,10 +83,8 @@ def score(model: FieldModel, contexts: Contexts, every: int, report: Report | No
         for slice in slices[part::PARTS]:
             batch = data.batch(slice)
             count = int(batch.target_mask.sum())
-            squares, points = (
-                squares + float(square(model(batch).mean, batch, unit_kn)) * count,
-                points + count,
-            )
+            squares = squares + float(square(model(batch).mean, batch, unit_kn)) * count
+            points = points + count
         if report and points and part < PARTS - 1:
             report(part, float(np.sqrt(squares / points)))
     return float(np.sqrt(squares / points))

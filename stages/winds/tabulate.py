@@ -35,10 +35,8 @@ def table(experiment: str, profile: str, content: Content) -> str:
     """Markdown: a row an arm, the printed value, the noise floor, the baseline and the optimum
     beside ours; then days, leads and sweeps."""
     arms, cells = content["arms"], content["cells"]
-    printed, durations = (
-        companions(experiment),
-        {"printed epoch [s]": {arm: f"{s:,.0f}" for arm, s in epochs(experiment).items()}},
-    )
+    printed = companions(experiment)
+    durations = {"printed epoch [s]": {arm: f"{s:,.0f}" for arm, s in epochs(experiment).items()}}
     lines = [f"# {experiment}, profile {profile}", "", LEGEND, ""]
     for dataset in datasets_of(arms):
         names, floor = tables.ordered(arms, dataset), tables.floor_of(arms, dataset)

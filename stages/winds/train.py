@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -60,7 +61,7 @@ def plan(asked: Asked, cell: cells.Cell) -> shell.Task:
 
 def open_winds(
     name: str,
-    arguments: dict,
+    arguments: dict[Any, Any],
     settings: shell.Settings,
     contexts: params.Contexts,
     prepared: Path,

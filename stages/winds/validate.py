@@ -31,10 +31,8 @@ def gather(
 ) -> tuple[dict[str, Table], list[Rule]]:
     """All summaries of a data set and the rules on them; `wind`: the profile prepares it. A parquet
     file that Polars cannot read is a DataError."""
-    manifest, counts = (
-        files.read_json(raw / "manifest.json"),
-        files.read_json(decoded / "counts.json"),
-    )
+    manifest = files.read_json(raw / "manifest.json")
+    counts = files.read_json(decoded / "counts.json")
     found, rules = frames.tables(raw, manifest, judged, counts), frames.rules(wind)
     for path, part in ((decoded / "states.parquet", states), (decoded / "winds.parquet", winds)):
         if path.exists():

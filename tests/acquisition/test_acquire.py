@@ -88,10 +88,8 @@ def test_files_with_manifest_and_record(dataset, server):
     found = tree(folder)
     assert set(found) == {"a.csv", "b.csv", "manifest.json"}
     assert {name: found[name] for name in BODY} == BODY
-    manifest, record = (
-        json.loads(found["manifest.json"]),
-        files.read_json("data/sample/records/hour.acquire.json"),
-    )
+    manifest = json.loads(found["manifest.json"])
+    record = files.read_json("data/sample/records/hour.acquire.json")
     assert (manifest["dataset"], manifest["entry"], manifest["kind"]) == ("hour", "winds", "files")
     for name, body in BODY.items():
         assert manifest["files"][name] == {
@@ -259,10 +257,8 @@ runner.run(work(dataset, limits=Limits(total_s=10)))
 def test_killed_around_each_rename_the_folder_is_old_or_new(dataset, project):
     """SIGKILL before and after every rename of the stage (validators, files, manifest, record,
     folder)."""
-    wanted, plan = (
-        None,
-        json.dumps({name: source.model_dump() for name, source in dataset.files.items()}),
-    )
+    wanted = None
+    plan = json.dumps({name: source.model_dump() for name, source in dataset.files.items()})
     for point in ("before_rename", "after_rename"):
         for n in (2, 5, 7, 99):
             subprocess.run(["rm", "-rf", "data", ".work"], check=True)

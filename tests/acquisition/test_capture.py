@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from stages import cli, params
-from stages.winds import acquire as acquisition
 from stages.errors import InputError
+from stages.winds import acquire as acquisition
 from stages.winds.sky import capture, simulated
 
 ROOT = Path(__file__).parents[2]

@@ -78,7 +78,7 @@ def test_register_50(rng):
     speed = rng.uniform(300, 500, N)
     tas = speed + rng.uniform(-50, 50, N)
     rate = np.copysign(rate, roll)
-    messages = [m for m in decoded(encode.bds50(roll, track, speed, rate, tas), rng, identity=True)]
+    messages = list(decoded(encode.bds50(roll, track, speed, rate, tas), rng, identity=True))
     assert {m["squawk"] for m in messages} == {"1234"}
     read = [m["bds50"] for m in messages]
     assert [m["roll"] for m in read] == pytest.approx(list(rounded(roll, 45 / 256)))
@@ -161,10 +161,8 @@ def test_longitude_zones_at_their_published_borders():
 
 
 def test_positions_decode_within_ten_metres(rng):
-    lat, lon = (
-        np.concatenate([rng.uniform(44, 49.4, 200), rng.uniform(-80, 80, 200)]),
-        np.concatenate([rng.uniform(4, 10.6, 200), rng.uniform(-180, 180, 200)]),
-    )
+    lat = np.concatenate([rng.uniform(44, 49.4, 200), rng.uniform(-80, 80, 200)])
+    lon = np.concatenate([rng.uniform(4, 10.6, 200), rng.uniform(-180, 180, 200)])
     alt = rng.uniform(13000, 39000, 400)
     address = np.arange(0x3C0001, 0x3C0001 + 400)
     frames = [
@@ -192,11 +190,9 @@ def test_positions_decode_within_ten_metres(rng):
 
 
 def test_velocity(rng):
-    east, north, rate = (
-        rng.uniform(-550, 550, N),
-        rng.uniform(-550, 550, N),
-        rng.uniform(-3000, 3000, N),
-    )
+    east = rng.uniform(-550, 550, N)
+    north = rng.uniform(-550, 550, N)
+    rate = rng.uniform(-3000, 3000, N)
     read = [
         rs1090.decode(f)
         for f in text(encode.squitter(np.arange(1, N + 1), encode.velocity(east, north, rate)))

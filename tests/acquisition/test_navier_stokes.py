@@ -92,10 +92,8 @@ def test_a_flow_forced_from_rest_grows_along_the_exact_solution():
     pi^2 nu t))."""
     torus, nu = navier_stokes.Torus(16), 1e-2
     x, y = mesh(16)
-    rate, force = (
-        8 * np.pi**2 * nu,
-        0.1 * (np.sin(2 * np.pi * (x + y)) + np.cos(2 * np.pi * (x + y))),
-    )
+    rate = 8 * np.pi**2 * nu
+    force = 0.1 * (np.sin(2 * np.pi * (x + y)) + np.cos(2 * np.pi * (x + y)))
     assert torus.field(navier_stokes.forcing(torus, 0.1)) == pytest.approx(force, abs=1e-15)
     end = navier_stokes.advance(
         torus, np.zeros((16, 9), complex), nu, navier_stokes.forcing(torus, 0.1), 0.02, 100
@@ -108,7 +106,10 @@ def test_a_run_is_that_of_an_oracle_which_sums_every_pair_of_modes():
     start, force = lively(torus), navier_stokes.forcing(torus, 0.1)
     assert torus.top == 3
     shape, pushed = (7, 7), centred(torus, force)
-    slope = lambda t, w: convolved(w.reshape(shape), 3, nu, pushed).ravel()  # noqa: E731
+
+    def slope(t, w):
+        return convolved(w.reshape(shape), 3, nu, pushed).ravel()
+
     true = (
         solve_ivp(
             slope, (0, 0.5), centred(torus, start).ravel(), method="DOP853", rtol=1e-10, atol=1e-12
@@ -140,11 +141,9 @@ def test_advection_conserves_energy_enstrophy_and_vorticity_and_only_without_ali
     def leaks(share: float) -> tuple[float, float]:
         torus = navier_stokes.Torus(grid, share)
         w = lively(torus)
-        carried, vorticity, stream = (
-            torus.field(torus.advection(w)),
-            torus.field(w),
-            torus.field(torus.inverse * w),
-        )
+        carried = torus.field(torus.advection(w))
+        vorticity = torus.field(w)
+        stream = torus.field(torus.inverse * w)
         assert abs(carried.mean()) < 1e-14 and abs(vorticity.mean()) < 1e-14
         scale = np.abs(carried).mean()
         return abs((stream * carried).mean()) / (scale * stream.std()), abs(
@@ -181,11 +180,9 @@ def test_energy_and_enstrophy_of_a_run_balance():
     Simpson's rule."""
     torus, nu, step, n = navier_stokes.Torus(32), 1e-3, 0.01, 400
     force = navier_stokes.forcing(torus, 0.1)
-    w, f, rows = (
-        navier_stokes.initial(torus, 686.0, np.random.default_rng(0)),
-        torus.field(force),
-        [],
-    )
+    w = navier_stokes.initial(torus, 686.0, np.random.default_rng(0))
+    f = torus.field(force)
+    rows = []
     for _ in range(n + 1):
         field, stream = torus.field(w), torus.field(torus.inverse * w)
         (u, v), slope = torus.velocity(w), derivative(field, 0) ** 2 + derivative(field, 1) ** 2

@@ -118,10 +118,8 @@ def test_heat_leaves_through_the_border_as_fast_as_heaters_give_it():
 
 
 def test_temperatures_add_up_and_turn_with_the_room():
-    first, second = (
-        room((0.3, 0.4, 0.55, 0.6, 100.0)),
-        room((0.7, 0.1, 0.9, 0.3, -50.0), exterior=0.5),
-    )
+    first = room((0.3, 0.4, 0.55, 0.6, 100.0))
+    second = room((0.7, 0.1, 0.9, 0.3, -50.0), exterior=0.5)
     both, (a, b) = (
         room(*first["boxes"], *second["boxes"], exterior=0.5),
         poisson.temperatures([first, second]),

@@ -102,9 +102,9 @@ def test_lines(usual):
 def test_truth_table(usual):
     folder, info = usual
     truth = pl.read_parquet(folder / "truth.parquet")
-    assert truth.schema == {"ts_s": pl.Float64, "icao": pl.String} | {
-        name: pl.Float64 for name in simulated.DECIMALS
-    }
+    assert truth.schema == {"ts_s": pl.Float64, "icao": pl.String} | dict.fromkeys(
+        simulated.DECIMALS, pl.Float64
+    )
     assert (
         truth.height == info["truth.parquet"]["rows"]
         and truth.null_count().sum_horizontal().item() == 0
@@ -131,10 +131,8 @@ def test_truth_is_the_wind_itself(usual):
         and np.abs(v - truth["v_true_m_s"].to_numpy()).max() < 2e-3
     )
     knot = air.KNOT_M_S
-    track, heading = (
-        np.radians(truth["trk_deg"].to_numpy()),
-        np.radians(truth["hdg_true_deg"].to_numpy()),
-    )
+    track = np.radians(truth["trk_deg"].to_numpy())
+    heading = np.radians(truth["hdg_true_deg"].to_numpy())
     gs, tas = truth["gs_kt"].to_numpy() * knot, truth["tas_kt"].to_numpy() * knot
     assert np.abs(gs * np.sin(track) - tas * np.sin(heading) - u).max() < 3e-3
     assert np.abs(gs * np.cos(track) - tas * np.cos(heading) - v).max() < 3e-3

@@ -70,7 +70,10 @@ def test_a_sum_of_harmonics_is_the_real_one_of_all_orders():
 
 def test_the_wind_is_the_turned_gradient_of_the_stream_function_and_vorticity_its_laplacian():
     c, h, lat, lon = some() * 1e7, 0.02, np.array([63.0, -5.0, 44.5]), np.array([3.0, 190.0])
-    psi = lambda north, east: harmonics(c, lat[:, None] + north, lon[None] + east).real  # noqa: E731
+
+    def psi(north, east):
+        return harmonics(c, lat[:, None] + north, lon[None] + east).real
+
     metres, cosine = weather.EARTH_M * np.radians(h), np.cos(np.radians(lat))[:, None]
     sphere = weather.Sphere(5, lat, lon)
     u, v = sphere.wind(c)
@@ -130,11 +133,12 @@ def test_two_steps_of_damping_are_one_of_twice_the_length():
 def test_small_waves_move_eastward():
     c, lon = np.zeros((8, 9), complex), np.arange(0.0, 360.0, 1.0)
     c[7, 6] = 1.0
-    crest = lambda field: lon[np.argmax(field[0, :60])]  # noqa: E731
-    sphere, later = (
-        weather.Sphere(8, np.array([40.0]), lon),
-        weather.damping(config(jet_m_s=20.0), 24 * 3600.0),
-    )
+
+    def crest(field):
+        return lon[np.argmax(field[0, :60])]
+
+    sphere = weather.Sphere(8, np.array([40.0]), lon)
+    later = weather.damping(config(jet_m_s=20.0), 24 * 3600.0)
     before, after = sphere.value(c), sphere.value(c * later)
     shift = np.degrees(-np.angle(later[7, 6])) / 6
     assert shift > 1 and (crest(after) - crest(before)) % 60 == pytest.approx(shift, abs=1)
@@ -146,12 +150,13 @@ def test_the_best_forecast_has_the_stated_share_and_persistence_less(drawn):
         weather.damping(settings, LEAD_S),
         np.where(np.arange(9) == 0, 1, 2) * (np.arange(1, 9) * np.arange(2, 10))[:, None],
     )
-    energy = lambda c: (np.abs(c) ** 2 * weight).sum((1, 2)).mean()  # noqa: E731
+
+    def energy(c):
+        return (np.abs(c) ** 2 * weight).sum((1, 2)).mean()
+
     wind = weather.deviations(settings) ** 2 * weight * np.tril(np.ones((8, 9)), 1)
-    share, alike = (
-        (wind * np.abs(keep) ** 2).sum() / wind.sum(),
-        (wind * keep.real).sum() / wind.sum(),
-    )
+    share = (wind * np.abs(keep) ** 2).sum() / wind.sum()
+    alike = (wind * keep.real).sum() / wind.sum()
     lost = energy(drawn[lag:] - keep * drawn[:-lag]) / energy(drawn)
     assert lost == pytest.approx(1 - share, abs=0.03) and 0.3 < share < 0.7
     assert energy(drawn[lag:] - drawn[:-lag]) / energy(drawn) == pytest.approx(
@@ -165,16 +170,16 @@ def test_the_variables_hang_together_and_are_possible():
     lat = weather.axes(config(grid_deg=5))[1]
     below, above = made["u10"] + 1j * made["v10"], made["u100"] + 1j * made["v100"]
     ratio = np.median(below / above, axis=0)
-    assert 0.5 < np.abs(ratio).min() and np.abs(ratio).max() < 0.85
+    assert np.abs(ratio).min() > 0.5 and np.abs(ratio).max() < 0.85
     turn = np.degrees(np.angle(ratio))
     assert (turn[(lat > 30) & (lat < 85)] > 5).all() and (
         turn[(lat < -30) & (lat > -85)] < -5
     ).all()  # towards low pressure: leftward in the north
-    assert 0 <= made["tcc"].min() and made["tcc"].max() <= 1 and made["tcc"].std() > 0.1
+    assert made["tcc"].min() >= 0 and made["tcc"].max() <= 1 and made["tcc"].std() > 0.1
     assert (
-        180 < made["t2m"].min()
+        made["t2m"].min() > 180
         and made["t2m"].max() < 330
-        and 4e4 < made["sp"].min()
+        and made["sp"].min() > 4e4
         and made["sp"].max() < 1.1e5
     )
     warm = made["t2m"].mean((0, 2))

@@ -100,7 +100,7 @@ def seconds(call: Callable[[], object]) -> float:
 def main() -> int:
     """Measure, print the table; 0 when the goal is reached."""
     argparse.ArgumentParser(
-        prog="python -m tests.benchmarks.bench_decode", description=__doc__.splitlines()[0]
+        prog="python -m tests.benchmarks.bench_decode", description=__doc__.split("\n\n")[0]
     ).parse_args()
     try:
         import rs1090

@@ -186,8 +186,10 @@ def as_text(content: dict) -> str:
     machine = content["machine"]
     device = machine["gpu"] if content["device"].startswith("cuda") else machine["cpu"]
     lines = [
-        f"{device}, torch {machine['versions']['torch']}, {machine['threads']} thread(s); "
-        f"others used {content['others_cores']:.2f} cores; {content['seconds']:.0f} s"
+        (
+            f"{device}, torch {machine['versions']['torch']}, {machine['threads']} thread(s); "
+            f"others used {content['others_cores']:.2f} cores; {content['seconds']:.0f} s"
+        )
     ]
     if not content["quiet"]:
         lines.append("WARNING: other processes were busy: run it again on a quiet machine")
@@ -204,8 +206,10 @@ def as_text(content: dict) -> str:
 def models_table(content: dict) -> list[str]:
     """Lines: a model, its work and what both cost beside the yardstick."""
     lines = [
-        f"{'setting':8} {'model':11} {'size':5} {'parameters':>10} {'work':10} {'ms':>9} "
-        f"{'torch ms':>9} {'ratio (min-max)':>19} {'MiB':>8} {'torch MiB':>9} {'ratio':>6}"
+        (
+            f"{'setting':8} {'model':11} {'size':5} {'parameters':>10} {'work':10} {'ms':>9} "
+            f"{'torch ms':>9} {'ratio (min-max)':>19} {'MiB':>8} {'torch MiB':>9} {'ratio':>6}"
+        )
     ]
     for row in content["models"]:
         head = f"{row['setting']:8} {row['model']:11} {row['size']:5}"
@@ -224,8 +228,10 @@ def models_table(content: dict) -> list[str]:
 def contexts_table(content: dict) -> list[str]:
     """Lines: a step at each size of the context, and the exponents of growth."""
     lines = [
-        f"\nA step against the context's size: models of {content['size']}, single layers of MSA's "
-        f"shape (figure C.4); at most {content['most_gib']:g} GiB",
+        (
+            f"\nA step against the context's size: models of {content['size']}, single layers of "
+            f"MSA's shape (figure C.4); at most {content['most_gib']:g} GiB"
+        ),
         f"{'points':>7} {'contender':16} {'ms (min-max)':>29} {'ratio':>6} {'MiB':>9} {'ratio':>6}",
     ]
     for row in content["contexts"]:
@@ -255,7 +261,7 @@ def contexts_table(content: dict) -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command: 0 also where a goal is missed, since times are for reading."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.benchmarks.bench_fields", description=__doc__.splitlines()[0]
+        prog="python -m tests.benchmarks.bench_fields", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument(
         "--quick", action="store_true", help="small sets, to see that it works: seconds"

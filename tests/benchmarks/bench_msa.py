@@ -101,7 +101,7 @@ def peak_mib(size: str, ours: bool, part: int) -> float:
 def main() -> None:
     """Print one row a size and kind of work."""
     argparse.ArgumentParser(
-        prog="python -m tests.benchmarks.bench_msa", description=__doc__.splitlines()[0]
+        prog="python -m tests.benchmarks.bench_msa", description=__doc__.split("\n\n")[0]
     ).parse_args()
     memory = {
         (size, part, ours): peak_mib(size, ours, part)

@@ -210,7 +210,7 @@ def as_text(content: dict) -> str:
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.benchmarks.bench_neighbours", description=__doc__.splitlines()[0]
+        prog="python -m tests.benchmarks.bench_neighbours", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument("--profile", default="mini")
     parser.add_argument(

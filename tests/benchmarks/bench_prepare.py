@@ -41,11 +41,9 @@ def generate(path: Path, rows: int) -> None:
                 + START_S
                 + 86400.0 * DAYS * written / rows
             )
-            lat, lon, alt = (
-                draw.uniform(45, 49, n),
-                draw.uniform(4, 11, n),
-                draw.integers(100, 1640, n) * 25.0,
-            )
+            lat = draw.uniform(45, 49, n)
+            lon = draw.uniform(4, 11, n)
+            alt = draw.integers(100, 1640, n) * 25.0
             u = 20 + 10 * np.sin(lat + t / 9e3) + alt / 2e3 + draw.normal(0, 1, n)
             v = 5 + 10 * np.cos(lon - t / 7e3) + draw.normal(0, 1, n)
             u[draw.random(n) < 0.001] = 400.0
@@ -90,10 +88,8 @@ def measure(folder: Path) -> int:
         "full",
         "bench",
     )
-    seconds, peak = (
-        time.monotonic() - start,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-    )
+    seconds = time.monotonic() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(
         f"rows {meta['read']:,} (kept {meta['kept']:,}): {seconds:.1f} s, peak {peak / 2**30:.2f} "
         f"GiB, output {(folder / 'rows.parquet').stat().st_size / 2**30:.2f} GiB"
@@ -104,7 +100,7 @@ def measure(folder: Path) -> int:
 def main(arguments: list[str]) -> int:
     """Generate here, measure in a child, so that the generator's memory does not count."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.benchmarks.bench_prepare", description=__doc__.splitlines()[0]
+        prog="python -m tests.benchmarks.bench_prepare", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument("--rows", type=int, default=LIMIT_ROWS)
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)

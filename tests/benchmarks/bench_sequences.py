@@ -258,10 +258,8 @@ def run(where: torch.device, profile: str, quick: bool) -> dict:
             expected=params.nearest(profile, parameters.profiles).lstrip("; "),
         )
     start, before = time.monotonic(), clock.busy()
-    found, others = (
-        measure_all(parameters.models, profile, QUICK if quick else Plan(), where),
-        clock.others(before),
-    )
+    found = measure_all(parameters.models, profile, QUICK if quick else Plan(), where)
+    others = clock.others(before)
     return {
         "date": datetime.date.today().isoformat(),
         "machine": clock.machine(),
@@ -279,7 +277,7 @@ def run(where: torch.device, profile: str, quick: bool) -> dict:
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command: 0 also where a goal is missed, since times are for reading."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.benchmarks.bench_sequences", description=__doc__.splitlines()[0]
+        prog="python -m tests.benchmarks.bench_sequences", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument(
         "--quick", action="store_true", help="short sequences, to see that it works: seconds"

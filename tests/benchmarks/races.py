@@ -168,10 +168,8 @@ def per_query(points: PointSet, indexes: dict[str, Index], plan: Plan) -> list[d
     """One index, asked with one scale, with another, and with another one for each query:
     nothing is built in between."""
     rng = seeds.stream(plan.search.seed, "search", points.name, "scales")
-    k, each = (
-        sorted(plan.search.neighbours)[len(plan.search.neighbours) // 2],
-        np.exp(rng.normal(size=(len(points.queries), 4))),
-    )
+    k = sorted(plan.search.neighbours)[len(plan.search.neighbours) // 2]
+    each = np.exp(rng.normal(size=(len(points.queries), 4)))
     scales = {
         **{arm: torch.tensor(weights) for arm, weights in SCALES.items()},
         "per_query": torch.from_numpy(each.astype(np.float32)),
@@ -205,11 +203,9 @@ def per_query(points: PointSet, indexes: dict[str, Index], plan: Plan) -> list[d
 def surface(points: PointSet, plan: Plan, device: str = "cpu") -> list[dict]:
     """TNN over points a segment and segments a fetch, and linear search beside it, at the
     largest k, isotropic."""
-    k, scale, asked = (
-        max(plan.search.neighbours),
-        torch.tensor(SCALES["iso"]),
-        few(points, plan.slow),
-    )
+    k = max(plan.search.neighbours)
+    scale = torch.tensor(SCALES["iso"])
+    asked = few(points, plan.slow)
     place = points.points.to(device), points.trajectory.to(device)
     indexes: dict[str | tuple[int, int], Index] = {"linear": methods.build("linear", *place)}
     for segment in plan.search.segments:

@@ -54,10 +54,8 @@ class Draws:
     found: list[tuple[np.ndarray, passes.Drawn]] = field(default_factory=list)
 
     def __call__(self) -> None:
-        task, rows = (
-            self.task,
-            (len(self.found) * self.count + np.arange(self.count)) % len(self.task.numbers),
-        )
+        task = self.task
+        rows = (len(self.found) * self.count + np.arange(self.count)) % len(self.task.numbers)
         drawn = passes.drawn(
             self.sampler,
             task.data.tokens[task.numbers[rows]],
@@ -125,10 +123,8 @@ def settings(where: torch.device) -> Settings:
 def trained(profile: str, dataset: str, where: torch.device) -> Task | dict:
     """The first trained cell of a data set that answers in any order; or why there is none to
     time."""
-    runs, prepared = (
-        ROOT / "reports/any_order" / profile / "runs" / dataset,
-        ROOT / "data" / profile / "prepared" / dataset,
-    )
+    runs = ROOT / "reports/any_order" / profile / "runs" / dataset
+    prepared = ROOT / "data" / profile / "prepared" / dataset
     if not (prepared / "sequences.json").is_file():
         return {"task": dataset, "skipped": f"there is no {prepared}; `make repro` makes it"}
     for run in cells_of(runs):
@@ -205,10 +201,8 @@ def stream(task: Task, name: str) -> torch.Generator:
 
 def validity(task: Task, found: list[tuple[np.ndarray, passes.Drawn]]) -> dict:
     """What the kind's samples are judged by first: metric, value, low, high, n, unit."""
-    rows, tokens = (
-        np.concatenate([rows for rows, _ in found]),
-        np.concatenate([drawn.tokens for _, drawn in found]),
-    )
+    rows = np.concatenate([rows for rows, _ in found])
+    tokens = np.concatenate([drawn.tokens for _, drawn in found])
     judged = samples.judged(task.data, task.numbers[rows], task.known[rows], tokens)
     name = next(name for name in passes.VALID if name in judged)
     return {

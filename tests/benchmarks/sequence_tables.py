@@ -13,8 +13,10 @@ def as_text(content: dict) -> str:
     machine = content["machine"]
     device = machine["gpu"] if content["device"].startswith("cuda") else machine["cpu"]
     lines = [
-        f"{device}, torch {machine['versions']['torch']}, {machine['threads']} thread(s); "
-        f"others used {content['others_cores']:.2f} cores; {content['seconds']:.0f} s"
+        (
+            f"{device}, torch {machine['versions']['torch']}, {machine['threads']} thread(s); "
+            f"others used {content['others_cores']:.2f} cores; {content['seconds']:.0f} s"
+        )
     ]
     if not content["quiet"]:
         lines.append("WARNING: other processes were busy: run it again on a quiet machine")
@@ -48,11 +50,15 @@ def sampling_table(content: dict) -> list[str]:
     """Lines: samplers against sequential decoding, and tasks that were left out."""
     learning = content["learning"]
     lines = [
-        "\nSamplers against cached sequential decoding, a sequence; product: learnt here in "
-        f"{learning['steps']} steps, {learning['seconds']:.1f} s, to {learning['nats']:.3f} nats a "
-        f"token (entropy {learning['entropy']:.3f})",
-        f"{'task':12} {'batch':>5} {'sampler':12} {'ms':>8} {'seq. ms':>8} {'ratio (min-max)':>20} "
-        f"{'passes':>7} {'(seq.)':>7} {'positions':>9} {'(seq.)':>7}",
+        (
+            "\nSamplers against cached sequential decoding, a sequence; product: learnt here in "
+            f"{learning['steps']} steps, {learning['seconds']:.1f} s, to {learning['nats']:.3f} "
+            f"nats a token (entropy {learning['entropy']:.3f})"
+        ),
+        (
+            f"{'task':12} {'batch':>5} {'sampler':12} {'ms':>8} {'seq. ms':>8} "
+            f"{'ratio (min-max)':>20} {'passes':>7} {'(seq.)':>7} {'positions':>9} {'(seq.)':>7}"
+        ),
     ]
     lines += [
         f"{row['task']:12} {row['batch']:5} {row['sampler']:12} {row['ms']:8.2f} "

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import torch
 
-from stages import code, files
+from stages import files
 from stages.fields.models import axes, build
 from stages.params import Prepare
 from stages.training import store
@@ -33,10 +33,8 @@ def winds(seed=0, aircraft=14, seconds=4500, quiet=()) -> pl.DataFrame:
         course, speed = rng.uniform(0, 2 * np.pi), 220.0
         lat0, lon0, alt = rng.uniform(45, 48), rng.uniform(5, 9), rng.uniform(12_000, 38_000)
         along = ((speed * t + 1e5 * k) % 2e5 - 1e5) / 111_195
-        lat, lon = (
-            lat0 + along * np.cos(course),
-            lon0 + along * np.sin(course) / np.cos(np.radians(46.5)),
-        )
+        lat = lat0 + along * np.cos(course)
+        lon = lon0 + along * np.sin(course) / np.cos(np.radians(46.5))
         parts.append(
             pl.DataFrame(
                 {
@@ -80,6 +78,7 @@ def write_cell(folder, name, seed=0, arm="plain", size="none", **arguments):
     prepared = files.read_json(folder.parents[5] / "data/mini/prepared/toy/prepared.json")
     metadata = {
         "prepared": {key: prepared[key] for key in ("scaler", "slice_s", "lead_s", "area")},
+        "module": f"stages.fields.models.{name}",
         "model": name,
         "arm": arm,
         "size": size,
@@ -91,12 +90,6 @@ def write_cell(folder, name, seed=0, arm="plain", size="none", **arguments):
     }
     (folder / "weights.safetensors").write_bytes(store.dump(model, metadata))
     return folder
-
-
-@pytest.fixture(autouse=True)
-def loaded(monkeypatch):
-    """What other tests have loaded is no undeclared code of a stage that runs in this process."""
-    monkeypatch.setattr(code, "outside", lambda modules: [])
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,10 @@ def prepared(root, truth=True):
     u, v = rng.normal(20, 6, n), rng.normal(-3, 6, n)
     folder = root / "prepared" / "simulated"
     folder.mkdir(parents=True)
-    f32 = lambda a: np.asarray(a, np.float32)  # noqa: E731
+
+    def f32(a):
+        return np.asarray(a, np.float32)
+
     rows = pl.DataFrame(
         {
             "t_s": t,
@@ -170,14 +173,13 @@ def test_tables_hold_what_was_prepared(frozen, tables):
 def test_contexts_are_the_minute_a_lead_before_their_targets(tables):
     t = tables["rows"]["t_s"].to_numpy() - T0
     pairs = tables["pairs"]
-    assert {k: v for k, v in pairs.group_by("split").len().rows()} == {
-        "train": 19,
-        "val": 4,
-        "test": 10,
-    }
+    assert dict(pairs.group_by("split").len().rows()) == {"train": 19, "val": 4, "test": 10}
     for pair in pairs.rows(named=True):
         start = pair["slice"] * SLICE
-        inside = lambda low, high: np.flatnonzero((t >= low) & (t < high))  # noqa: E731
+
+        def inside(low, high):
+            return np.flatnonzero((t >= low) & (t < high))
+
         assert np.array_equal(
             np.arange(pair["target_first"], pair["target_end"]), inside(start, start + SLICE)
         )
@@ -207,9 +209,10 @@ def test_scores_agree_with_the_projects_own(frozen, tables, tmp_path):
     done = run(frozen, path)
     assert done.returncode == 0, done.stderr
     got = json.loads(done.stdout)
-    take = lambda table, names: np.stack(
-        [tables[table][name].to_numpy()[targets] for name in names], 1
-    )  # noqa: E731
+
+    def take(table, names):
+        return np.stack([tables[table][name].to_numpy()[targets] for name in names], 1)
+
     truth, seen = take("truth", ("u_true_m_s", "v_true_m_s")), take("rows", ("u_m_s", "v_m_s"))
     number = ((tables["rows"]["t_s"].to_numpy()[targets] - T0) // SLICE).astype(int)
     points = metrics.Points(number, truth + [2.0, 0.0], seen, np.full(truth.shape, 1.5), truth)
@@ -259,7 +262,10 @@ def test_intervals_are_those_of_the_projects_runs_of_minutes():
     own, _ = metrics.summarise(
         metrics.by_slice(sums, slices)[1], 1000, np.random.default_rng(1), ("rmse_component_m_s",)
     )
-    width = lambda found: found["rmse_component_m_s"]["high"] - found["rmse_component_m_s"]["low"]  # noqa: E731
+
+    def width(found):
+        return found["rmse_component_m_s"]["high"] - found["rmse_component_m_s"]["low"]
+
     assert width(got) == pytest.approx(width(own), rel=0.1)
     alone = np.sqrt(square[::each][rng.integers(minutes, size=(1000, minutes))].mean(1))
     assert width(got) > 2 * np.diff(np.quantile(alone, [0.05, 0.95]))[0]

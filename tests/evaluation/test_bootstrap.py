@@ -26,10 +26,8 @@ def test_slices_are_drawn_equally_often_and_in_runs():
     drawn = np.concatenate(list(bootstrap.draws(27, 20_000, np.random.default_rng(0))))
     assert np.allclose(drawn.mean(0), 1, atol=0.05)
     together = np.corrcoef(drawn.T)
-    beside, apart = (
-        np.mean([together[i, i - 1] for i in range(27)]),
-        np.mean([together[i, i - 9] for i in range(27)]),
-    )
+    beside = np.mean([together[i, i - 1] for i in range(27)])
+    apart = np.mean([together[i, i - 9] for i in range(27)])
     assert beside > 0.5 > 0.1 > apart  # runs of 4: three of four neighbours are drawn together
 
 

@@ -17,7 +17,7 @@ from stages.sequences.evaluation import bias
 from stages.sequences.sampling import Reader, opened
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "models/orders"))
-import toy_laws  # noqa: E402
+import toy_laws
 
 LAWS = bias.laws()
 

@@ -193,9 +193,9 @@ def test_i1_names_what_is_missing_and_follows_the_order(tmp_path):
 
 
 def test_i14_asks_every_operator_and_one_at_msas_level_refutes_it(tmp_path):
-    told = lambda name, **errors: entry(
-        made(tmp_path / name, ALL | {"msa-shared-20k-s0": 5.0} | errors), "I-14"
-    )
+    def told(name, **errors):
+        return entry(made(tmp_path / name, ALL | {"msa-shared-20k-s0": 5.0} | errors), "I-14")
+
     worse = {"gen-message_gat-20k-s0": 7.0, "gen-message_sg-20k-s0": 6.0}
     assert told("a", **worse)["verdict"] == "holds" and set(told("b", **worse)["compared"]) == {
         f"msa-shared-20k < {name[:-3]}" for name in worse
@@ -282,10 +282,8 @@ def test_i12_leaves_out_bins_with_few_points_and_bears_minutes_without_some(tmp_
     distances = {"msa-shared-5k-s0": {"000-005 km": 5.0, "005-010 km": 8.0, "160 km and more": 1.0}}
     home = made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}, distances=distances)
     file = home / "evaluated/toy/slices.parquet"
-    few, absent = (
-        (pl.col("bin") == "160 km and more") & (pl.col("slice") > 1),
-        (pl.col("bin") == "000-005 km") & (pl.col("slice") < 15),
-    )
+    few = (pl.col("bin") == "160 km and more") & (pl.col("slice") > 1)
+    absent = (pl.col("bin") == "000-005 km") & (pl.col("slice") < 15)
     pl.read_parquet(file).filter(~few & ~absent).write_parquet(file)
     got = entry(home, "I-12")
     assert (

@@ -30,7 +30,7 @@ from stages.winds.evaluation_data import EvaluationData, Settings
 from stages.winds.pairs import Pairs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
-import small_project  # noqa: E402
+import small_project
 
 NEARBY = ContextSettings(
     method="linear", places=8, horizontal_km=100.0, vertical_km=2.0, time_min=60.0
@@ -87,10 +87,8 @@ def test_every_cell_is_there(evaluated, written):
 def test_a_field_is_the_nowcast_of_a_level_from_the_fullest_context(airspace, evaluated):
     """Kernel averaging has a closed form: the field must be it, from the winds of the minute
     with most of them."""
-    pairs, field = (
-        Pairs.open(airspace / PREPARED),
-        pl.read_parquet(evaluated / "field-kernel.parquet"),
-    )
+    pairs = Pairs.open(airspace / PREPARED)
+    field = pl.read_parquet(evaluated / "field-kernel.parquet")
     counts = {
         j: len(pairs.pair(j, "slice", pairs.meta["lead_s"]).context_rows)
         for j in pairs.targets("test")

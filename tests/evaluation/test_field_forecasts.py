@@ -47,7 +47,7 @@ def test_a_forecast_does_not_know_what_else_is_asked(contexts, model):
     """Several leads at once, whose slices share moments of issue, give the bits of one slice at
     one lead; so does the permuted one."""
     slices = contexts.pairs.targets("test")
-    reached = {lead: slices[:6] for lead in (120.0, 300.0, 600.0)}
+    reached = dict.fromkeys((120.0, 300.0, 600.0), slices[:6])
     got = field.forecasts(model, contexts, reached, main=300.0, permute=5)
     for lead, some in reached.items():
         assert np.array_equal(
@@ -91,11 +91,9 @@ def test_remembered_neighbours_are_those_searched_again(contexts, monkeypatch):
         lambda self, *given, plain=Nearby.neighbours: searches.append(1) or plain(self, *given),
     )
     pairs = contexts.pairs
-    few, more, own = (
-        GKATNN(4, 2, 2, places=3),
-        GKATNN(4, 2, 2, places=8),
-        GKA(4, 2, 2, places=8, horizontal_km=5.0),
-    )
+    few = GKATNN(4, 2, 2, places=3)
+    more = GKATNN(4, 2, 2, places=8)
+    own = GKA(4, 2, 2, places=8, horizontal_km=5.0)
     for j in pairs.targets("test")[:3]:
         targets = np.arange(*pairs.rows_of(j))
         for issue_s in (pairs.issue_s(j), pairs.issue_s(j, 120.0)):

@@ -54,7 +54,10 @@ def apart(first: np.ndarray, second: np.ndarray, width: float = 1.0) -> dict[str
 def test_the_discrepancy_is_the_unbiased_sum_written_out():
     draw = np.random.default_rng(6)
     first, second, width = draw.normal(size=(7, 3)), draw.normal(size=(7, 3)) + 0.5, 0.8
-    kernel = lambda a, b: exp(-(dist(a, b) ** 2) / (2 * width**2))  # noqa: E731
+
+    def kernel(a, b):
+        return exp(-(dist(a, b) ** 2) / (2 * width**2))
+
     within = [
         sum(kernel(one[i], one[j]) for i in range(7) for j in range(7) if i != j) / 42
         for one in (first, second)

@@ -15,7 +15,7 @@ from stages.sequences.evaluation import infill, maze
 from stages.sequences.models import build
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "models/orders"))
-import toy_laws  # noqa: E402
+import toy_laws
 
 ROWS, COLUMNS = 5, 7
 SIZE = ROWS * COLUMNS

@@ -186,7 +186,10 @@ def test_the_solver_agrees_with_scipys_graph_on_random_mazes():
 
 def test_mazes_are_judged_against_their_prompt():
     size = grid(ROOM).size
-    whole = lambda rows, first=grid(ROOM): np.concatenate([first.ravel(), drawn(*rows).ravel()])  # noqa: E731
+
+    def whole(rows, first=grid(ROOM)):
+        return np.concatenate([first.ravel(), drawn(*rows).ravel()])
+
     samples = np.stack([whole(rows) for rows, _ in PATHS])
     prompts = np.tile(grid(ROOM).ravel(), (len(PATHS), 1))
     law = {"rows": 5, "columns": 8}

@@ -13,10 +13,11 @@ from known_spreads import keep
 from torch import nn
 
 from stages import files
+from stages.contracts import SequenceModel
 from stages.params.orders import OrderEvaluation
 from stages.params.sequences import Maze, Reading
 from stages.sequences import memory_claims as claims
-from stages.sequences import reading as sequences
+from stages.sequences import tokens as sequences
 from stages.sequences.comparisons import Ordered
 from stages.sequences.data import maze as reader
 from stages.sequences.data import maze as simulator
@@ -51,7 +52,7 @@ def held(folder: Path, **plan) -> EvaluationData:
     return EvaluationData.open(folder, Settings(PLAN.model_copy(update=plan), seed=0))
 
 
-class Table(nn.Module):
+class Table(SequenceModel):
     """A model that knows the sequences it was given and nothing else: their tokens after the
     prompt, or always the token 0."""
 

@@ -40,9 +40,12 @@ def test_every_metric_is_its_definition_written_out():
     given = points()
     p, t, n = given.predicted, given.measured, len(given.slice)
     got = values(given)
-    rmse = lambda rows: math.sqrt(
-        sum((p[k, i] - t[k, i]) ** 2 for k in rows for i in (0, 1)) / (2 * len(rows))
-    )  # noqa: E731
+
+    def rmse(rows):
+        return math.sqrt(
+            sum((p[k, i] - t[k, i]) ** 2 for k in rows for i in (0, 1)) / (2 * len(rows))
+        )
+
     assert got["rmse_component_m_s"] == pytest.approx(rmse(range(n)))
     assert got["rmse_vector_m_s"] == pytest.approx(
         math.sqrt(sum(math.dist(p[k], t[k]) ** 2 for k in range(n)) / n)
@@ -80,7 +83,7 @@ def test_knots_are_1852_metres_an_hour():
     )
     for name in (name for name in got if name.endswith("_m_s") and not name.startswith("log")):
         assert got[name.removesuffix("m_s") + "kn"] * 1852 / 3600 == pytest.approx(got[name])
-    assert metrics.KN == pytest.approx(0.514444, abs=1e-6)
+    assert pytest.approx(0.514444, abs=1e-6) == metrics.KN
 
 
 def test_the_mean_of_slices_is_another_number():
@@ -167,10 +170,8 @@ def test_turning_both_fields_leaves_what_is_no_matter_of_axes(degrees, seed):
 @given(factor=st.floats(0.1, 50), seed=st.integers(0, 99))
 def test_a_longer_unit_of_speed(factor, seed):
     given = points(seed)
-    before, after = (
-        values(given),
-        values(Points(given.slice, given.predicted * factor, given.measured * factor)),
-    )
+    before = values(given)
+    after = values(Points(given.slice, given.predicted * factor, given.measured * factor))
     for name in ("rmse_component_kn", "rmse_batch_mean_m_s", "norm_mae_kn"):
         assert after[name] == pytest.approx(before[name] * factor, rel=1e-9)
     for name in ("angle_mae_deg", "relative_bias_east", "rstd", "nse"):
@@ -225,11 +226,12 @@ def test_gaussian_scores_in_all_units():
     assert got["crps_m_s"] == pytest.approx(
         scoringrules.crps_normal(given.measured, given.predicted, given.scale).mean()
     )
-    density = lambda unit: (
-        -scoringrules.logs_normal(
+
+    def density(unit):
+        return -scoringrules.logs_normal(
             given.measured / unit, given.predicted / unit, given.scale / unit
         ).mean()
-    )  # noqa: E731
+
     assert got["log_likelihood"] == pytest.approx(density(np.array([9.0, 6.0])))  # standardised
     assert got["log_likelihood_m_s"] == pytest.approx(density(1.0)) and got[
         "log_likelihood_kn"
@@ -293,7 +295,10 @@ def test_the_interval_is_around_the_value_and_widens_with_unequal_slices():
         )[0]
         for p in (given, worse)
     )
-    width = lambda m: m["rmse_component_kn"]["high"] - m["rmse_component_kn"]["low"]  # noqa: E731
+
+    def width(m):
+        return m["rmse_component_kn"]["high"] - m["rmse_component_kn"]["low"]
+
     assert (
         found["rmse_component_kn"]["low"]
         < found["rmse_component_kn"]["value"]
@@ -407,10 +412,8 @@ def test_tracks_of_three_aircraft():
     t = np.arange(5) * 15.0
     still = np.full(5, 47.0)
     slices, flight = np.zeros(15, int), np.repeat([7, 8, 9], 5)
-    lat, lon = (
-        np.r_[still, 47 + t * 0.002, still],
-        np.r_[6 + t * 0.003, still * 0 + 6, still * 0 + 6],
-    )
+    lat = np.r_[still, 47 + t * 0.002, still]
+    lon = np.r_[6 + t * 0.003, still * 0 + 6, still * 0 + 6]
     shuffled = np.random.default_rng(0).permutation(15)
     got = breakdown.tracks(
         slices, flight[shuffled], np.tile(t, 3)[shuffled], lat[shuffled], lon[shuffled]

@@ -283,9 +283,12 @@ def test_the_default_model_is_the_first_gaussian_of_the_profiles_first_data_set(
 def test_a_models_own_spread_is_told_with_how_often_it_held(airspace, settings, runs, tmp_path):
     home = tmp_path / "reports/wind_nowcast/mini"
     shutil.copytree(runs / "msa-gaussian-5k-s0", home / "runs/toy/msa-gaussian-5k-s0")
-    asked = lambda: nowcast.render(
-        ask(airspace, settings, ASKED, model=home / "runs/toy/msa-gaussian-5k-s0")
-    )  # noqa: E731
+
+    def asked():
+        return nowcast.render(
+            ask(airspace, settings, ASKED, model=home / "runs/toy/msa-gaussian-5k-s0")
+        )
+
     assert "spread: the model's own\n" in asked()
     files.write_json(
         home / "evaluated/toy/metrics.json",
@@ -344,10 +347,8 @@ def test_a_published_winds_table(airspace, settings, tmp_path):
         vwy="v_m_s",
     ).write_csv(tmp_path / "wind.csv")
     assert capture.form(tmp_path / "wind.csv") == "winds"
-    one, two = (
-        ask(airspace, settings, ASKED, context=tmp_path / "wind.csv")[0],
-        ask(airspace, settings, ASKED)[0],
-    )
+    one = ask(airspace, settings, ASKED, context=tmp_path / "wind.csv")[0]
+    two = ask(airspace, settings, ASKED)[0]
     assert (one.u_m_s, one.v_m_s) == pytest.approx((two.u_m_s, two.v_m_s), abs=1e-5)
 
 

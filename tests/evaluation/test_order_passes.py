@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from stages.sequences.evaluation import passes
-from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.models.diffusion import Diffusion
+from stages.sequences.models.sigma_gpt import SigmaGPT
 
 LENGTH = 6
 EXACT = ("exact", "window_2", "window_16")

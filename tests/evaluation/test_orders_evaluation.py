@@ -11,16 +11,15 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
-from torch import nn
 
 from stages import files, params, seeds
+from stages.contracts import SequenceModel
 from stages.errors import DataError, DivergedError, InputError
 from stages.params.orders import OrderBudget, OrderCell, OrderEvaluation
 from stages.scores import pool, shell
 from stages.sequences import evaluate as command
-from stages.sequences import reading as sequences
+from stages.sequences import tokens as sequences
 from stages.sequences.evaluation import (
-    checkpoint,
     companions,
     densities,
     likelihood,
@@ -32,8 +31,8 @@ from stages.sequences.evaluation import measure as evaluation
 from stages.sequences.evaluation.data import EvaluationData, Settings
 from stages.sequences.evaluation.passes import Drawn, Sampler
 from stages.sequences.models import build
-from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.models.diffusion import Diffusion
+from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.tokens import Sequences
 from stages.training import store
 
@@ -119,6 +118,7 @@ def write_cell(
     folder = runs / f"{model}-{arm}-tiny-s{seed}"
     folder.mkdir(parents=True)
     meta = {
+        "module": f"stages.sequences.models.{model}",
         "model": model,
         "arm": arm,
         "size": "tiny",
@@ -251,7 +251,7 @@ def test_flights_are_judged_by_prompt_and_the_truth_has_no_error_where_a_kept_al
 # --- likelihood
 
 
-class Knows(nn.Module):
+class Knows(SequenceModel):
     """Answers product's law exactly, or with `share` for its 0.3."""
 
     def __init__(self, share=0.3):
@@ -321,7 +321,10 @@ def test_exact_densities_are_no_distance_from_themselves_and_uniform_ones_are_th
     tmp_path, kind
 ):
     given = held(tmp_path, kind)
-    exact = lambda tokens, known: posteriors.conditionals(kind, tokens, known, given.meta["law"])  # noqa: E731
+
+    def exact(tokens, known):
+        return posteriors.conditionals(kind, tokens, known, given.meta["law"])
+
     assert {name: one["value"] for name, one in densities.densities(given, exact).items()} == {
         "0": 0,
         "10": 0,
@@ -461,7 +464,7 @@ def test_the_table_sets_passes_beside_validity(whole):
 
 def test_a_checkpoint_comes_back_as_it_was_and_another_is_refused(project):
     run = project / RUNS / "sigma_gpt-random-tiny-s0"
-    model, meta = checkpoint.load(run)
+    model, meta = store.load(str(run / "weights.safetensors"))
     seeds.everything(0)
     twin = build("sigma_gpt", SIZE, None, LENGTH, LENGTH).eval()
     tokens = torch.from_numpy(drawn_by("permutation", 4))
@@ -478,13 +481,14 @@ def test_a_checkpoint_comes_back_as_it_was_and_another_is_refused(project):
     for data in (*told, b"PK\x03\x04"):
         (run / "weights.safetensors").write_bytes(data)
         with pytest.raises(DataError, match="not a model that we wrote"):
-            checkpoint.load(run)
+            store.load(str(run / "weights.safetensors"))
 
 
 def test_other_sequences_and_no_cells_are_plain_errors(whole, tmp_path):
     other = held(tmp_path, "product")
     with pytest.raises(DataError, match="vocabulary 2"):
-        evaluation.measure(*checkpoint.load(whole / RUNS / "sigma_gpt-random-tiny-s0"), other, "x")
+        cell = str(whole / RUNS / "sigma_gpt-random-tiny-s0/weights.safetensors")
+        evaluation.measure(*store.load(cell), other, "x")
     with pytest.raises(InputError, match="no trained cell"):
         shell.trained(tmp_path / "none")
     with pytest.raises(DataError, match="prepared sequences are missing"):

@@ -101,10 +101,8 @@ def sentences(length):
 
     def phrase(plural, depth):
         for noun in GRAMMAR["nouns"]:
-            said, closed = (
-                f"the {noun}{'s' * plural}",
-                0.5 * ((1 - GRAMMAR["nested"]) if depth < GRAMMAR["deepest"] else 1.0),
-            )
+            said = f"the {noun}{'s' * plural}"
+            closed = 0.5 * ((1 - GRAMMAR["nested"]) if depth < GRAMMAR["deepest"] else 1.0)
             yield said, closed
             if depth < GRAMMAR["deepest"]:
                 for other, chance in ((False, 0.7), (True, 0.3)):
@@ -240,10 +238,8 @@ def test_the_density_of_a_path_is_that_of_all_paths_whatever_cells_are_known():
         expected = (weight[:, None, None, None] * (table[..., None] == np.arange(5))).sum(
             0
         ) / weight.sum()
-        tokens, given = (
-            np.concatenate([grid.ravel(), drawn.ravel()])[None],
-            np.concatenate([np.ones(42, bool), known.ravel()])[None],
-        )
+        tokens = np.concatenate([grid.ravel(), drawn.ravel()])[None]
+        given = np.concatenate([np.ones(42, bool), known.ravel()])[None]
         found = posteriors.conditionals("maze", tokens, given, law)
         np.testing.assert_allclose(found[0, 42:].reshape(6, 7, 5), expected, atol=1e-12)
 

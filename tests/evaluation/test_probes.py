@@ -17,11 +17,9 @@ def batch(sets=5, points=6, seed=0):
     draw = torch.Generator().manual_seed(seed)
     parts = []
     for _ in range(sets):
-        x, y, order = (
-            torch.randn(points, 2, generator=draw),
-            torch.randn(points, 1, generator=draw),
-            torch.randperm(points, generator=draw),
-        )
+        x = torch.randn(points, 2, generator=draw)
+        y = torch.randn(points, 1, generator=draw)
+        order = torch.randperm(points, generator=draw)
         parts.append(single(x, y, x[order], y[order]))
     return collate(parts)
 

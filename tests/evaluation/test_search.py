@@ -18,7 +18,7 @@ from stages.neighbours.experiment import evaluate as command
 from stages.params import Search
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
-import small_project  # noqa: E402
+import small_project
 
 SMALL = {
     "points": 1500,
@@ -47,10 +47,8 @@ METRICS = {
 def prepare(folder: Path, rows: int = 900, **columns) -> Path:
     """A prepared data set of nine flights over half an hour, with a lead of five minutes."""
     folder.mkdir(parents=True)
-    rng, t = (
-        np.random.default_rng(1),
-        np.sort(np.random.default_rng(0).uniform(1e9, 1e9 + 1800, rows)),
-    )
+    rng = np.random.default_rng(1)
+    t = np.sort(np.random.default_rng(0).uniform(1e9, 1e9 + 1800, rows))
     table = {
         "t_s": t,
         "lat_deg": rng.normal(47, 1, rows).astype(np.float32),
@@ -94,10 +92,8 @@ def test_a_prepared_set_is_standardised_axis_by_axis_and_its_window_is_its_lead(
 
 
 def test_a_query_sees_what_is_a_window_older(toy):
-    found, t = (
-        sets.build("toy", toy, SEARCH),
-        pl.read_parquet(toy / "rows.parquet")["t_s"].to_numpy(),
-    )
+    found = sets.build("toy", toy, SEARCH)
+    t = pl.read_parquet(toy / "rows.parquet")["t_s"].to_numpy()
     asked = found.queries.tolist()
     assert len(set(asked)) == 12 and found.seen().tolist() == [
         int((t <= t[row] - 300).sum()) for row in asked

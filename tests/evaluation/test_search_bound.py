@@ -79,7 +79,10 @@ def test_a_search_that_believes_a_bound_stops_where_it_says(values, distance, ru
 def printed(points: np.ndarray, query: np.ndarray, scale: np.ndarray) -> float:
     """Algorithm 1 on one run of points in order of time, in plain NumPy."""
     a, b = points[0, :3], points[-1, :3]
-    foot = lambda p: a + np.clip((p - a) @ (b - a) / max((b - a) @ (b - a), 1e-300), 0, 1) * (b - a)  # noqa: E731
+
+    def foot(p):
+        return a + np.clip((p - a) @ (b - a) / max((b - a) @ (b - a), 1e-300), 0, 1) * (b - a)
+
     deviation = max(((p[:3] - foot(p[:3])) ** 2).sum() for p in points)
     gap = (query[:3] - foot(query[:3])) ** 2 @ scale[:3] + scale[3] * max(
         query[3] - points[:, 3].max(), 0
@@ -104,10 +107,8 @@ def test_counts_are_those_of_one_pair_at_a_time_and_the_mended_bounds_never_fail
         for number in np.unique(run.numpy()[seen]):
             mine = np.flatnonzero(run.numpy() == number)
             said[number] = printed(points[mine[np.argsort(points[mine, 3])]], query, scale)
-            pairs, above = (
-                pairs + 1,
-                above + bool(said[number] > distance[mine[seen[mine]]].min() * (1 + 1e-9)),
-            )
+            pairs = pairs + 1
+            above = above + bool(said[number] > distance[mine[seen[mine]]].min() * (1 + 1e-9))
         kept = []
         for number in sorted(said, key=said.get):
             if len(kept) >= 30 and said[number] > sorted(kept)[29]:

@@ -24,13 +24,10 @@ KEYS = {
 
 def cell(share=0.05, wrong=0, seen=1e6, spread=0.005, n=256):
     """A cell's entry as measure writes it."""
-    metric = lambda value, half=0.0: {
-        "value": value,
-        "low": value - half,
-        "high": value + half,
-        "n": n,
-        "unit": "1",
-    }
+
+    def metric(value, half=0.0):
+        return {"value": value, "low": value - half, "high": value + half, "n": n, "unit": "1"}
+
     return {
         "metrics": {
             "comparisons_share": metric(share, spread),

@@ -419,10 +419,12 @@ def test_conditioning_and_depth_are_compared_within_one_encoder_and_size():
 
 
 def test_disjoint_regions_fail_and_recover_or_do_not():
-    told = lambda *errors: made(
-        {"msa-tied-5k": near(1.0)},
-        {"msa-tied-5k": {"overlap": dict(zip(("0", "50", "100"), errors, strict=True))}},
-    )
+    def told(*errors):
+        return made(
+            {"msa-tied-5k": near(1.0)},
+            {"msa-tied-5k": {"overlap": dict(zip(("0", "50", "100"), errors, strict=True))}},
+        )
+
     assert set_claims.i13(told(0.02, 0.008, 0.001))["verdict"] == "holds"
     assert set_claims.i13(told(0.001, 0.001, 0.001))["verdict"] == "fails"
     assert (

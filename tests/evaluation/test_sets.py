@@ -36,10 +36,8 @@ def toy(copies: bool, seed=0) -> preparation.Sets:
     draw = np.random.default_rng(seed)
     count = sum(COUNTS.values())
     split = np.repeat([0, 1, 2], list(COUNTS.values()))
-    x, order = (
-        draw.normal(size=(count, POINTS, 2)),
-        np.argsort(draw.random((count, POINTS)), 1)[..., None],
-    )
+    x = draw.normal(size=(count, POINTS, 2))
+    order = np.argsort(draw.random((count, POINTS)), 1)[..., None]
     y = draw.normal(size=(count, POINTS, 1))
     common = {
         "split": split,
@@ -81,6 +79,7 @@ def cell(runs: Path, model="cnp", seed=0, targets=None, **dims):
     folder = runs / f"{model}-shared-20k-s{seed}"
     folder.mkdir(parents=True)
     meta = {
+        "module": f"stages.fields.models.{model}",
         "model": model,
         "arm": "shared",
         "size": "20k",
@@ -131,9 +130,12 @@ def heat_again(project, run, permuted=False):
     made = toy(False)
     model, _ = store.load(str(project / "runs/heat" / run / "weights.safetensors"))
     scaler = files.read_json(project / "prepared/heat/sets.json")["scaler"]
-    scaled = lambda values, key: torch.tensor(
-        (values - scaler[f"{key}_mean"]) / scaler[f"{key}_std"], dtype=torch.float32
-    )  # noqa: E731
+
+    def scaled(values, key):
+        return torch.tensor(
+            (values - scaler[f"{key}_mean"]) / scaler[f"{key}_std"], dtype=torch.float32
+        )
+
     held, answers = PreparedSets.open(project / "prepared/heat"), []
     chosen = np.flatnonzero(made.split == 2)
     asked = 4 if run.startswith("msa") else 10

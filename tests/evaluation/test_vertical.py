@@ -69,9 +69,12 @@ def test_the_error_is_the_mean_of_squared_feet_over_what_was_produced_as_a_plain
 def test_it_is_no_count_twice_the_error_is_four_times_the_metric():
     truth = climbs()
     known = vertical.given(truth, LAW, "0")
-    off = lambda levels: judged(
-        np.where(np.arange(1 + 2 * S) >= known[:, None], truth + levels, truth), truth, known
-    )  # noqa: E731
+
+    def off(levels):
+        return judged(
+            np.where(np.arange(1 + 2 * S) >= known[:, None], truth + levels, truth), truth, known
+        )
+
     assert off(3)["mse"]["value"] == pytest.approx(300.0**2) and off(6)["mse"][
         "value"
     ] == pytest.approx(4 * 300.0**2)
@@ -101,9 +104,12 @@ def test_flights_of_one_aircraft_are_drawn_together():
     truth = climbs(40)
     known = vertical.given(truth, LAW, "0")
     samples = vertical.persistence(truth, known, LAW)
-    width = lambda aircraft: np.subtract(
-        *(judged(samples, truth, known, aircraft)["mse"][end] for end in ("high", "low"))
-    )  # noqa: E731
+
+    def width(aircraft):
+        return np.subtract(
+            *(judged(samples, truth, known, aircraft)["mse"][end] for end in ("high", "low"))
+        )
+
     by_rate = (
         np.argsort(np.argsort(truth[:, 1 + S + 10], kind="stable")) // 10
     )  # four aircraft, alike flights in each

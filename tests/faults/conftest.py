@@ -4,25 +4,31 @@ Tests carry `@pytest.mark.fault("F4")`; `make test-faults` runs all of them, whe
 `slow_fault` marks what `make test` leaves out. Most files here need a whole laboratory: `copy` is
 one (lab.py), built once a session and copied for the test.
 
-F1  killed group          test_killed_group; test_files, test_acquire, test_decode, test_command, test_intake, test_retrain
+F1  killed group          test_killed_group; test_files, test_acquire, test_decode, test_command,
+                          test_intake, test_retrain
 F2  killed dvc            test_killed_dvc; test_files, test_many
 F3  killed download       test_download, test_acquire
 F4  killed training       test_resume, test_set_training, test_group, test_orders_training
 F5  killed report         test_killed_group; test_evaluate, test_files
 F6  full disk             test_full_disk; test_files, test_download, test_acquire
-F7  two at once           test_killed_dvc; test_retrain, test_many, test_intake, test_judge, test_ledger, test_acquire
+F7  two at once           test_killed_dvc; test_retrain, test_many, test_intake, test_judge,
+                          test_ledger, test_acquire
 F8  bad servers           test_download          F9  another digest         test_download
 F10 bit rot               test_bit_rot; test_resume, test_champions; test_audit, test_audit_bytes
 F11 grids                 test_gridded, test_cds; test_random_bytes
-F12 Mode-S                test_modes_frames, test_decode, test_states, test_frame_rules; test_random_bytes
-F13 poisoned checkpoints  test_store, test_resume, test_darcy_sets, test_champions, test_security; test_random_bytes
+F12 Mode-S                test_modes_frames, test_decode, test_states, test_frame_rules;
+                          test_random_bytes
+F13 poisoned checkpoints  test_store, test_resume, test_darcy_sets, test_champions, test_security;
+                          test_random_bytes
 F14 archives, manifests   test_manifests; test_archive, test_distant; test_random_bytes
 F15 params                test_params, test_command
 F16 edges of the context  test_edges; test_laws
 F17 too large             test_too_large
-F18 divergence            test_loop, test_command, test_sweeps, test_files, test_evaluate, test_judge; test_edges
+F18 divergence            test_loop, test_command, test_sweeps, test_files, test_evaluate,
+                          test_judge; test_edges
 F19 clocks and zones      test_clock; test_ledger, test_intake
-F20 honesty, secrets      test_secrets; test_schedule, test_cds, test_download, test_doctor, test_judge, test_compare, test_ledger; test_audit
+F20 honesty, secrets      test_secrets; test_schedule, test_cds, test_download, test_doctor,
+                          test_judge, test_compare, test_ledger; test_audit
 """
 
 import shutil

@@ -110,7 +110,10 @@ def _winds(folder: Path) -> None:
 
 def _sets(folder: Path) -> None:
     """Prepared sets of points, and prepared sequences."""
-    draw = lambda *shape: torch.rand(*shape, generator=torch.Generator().manual_seed(0))  # noqa: E731
+
+    def draw(*shape):
+        return torch.rand(*shape, generator=torch.Generator().manual_seed(0))
+
     tensors = {
         "context_x": draw(4, 3, 2),
         "context_y": draw(4, 3, 1),

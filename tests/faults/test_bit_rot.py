@@ -76,7 +76,7 @@ def test_a_rotten_cache_object_reaches_a_fresh_workspace_and_is_caught_there(cop
     (copy / ROWS).unlink()
     lab.sound(lab.dvc(copy, "checkout", "-q"))
     code, said = audit(copy)
-    assert code == 1 and ROWS in said and "stages.preparation prepare" in said
+    assert code == 1 and ROWS in said and "stages.winds.prepare" in said
 
 
 @pytest.mark.slow_fault

@@ -139,10 +139,8 @@ def test_every_field_model_answers_finitely_or_refuses_by_name(case):
 def test_a_batch_of_one_is_the_same_set_in_a_batch_of_three(case):
     net, alone = field(case), points(case[0], 7, 4)
     with torch.no_grad():
-        one, three = (
-            net(alone).mean,
-            net(collate([points(case[0], 3, 2), alone, points(case[0], 0, 5)])).mean,
-        )
+        one = net(alone).mean
+        three = net(collate([points(case[0], 3, 2), alone, points(case[0], 0, 5)])).mean
     torch.testing.assert_close(three[1, :4], one[0], atol=1e-5, rtol=1e-5)
 
 

@@ -31,7 +31,10 @@ def forge(folder: Path, *names: str) -> Path:
     """Put a manifest with more names in the place of the raw folder's, by its own MD5, and let
     dvc.lock name it; its path in the cache."""
     lock = (folder / "dvc.lock").read_text()
-    object_of = lambda md5: folder / f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}.dir"  # noqa: E731
+
+    def object_of(md5):
+        return folder / f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}.dir"
+
     manifests = {
         word.removesuffix(".dir") for word in lock.split() if word.endswith(".dir")
     }  # those of code, which is a dependency, are not kept

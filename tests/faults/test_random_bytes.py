@@ -112,12 +112,10 @@ for name in sorted(path.name for path in Path(sys.argv[1]).iterdir()):
 
 def grids(folder) -> dict[str, bytes]:
     """A field of 3 x 4 values as GRIB, NetCDF-3 and NetCDF-4."""
-    eccodes, xarray = (
-        pytest.importorskip(
-            "eccodes", reason="eccodes is not installed: pip install 'tradewind[era5]'"
-        ),
-        pytest.importorskip("xarray"),
+    eccodes = pytest.importorskip(
+        "eccodes", reason="eccodes is not installed: pip install 'tradewind[era5]'"
     )
+    xarray = pytest.importorskip("xarray")
     from scipy.io import netcdf_file
 
     handle = eccodes.codes_grib_new_from_samples("regular_ll_sfc_grib1")

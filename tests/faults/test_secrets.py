@@ -58,10 +58,11 @@ def test_no_planted_secret_appears_in_any_file_or_output_of_a_whole_run(tmp_path
     (home / ".netrc").write_text("machine zenodo.org login me password H0me-Planted-Key-7\n")
     more = {**WORDS, **URLS, "HOME": str(home), "TRADEWIND_MIRROR": ""}
     folder, said = lab.settle(tmp_path / "lab"), []
-    python, run = (
-        sys.executable,
-        lambda *words, **extra: said.append(lab.call(folder, *words, **more | extra)) or said[-1],
-    )
+    python = sys.executable
+
+    def run(*words, **extra):
+        return said.append(lab.call(folder, *words, **more | extra)) or said[-1]
+
     lab.sound(run(python, "-m", "dvc", "repro", "-v"))
     lab.commit(folder)
     lab.sound(run(python, "-m", "stages.cli", "audit", lab.NUMBER, "--verify", "hash"))

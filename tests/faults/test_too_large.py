@@ -15,8 +15,8 @@ import pytest
 from stages import files
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
-import toy_sky  # noqa: E402
-from small_project import settle  # noqa: E402
+import toy_sky
+from small_project import settle
 
 RUNS = "reports/wind_nowcast/mini/runs/simulated"
 LIMITED = """

@@ -21,7 +21,7 @@ from stages.contracts import SequenceModel
 from stages.errors import DataError, InputError
 from stages.files import read_json, write_json
 from stages.params.orders import OrderBudget, OrderEvaluation
-from stages.sequences import reading as sequences
+from stages.sequences import tokens as sequences
 from stages.sequences import train as command
 from stages.sequences.batches import Denoised, OrderData, Ordered, Prepared, wrapped
 from stages.sequences.losses import cross_entropy, nats
@@ -90,10 +90,8 @@ def one_thread():
 
 def test_nats_are_those_of_the_tokens_asked_for_in_the_orders_steps():
     generator = torch.Generator().manual_seed(1)
-    logits, tokens = (
-        torch.randn(3, 5, 4, generator=generator),
-        torch.randint(4, (3, 5), generator=generator),
-    )
+    logits = torch.randn(3, 5, 4, generator=generator)
+    tokens = torch.randint(4, (3, 5), generator=generator)
     order = torch.stack([torch.randperm(5, generator=generator) for _ in range(3)])
     got = nats(logits, tokens, order, 2)
     law = logits.double().softmax(-1)
@@ -108,12 +106,10 @@ def test_nats_are_those_of_the_tokens_asked_for_in_the_orders_steps():
 
 
 def test_an_order_is_drawn_for_every_sequence_by_seed_and_step_alone():
-    first, again, later, other = (
-        data().drawn([0, 1, 2], 5),
-        data().drawn([9, 8, 7], 5),
-        data().drawn([0, 1, 2], 6),
-        data(seed=4).drawn([0, 1, 2], 5),
-    )
+    first = data().drawn([0, 1, 2], 5)
+    again = data().drawn([9, 8, 7], 5)
+    later = data().drawn([0, 1, 2], 6)
+    other = data(seed=4).drawn([0, 1, 2], 5)
     assert (
         torch.equal(first.order, again.order)
         and not torch.equal(first.order, later.order)
@@ -325,7 +321,7 @@ def child(folder: Path, fault: str = "", **how) -> bool:
         finally:
             os._exit(code)
     status = os.waitpid(pid, 0)[1]
-    assert status == 0 or os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    assert status == 0 or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL)
     return status != 0
 
 
@@ -482,10 +478,8 @@ def test_positions_on_a_grid_take_the_data_s_axes_and_the_weights_say_which(aske
     shell.run(work(one))
     folder = Path("reports/any_order/mini/runs/product/sigma_gpt-random-tiny-s1")
     with safe_open(str(folder / "weights.safetensors"), "pt") as file:
-        told, shape = (
-            json.loads(file.metadata()[store.ENTRY]),
-            file.get_tensor("positions.table.weight").shape,
-        )
+        told = json.loads(file.metadata()[store.ENTRY])
+        shape = file.get_tensor("positions.table.weight").shape
     assert told["arguments"] == {**SIZE, "positions": "grid", "axes": axes} and shape == (
         1 + sum(axes),
         8,

@@ -374,7 +374,12 @@ def test_kept_folders_come_over_whole_and_nothing_else_stays_in_them(tmp_path, m
     outs = distant.kept(["figures"])
     monkeypatch.chdir(tmp_path / "here")
     distant.bring(outs)
-    found = lambda folder: {
-        file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()
-    }  # noqa: E731
+
+    def found(folder):
+        return {
+            file.relative_to(folder): file.read_bytes()
+            for file in folder.rglob("*")
+            if file.is_file()
+        }
+
     assert found(tmp_path / "here/figures") == found(tmp_path / "there/figures")

@@ -259,7 +259,9 @@ ENTRY = {"cmd": "true"}
     ],
 )
 def test_an_entry_is_one_sides_whole_or_nobodys(base, ours, theirs, kept, dropped):
-    wrap = lambda side: {name: {**ENTRY, "outs": value} for name, value in side.items()}  # noqa: E731
+    def wrap(side):
+        return {name: {**ENTRY, "outs": value} for name, value in side.items()}
+
     assert merge.merged(wrap(base), wrap(ours), wrap(theirs)) == (wrap(kept), dropped)
 
 

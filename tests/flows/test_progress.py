@@ -31,7 +31,9 @@ def test_the_whole_of_a_diamond(jobs, limits, expected):
 
 
 def test_the_rest_counts_what_has_run_and_an_overdue_stage_is_about_to_end():
-    rest = lambda **running: to_come(DIAMOND, done={"a"}, running=running, seconds=SECONDS, jobs=2)  # noqa: E731
+    def rest(**running):
+        return to_come(DIAMOND, done={"a"}, running=running, seconds=SECONDS, jobs=2)
+
     assert rest(b=4.0, c=1.0) == 7.0, "6 s of b, then d; c ends meanwhile"
     assert rest(b=40.0, c=1.0) == 3.0, "b is overdue; 2 s of c, then d"
     assert to_come(DIAMOND, done=set(DIAMOND), running={}, seconds=SECONDS, jobs=2) == 0.0

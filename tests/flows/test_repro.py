@@ -270,7 +270,10 @@ def test_the_flow_ends_where_a_plain_repro_ends(project):
     assert sorted((project.parent / "home").rglob("*")) == before, (
         "nothing is written to the user's home"
     )
-    stamps = lambda: {path: path.stat().st_mtime_ns for path in Path(".work/prefect").rglob("*")}  # noqa: E731
+
+    def stamps():
+        return {path: path.stat().st_mtime_ns for path in Path(".work/prefect").rglob("*")}
+
     left = stamps()
     again = flow("--jobs", "2")
     assert again.stdout == "mini: everything is up to date\n" and again.returncode == 0

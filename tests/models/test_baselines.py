@@ -91,16 +91,19 @@ def test_the_trend_gives_a_quadratic_wind_back(count):
 
 def test_the_trend_is_the_least_squares_fit_of_noisy_winds():
     (x, y, t), _ = some(400, 50)  # winds that no surface explains
-    columns = lambda p: np.stack(
-        [
-            p[:, 0] ** i * p[:, 1] ** j * p[:, 2] ** k  # noqa: E731
-            for i in range(3)
-            for j in range(3)
-            for k in range(3)
-            if i + j + k <= 2
-        ],
-        1,
-    )
+
+    def columns(p):
+        return np.stack(
+            [
+                p[:, 0] ** i * p[:, 1] ** j * p[:, 2] ** k
+                for i in range(3)
+                for j in range(3)
+                for k in range(3)
+                if i + j + k <= 2
+            ],
+            1,
+        )
+
     fitted = columns(t) @ np.linalg.lstsq(columns(x), y, rcond=None)[0]
     np.testing.assert_allclose(trend(x, y, t), fitted.clip(y.min(0), y.max(0)), atol=1e-4)
 
@@ -126,11 +129,9 @@ def test_the_trend_never_leaves_the_box_of_its_context():
 
 
 def test_the_trend_of_one_place_is_its_mean_wherever_it_is_asked():
-    x, y, t = (
-        np.full((4, 3), 0.7),
-        np.array([[1.0, -2], [2, -2], [3, -2], [6, -2]]),
-        np.full((1, 3), 0.7),
-    )
+    x = np.full((4, 3), 0.7)
+    y = np.array([[1.0, -2], [2, -2], [3, -2], [6, -2]])
+    t = np.full((1, 3), 0.7)
     np.testing.assert_allclose(trend(x, y, t), [[3, -2]], atol=1e-6)
     np.testing.assert_allclose(
         trend(x[:1], y[:1], np.array([[0.0, 0, 0], [50, -50, 50]])), [[1, -2], [1, -2]], atol=1e-6
@@ -179,7 +180,10 @@ def test_a_sharp_kernel_is_persistence_and_the_printed_sign_is_not():
 def test_the_kernels_gradient_is_the_slope_of_its_loss():
     _, batch = some(60, 30)
     target = torch.randn(1, 30, 2, generator=seeds.torch_stream(0, "slope"))
-    loss = lambda model: (model(batch).mean - target).square().mean()  # noqa: E731
+
+    def loss(model):
+        return (model(batch).mean - target).square().mean()
+
     model = kernel(0.3, -0.4)
     loss(model).backward()
     for axis, step in enumerate(torch.eye(2) * 0.01):

@@ -54,10 +54,8 @@ def test_values_and_gradients_are_those_of_the_definition(shape, masked):
         else torch.ones(memory.shape[:2], dtype=torch.bool)
     )
     real[0, 0] = True
-    read, expected = (
-        fused.attend(query, memory, real if masked else None),
-        defined(query, memory, real),
-    )
+    read = fused.attend(query, memory, real if masked else None)
+    expected = defined(query, memory, real)
     torch.testing.assert_close(read.double(), expected, atol=3e-6, rtol=3e-5)
     slope = torch.randn_like(read)
     for mine, other in zip(

@@ -22,7 +22,10 @@ COUNTS = {
     ("traditional", 2, 1, 1): (9136, 19840, 109258),
 }
 SIZES = ((32, 1), (48, 1), (42, 0))
-count = lambda model: sum(parameter.numel() for parameter in model.parameters())  # noqa: E731
+
+
+def count(model):
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def gen(x_dim=2, i_dim=3, o_dim=1, **arguments):
@@ -127,10 +130,8 @@ def test_the_model_is_equations_3_10_to_3_13(arguments):
 
 
 def test_targets_read_by_attention_what_an_explicit_softmax_reads():
-    model, batch = (
-        gen(width=8, heads=2, steps=2, places=9, conditioning="attention", decoder_layers=2),
-        some(),
-    )
+    model = gen(width=8, heads=2, steps=2, places=9, conditioning="attention", decoder_layers=2)
+    batch = some()
     latents, query = model.encode(batch), model.position(batch.target_x)
     for cross in model.cross:
         q, k, v = (

@@ -54,22 +54,31 @@ def by_hand(model, x, y, targets):
     """The model with explicit sums over waves in the place of every Fourier transform; values
     (N, H) instead of grids."""
     low, high = model.extent
-    place = lambda p: model.deformation((p[None] - low) / (high - low))[0].detach()  # noqa: E731
+
+    def place(p):
+        return model.deformation((p[None] - low) / (high - low))[0].detach()
+
     side, modes = model.side, model.modes
     nodes = torch.cartesian_prod(torch.arange(side) / side, torch.arange(side) / side)
     labels = torch.cartesian_prod(torch.linspace(0, 1, side), torch.linspace(0, 1, side))
-    mean = lambda values, points: values.cfloat() / max(1, len(points))  # noqa: E731
-    into = lambda values, points: torch.einsum(
-        "nh,njk->hjk", mean(values, points), waves(points, modes).conj()
-    )  # noqa: E731
+
+    def mean(values, points):
+        return values.cfloat() / max(1, len(points))
+
+    def into(values, points):
+        return torch.einsum("nh,njk->hjk", mean(values, points), waves(points, modes).conj())
+
     twice = torch.tensor([1.0] + [2.0] * (modes - 1))
-    out = lambda series, points: (
-        torch.einsum("hjk,njk->nh", series * twice, waves(points, modes)).real
-    )  # noqa: E731
-    matrix = lambda layer, series: torch.einsum(
-        "hjk,jkho->ojk", series, torch.complex(*layer.weight.unbind(-1))
-    )  # noqa: E731
-    pointwise = lambda layer, values: values @ layer.weight[:, :, 0, 0].T + layer.bias  # noqa: E731
+
+    def out(series, points):
+        return torch.einsum("hjk,njk->nh", series * twice, waves(points, modes)).real
+
+    def matrix(layer, series):
+        return torch.einsum("hjk,jkho->ojk", series, torch.complex(*layer.weight.unbind(-1)))
+
+    def pointwise(layer, values):
+        return values @ layer.weight[:, :, 0, 0].T + layer.bias
+
     values = model.lift(torch.cat((x, y), 1))
     grid = gelu(
         out(matrix(model.inward, into(values, place(x))), nodes)

@@ -36,8 +36,12 @@ def drawn(sets, context, targets=1, seed=0):
 
 
 def batch_of(x, y, target, wanted=None):
-    tensor = lambda values: None if values is None else torch.tensor(values, dtype=torch.float32)  # noqa: E731
-    real = lambda values: torch.ones(values.shape[:2], dtype=torch.bool)  # noqa: E731
+    def tensor(values):
+        return None if values is None else torch.tensor(values, dtype=torch.float32)
+
+    def real(values):
+        return torch.ones(values.shape[:2], dtype=torch.bool)
+
     return Batch(
         tensor(x / UNITS), tensor(y), real(x), tensor(target / UNITS), real(target), tensor(wanted)
     )
@@ -176,9 +180,10 @@ def test_the_learned_scale_is_the_best_one():
     x, noise, target, _ = drawn(200, 24)
     y, wanted = waves(x, 60, 60, 2.0, 300) + 0.3 * noise, waves(target, 60, 60, 2.0, 300)
     batch = batch_of(x, y, target, wanted)
-    error = lambda logs: np.sqrt(
-        ((averaged(x, y, target, np.exp(logs)[[0, 0, 1, 2]]) - wanted) ** 2).mean()
-    )  # noqa: E731
+
+    def error(logs):
+        return np.sqrt(((averaged(x, y, target, np.exp(logs)[[0, 0, 1, 2]]) - wanted) ** 2).mean())
+
     best = minimize(
         error,
         np.log([50.0, 0.5, 60.0]),

@@ -42,7 +42,7 @@ def by_hand(model, x, y, targets):
     ]
     edges = []
     for i in range(len(x)):
-        others = sorted((j for j in range(len(x)) if j != i), key=lambda j: math.dist(x[i], x[j]))  # noqa: B023
+        others = sorted((j for j in range(len(x)) if j != i), key=lambda j: math.dist(x[i], x[j]))
         edges += [pair for j in others[: model.nearest] for pair in ((i, j), (j, i))]
     for _ in range(model.passing.steps):
         block = model.passing.blocks[0]

@@ -37,10 +37,8 @@ def naive(layer, tokens, real, last):
     for head in range(parts):
         split = tokens[:, head * width : (head + 1) * width].tolist()
         taker = layer.into if layer.out_of is None else layer.out_of
-        told, taken = (
-            [row(layer.into, head, token) for token in split],
-            [row(taker, head, token) for token in split],
-        )
+        told = [row(layer.into, head, token) for token in split]
+        taken = [row(taker, head, token) for token in split]
         for feature in range(width):
             hidden = [
                 gelu(sum(told[j][k] * split[j][feature] for j in range(len(split)) if real[j]))

@@ -63,7 +63,10 @@ def drawn(steps, each, targets=9, seed=0):
     """Places (C, 4) of reports in the middles of steps of 5 min, `each` in every one, each in a
     cell of its own; winds; targets (T, 4)."""
     rng = seeds.stream(seed, "kalman", each, len(steps))
-    uniform = lambda count: rng.uniform((-2.5, -2.5, -4), (2.5, 2.5, 2), (count, 3))  # noqa: E731
+
+    def uniform(count):
+        return rng.uniform((-2.5, -2.5, -4), (2.5, 2.5, 2), (count, 3))
+
     parts = []
     for step in steps:
         places = uniform(3 * each)
@@ -157,21 +160,17 @@ def test_cells_hardly_change_a_smooth_wind():
 
 
 def test_the_prior_stays_as_it_is_and_time_adds_up():
-    rng, prior, decay = (
-        seeds.stream(0, "relax"),
-        torch.tensor([1.0, 2.0, 0.5]).double(),
-        torch.tensor([0.7, 0.7, 1.0]).double(),
-    )
+    rng = seeds.stream(0, "relax")
+    prior = torch.tensor([1.0, 2.0, 0.5]).double()
+    decay = torch.tensor([0.7, 0.7, 1.0]).double()
     stationary = State(torch.zeros(3, 2).double(), torch.diag(prior))
     torch.testing.assert_close(
         relax(stationary, decay, prior).covariance, torch.diag(prior), atol=1e-15, rtol=0
     )
     root = torch.tensor(rng.normal(size=(3, 3)))
     state = State(torch.tensor(rng.normal(size=(3, 2))), root @ root.T)
-    twice, once = (
-        relax(relax(state, decay, prior), decay, prior),
-        relax(state, decay.square(), prior),
-    )
+    twice = relax(relax(state, decay, prior), decay, prior)
+    once = relax(state, decay.square(), prior)
     for one, other in zip(twice, once, strict=True):
         torch.testing.assert_close(one, other, atol=1e-14, rtol=0)
     late = relax(state, torch.zeros(3).double(), prior)
@@ -183,11 +182,9 @@ def test_an_update_is_bayes_rule_in_information_form(count, monkeypatch):
     monkeypatch.setattr(kalman_filter, "BLOCK", 16)
     rng = seeds.stream(0, "update", count)
     root, design = rng.normal(size=(6, 6)), rng.normal(size=(count, 6))
-    mean, values, variance = (
-        rng.normal(size=(6, 2)),
-        rng.normal(size=(count, 2)),
-        rng.uniform(0.1, 2, count),
-    )
+    mean = rng.normal(size=(6, 2))
+    values = rng.normal(size=(count, 2))
+    variance = rng.uniform(0.1, 2, count)
     before = root @ root.T + np.eye(6)
     after = np.linalg.inv(np.linalg.inv(before) + design.T @ (design / variance[:, None]))
     state = update(
@@ -232,9 +229,10 @@ def test_padding_company_and_order_change_nothing():
     model, sets = made(), []
     for seed, (context, targets) in enumerate([(0, 1), (1, 1), (3, 0), (2, 5), (17, 4), (40, 33)]):
         generator = seeds.torch_stream(seed, "test", context, targets)
-        draw = lambda count, width, generator=generator: torch.randn(
-            count, width, generator=generator
-        )  # noqa: E731
+
+        def draw(count, width, generator=generator):
+            return torch.randn(count, width, generator=generator)
+
         sets.append(single(draw(context, 4), draw(context, 2), draw(targets, 4), draw(targets, 2)))
     joint = collate(sets)
     joint = Batch(

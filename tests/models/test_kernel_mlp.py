@@ -42,12 +42,10 @@ def test_the_forecast_is_equation_1_1_with_a_minus_and_a_scale_of_the_targets_pl
 def test_no_forecast_leaves_the_convex_hull_of_the_contexts_values(sharp):
     """Each forecast is a convex combination: weights >= 0 that sum to 1 exist (a linear
     programme), to 1e-5."""
-    model, x, y, t = (
-        kernel_mlp(sharp),
-        draw(15, 3),
-        draw(15, 2),
-        torch.cat((draw(6, 3), 1e4 * draw(2, 3))),
-    )
+    model = kernel_mlp(sharp)
+    x = draw(15, 3)
+    y = draw(15, 2)
+    t = torch.cat((draw(6, 3), 1e4 * draw(2, 3)))
     values = y.double().numpy()
     for forecast in model(single(x, y, t)).mean[0].detach().double().numpy():
         # least c with |y^T w - forecast| <= c, w in the simplex
@@ -72,7 +70,10 @@ def test_it_learns_which_axis_matters_where():
     scale can say that."""
     model = kernel_mlp()
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    truth = lambda x: torch.where(x[:, 1:2] > 0, x[:, :1], x[:, 2:]).repeat(1, 2)  # noqa: E731
+
+    def truth(x):
+        return torch.where(x[:, 1:2] > 0, x[:, :1], x[:, 2:]).repeat(1, 2)
+
     losses = []
     for step in range(150):
         x, t = draw(120, 3, seed=2 * step), draw(60, 3, seed=2 * step + 1)

@@ -43,7 +43,10 @@ def made(name, seed=0):
 
 def some(context, targets, seed=0):
     generator = seeds.torch_stream(seed, "local", context, targets)
-    draw = lambda count, width: torch.randn(count, width, generator=generator)  # noqa: E731
+
+    def draw(count, width):
+        return torch.randn(count, width, generator=generator)
+
     return single(draw(context, 4), draw(context, 2), draw(targets, 4), draw(targets, 2))
 
 
@@ -55,7 +58,10 @@ def flown(count, targets):
     """Winds measured in the last 4 h over 400 x 400 x 6 km and targets half an hour ahead, in km
     and min."""
     rng = seeds.stream(0, "flown", count)
-    places = lambda n, t: np.stack((*rng.uniform(-200, 200, (2, n)), rng.uniform(-3, 3, n), t), 1)  # noqa: E731
+
+    def places(n, t):
+        return np.stack((*rng.uniform(-200, 200, (2, n)), rng.uniform(-3, 3, n), t), 1)
+
     return (
         places(count, rng.uniform(-240, 0, count)),
         rng.normal(size=(count, 2)),
@@ -168,7 +174,7 @@ def test_a_padded_batch_gives_what_each_set_gives_alone(name, garbage):
     if model.learns == "gradient":  # nor does the way back meet the garbage
         loss = (
             model.loss(together)
-            if hasattr(model, "loss")
+            if model.own_loss
             else (joint[0] * together.target_mask[..., None]).square().sum()
         )
         loss.backward()
@@ -237,7 +243,7 @@ def test_far_targets_equal_points_and_fully_masked_sets_stay_finite(name):
     values = [
         *outputs(model(batch)),
         *outputs(model(masked)),
-        *([model.loss(masked)] if hasattr(model, "loss") else []),
+        *([model.loss(masked)] if model.own_loss else []),
     ]
     assert all(torch.isfinite(value).all() for value in values)
     if model.learns == "gradient":

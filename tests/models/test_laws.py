@@ -1,4 +1,5 @@
-"""Laws every field model obeys, over all files of stages/fields/models and the arms of params.yaml."""
+"""Laws every field model obeys, over all files of stages/fields/models and the arms of
+params.yaml."""
 
 from pathlib import Path
 
@@ -35,7 +36,10 @@ def some(case, context: int, targets: int, seed: int = 0) -> Batch:
     """One set for the model of `case`; the time of a local context lies before the issue time,
     that of its targets after."""
     generator, wide = seeds.torch_stream(seed, "test", context, targets), axes(case[0])
-    draw = lambda count, width: torch.randn(count, width, generator=generator)  # noqa: E731
+
+    def draw(count, width):
+        return torch.randn(count, width, generator=generator)
+
     batch = single(draw(context, wide), draw(context, 2), draw(targets, wide), draw(targets, 2))
     if wide == 4:
         batch.context_x[..., 3], batch.target_x[..., 3] = (
@@ -112,7 +116,7 @@ def test_the_gradient_reaches_every_parameter(case):
         return
     loss = (
         model.loss(batch)
-        if hasattr(model, "loss")
+        if model.own_loss
         else sum((value - 0.3).square().sum() for value in outputs(model(batch)))
     )
     loss.backward()

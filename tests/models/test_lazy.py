@@ -1,4 +1,5 @@
-"""Models load when they are asked for, are found by their file, and a new one makes no cell stale."""
+"""Models load when they are asked for, are found by their file, and a new one makes no cell
+stale."""
 
 import inspect
 import shutil

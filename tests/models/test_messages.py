@@ -29,7 +29,7 @@ def graph(sets: int):
 
 
 def test_there_are_the_twelve_operators_of_table_c_10_and_the_plain_step():
-    assert len(OPERATORS) == 12 and MESSAGES == ("linear", *OPERATORS)
+    assert len(OPERATORS) == 12 and ("linear", *OPERATORS) == MESSAGES
 
 
 @pytest.mark.parametrize("message", MESSAGES)
@@ -73,11 +73,9 @@ def test_the_numbering_of_nodes_and_the_order_of_edges_do_not_matter(message):
 def test_training_mode_computes_what_evaluation_does_and_draws_nothing(message):
     """No dropout, no batch statistics, and SuperGAT samples no edges for its auxiliary loss."""
     needs(message)
-    passing, latents, before = (
-        Passing(2, 8, 2, message),
-        torch.randn(2, 9, 8),
-        torch.get_rng_state(),
-    )
+    passing = Passing(2, 8, 2, message)
+    latents = torch.randn(2, 9, 8)
+    before = torch.get_rng_state()
     training = passing.train()(NODES.expand(2, -1, -1), latents, graph(2))
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(training, passing.eval()(NODES.expand(2, -1, -1), latents, graph(2)))
@@ -133,7 +131,9 @@ def test_the_plain_step_maps_pairs_of_receiver_and_sender():
 
 
 def test_tied_steps_share_one_blocks_weights():
-    size = lambda tied: sum(value.numel() for value in Passing(2, 8, 13, tied=tied).parameters())  # noqa: E731
+    def size(tied):
+        return sum(value.numel() for value in Passing(2, 8, 13, tied=tied).parameters())
+
     assert size(False) == 13 * size(True)
 
 

@@ -24,11 +24,12 @@ def reports(rows):
 def batch(rows, targets):
     """The same as a batch in local units; heights are measured from 6 km, winds are m/s. Targets
     (T, 3) km."""
-    rows, targets = (
-        np.array(rows, dtype=np.float64).reshape(-1, 6),
-        np.array(targets, dtype=np.float64).reshape(-1, 3),
-    )
-    place = lambda p: np.stack((p[:, 0] / 100, p[:, 1] / 100, p[:, 2] - 6), 1)  # noqa: E731
+    rows = np.array(rows, dtype=np.float64).reshape(-1, 6)
+    targets = np.array(targets, dtype=np.float64).reshape(-1, 3)
+
+    def place(p):
+        return np.stack((p[:, 0] / 100, p[:, 1] / 100, p[:, 2] - 6), 1)
+
     x = np.concatenate((place(rows), -rows[:, 5:] / 3600), 1)
     asked = np.concatenate((place(targets), np.full((len(targets), 1), 0.5)), 1)
     return single(*(torch.tensor(a, dtype=torch.float32) for a in (x, rows[:, 3:5], asked)))
@@ -72,10 +73,8 @@ def published(rows, law, rng, steps=12):
         wind = np.concatenate(
             (wind, new[:, 3:5] + law.wind_spread_m_s * rng.normal(size=(len(new), 2)))
         )
-        origin, birth = (
-            np.concatenate((origin, new[:, :3])),
-            np.concatenate((birth, np.full(len(new), step))),
-        )
+        origin = np.concatenate((origin, new[:, :3]))
+        birth = np.concatenate((birth, np.full(len(new), step)))
         place = place + walk * rng.normal(size=place.shape)
         place[:, :2] += 10 * wind / 1000
         age = 10 * (birth - step + 1)
@@ -103,11 +102,9 @@ def weighted(place, origin, wind, target, everywhere=False):
 def test_it_is_the_published_loop(spread):
     rows, law, runs = sky(), LAW._replace(wind_spread_m_s=spread), 40
     targets = np.array([[-50, 5, 8.1], [30, 10, 8.2], [-15, 15, 11.8], [300, -50, 10.1]])
-    rng, asked, found = (
-        seeds.stream(0, "published"),
-        batch(rows, targets),
-        {"given": [], "living": [], "wind": []},
-    )
+    rng = seeds.stream(0, "published")
+    asked = batch(rows, targets)
+    found = {"given": [], "living": [], "wind": []}
     for run in range(runs):
         place, wind, origin, birth = published(rows, law, rng)
         theirs = [weighted(place, origin, wind, target) for target in targets]
@@ -257,10 +254,8 @@ def test_a_target_without_particles_gets_the_wide_mean_and_without_any_the_mean_
 
 
 def test_expected_numbers_of_particles_are_what_walking_gives():
-    law, places = (
-        LAW._replace(particles=30000),
-        torch.tensor([[120.0, -40, 9.4], [-60, 60, 8.7], [20, -40, 9.9], [90, 40, 9]]),
-    )
+    law = LAW._replace(particles=30000)
+    places = torch.tensor([[120.0, -40, 9.4], [-60, 60, 8.7], [20, -40, 9.9], [90, 40, 9]])
     for steps in (1, 6, 12):
         made = reports([(*PLACE, *WIND, 10 * steps - 5)])
         living = layer.released(made, law, torch.Generator().manual_seed(steps))
@@ -275,11 +270,9 @@ def test_expected_numbers_of_particles_are_what_walking_gives():
 
 def test_acceptance_is_the_formula_over_particles():
     rng, law = seeds.stream(0, "acceptance"), LAW._replace(wind_spread_m_s=0.5)
-    number, winds, reported = (
-        rng.integers(0, 4000, (5, 6)),
-        3 * rng.normal(size=(6, 2)),
-        12 * rng.normal(size=(5, 2)),
-    )
+    number = rng.integers(0, 4000, (5, 6))
+    winds = 3 * rng.normal(size=(6, 2))
+    reported = 12 * rng.normal(size=(5, 2))
     number[3], number[4], reported[4] = (
         0,
         (0, 0, 0, 0, 0, 4000),
@@ -378,11 +371,9 @@ def test_the_window_holds_every_report_that_can_have_a_living_particle():
 
 
 def test_standardised_winds_at_another_altitude_are_the_same_winds():
-    asked, model, scaled = (
-        batch(sky(), [(-50, 0, 8), (30, 10, 8.2), (0, 0, 4)]),
-        Particle(4, 2, 2),
-        Particle(4, 2, 2),
-    )
+    asked = batch(sky(), [(-50, 0, 8), (30, 10, 8.2), (0, 0, 4)])
+    model = Particle(4, 2, 2)
+    scaled = Particle(4, 2, 2)
     scaled.set_scaler([20.0, -5.0], [8.0, 12.0], altitude_km=9.0)
     mean, std = scaled.y_mean, scaled.y_std
     lower = [x - torch.tensor([0, 0, 3.0, 0]) for x in (asked.context_x, asked.target_x)]

@@ -32,10 +32,8 @@ def perceiver(encoder="traditional", latents=5, layers=4, dimensions=(2, 1, 1)):
 
 def attention(layer, queries, memory):
     """softmax(Q K^T / sqrt(head)) V by einsum; queries (Q, K), memory (N, K)."""
-    weight, bias = (
-        layer.inward.weight.unflatten(0, (3, layer.heads, -1)),
-        layer.inward.bias.unflatten(0, (3, layer.heads, -1)),
-    )
+    weight = layer.inward.weight.unflatten(0, (3, layer.heads, -1))
+    bias = layer.inward.bias.unflatten(0, (3, layer.heads, -1))
     query = torch.einsum("qk,hdk->hqd", queries, weight[0]) + bias[0][:, None]
     key, value = (
         torch.einsum("nk,hdk->hnd", memory, weight[part]) + bias[part][:, None] for part in (1, 2)
@@ -62,7 +60,10 @@ def test_the_model_is_its_passes_written_out(encoder, dimensions, filled):
     if encoder == "shared":
         features, asked = features + model.position(x), model.position(t)
     place = model.latents[:, 32 : 32 + x_dim]
-    zeros = lambda count: torch.zeros(count, filled)  # noqa: E731
+
+    def zeros(count):
+        return torch.zeros(count, filled)
+
     values = passed(model.block, model.latents, torch.cat((features, x, zeros(19)), 1))
     for _ in range(3):
         tokens = torch.cat((values, place, zeros(5)), 1)

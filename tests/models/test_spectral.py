@@ -110,12 +110,18 @@ def test_the_layer_is_a_matrix_for_every_mode():
 def test_on_the_torus_a_shifted_function_comes_out_shifted(shift):
     torch.manual_seed(0)
     layer, grid = Spectral(WIDTH, MODES).double(), synthesise(some_coefficients(), SIDE)
-    operate = lambda function: synthesise(layer(analyse(function, MODES)), SIDE)  # noqa: E731
+
+    def operate(function):
+        return synthesise(layer(analyse(function, MODES)), SIDE)
+
     torch.testing.assert_close(operate(grid.roll(shift, (2, 3))), operate(grid).roll(shift, (2, 3)))
     points, targets, values = draw(SETS, 30, 2), draw(SETS, 8, 2), draw(SETS, 30, WIDTH)
     every, moved = torch.ones(SETS, 30, dtype=torch.bool), torch.tensor(shift) / 7
-    through = lambda by: synthesise_points(
-        layer(analyse_points(values, points + by, every, MODES)), targets + by
-    )  # noqa: E731
+
+    def through(by):
+        return synthesise_points(
+            layer(analyse_points(values, points + by, every, MODES)), targets + by
+        )
+
     torch.testing.assert_close(through(moved), through(0.0))
     torch.testing.assert_close(through(torch.tensor([2.0, -1.0])), through(0.0))  # whole turns

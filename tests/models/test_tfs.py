@@ -122,11 +122,9 @@ def test_reading_a_memory_is_torchs_multihead_attention(width, heads, queries, t
     with torch.no_grad():
         ours.inward.bias.copy_(draw(3 * width))
     copied(theirs, ours)
-    asked, memory, real = (
-        draw(3, queries, width),
-        draw(3, tokens, width),
-        torch.ones(3, tokens, dtype=torch.bool),
-    )
+    asked = draw(3, queries, width)
+    memory = draw(3, tokens, width)
+    real = torch.ones(3, tokens, dtype=torch.bool)
     real[1, 1:] = False
     expected = theirs(asked, memory, memory, key_padding_mask=~real, need_weights=False)[0]
     torch.testing.assert_close(ours.read(asked, memory, real), expected, atol=1e-5, rtol=1e-5)
@@ -152,12 +150,10 @@ def test_conditioning_by_distance_is_equation_c_4():
     layer = Distance()
     with torch.no_grad():
         layer.log_beta.fill_(0.7)
-    target, context, memory, real = (
-        draw(2, 5, 2),
-        draw(2, 9, 2),
-        draw(2, 9, 4),
-        torch.ones(2, 9, dtype=torch.bool),
-    )
+    target = draw(2, 5, 2)
+    context = draw(2, 9, 2)
+    memory = draw(2, 9, 4)
+    real = torch.ones(2, 9, dtype=torch.bool)
     real[1, 4:] = False
     got = layer(target, context, memory, real).detach().numpy()
     for row, count in ((0, 9), (1, 4)):

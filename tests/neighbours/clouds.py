@@ -120,11 +120,9 @@ def cases(draw, most: int = 120):
     """A cloud, queries on, between and far from its points, before and after them, and a way to
     ask."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, m, dtype = (
-        draw(st.integers(1, most)),
-        draw(st.integers(1, 9)),
-        DTYPES[draw(st.sampled_from(sorted(DTYPES)))],
-    )
+    n = draw(st.integers(1, most))
+    m = draw(st.integers(1, 9))
+    dtype = DTYPES[draw(st.sampled_from(sorted(DTYPES)))]
     points = draw(st.sampled_from(CLOUDS))(rng, n).astype(dtype)
     rng.shuffle(points)
     longest = draw(st.sampled_from([1, 3, 17, 50]))

@@ -213,10 +213,8 @@ def test_rounding_of_a_long_straight_run_does_not_push_its_own_points_away(dtype
     start, line = rng.normal(size=(2, 500, 1, 4)) * 1e6
     points = (start + np.array([0, 0.4, 1])[:, None] * line).astype(dtype)
     runs, members = runs_of(points.reshape(-1, 4), np.repeat(np.arange(500), 3), 3)
-    queries, scale = (
-        points.reshape(-1, 4)[np.stack(members)[:, 1]],
-        rng.uniform(0.1, 10, size=(500, 4)).astype(dtype),
-    )
+    queries = points.reshape(-1, 4)[np.stack(members)[:, 1]]
+    scale = rng.uniform(0.1, 10, size=(500, 4)).astype(dtype)
     asked = torch.tensor(queries), torch.tensor(scale), runs.high[3], runs
     for bound in (segment_bound, box_bound):
         assert not bound(*asked).diagonal().any(), bound.__name__
@@ -257,7 +255,7 @@ def test_time_counts_to_the_last_allowed_point_only():
 
 def test_the_counterexample_by_hand():
     run, rival, query, scale = (np.array(part) for part in COUNTEREXAMPLE)
-    runs, members = runs_of(run, np.zeros(3, int), 3)
+    runs, _members = runs_of(run, np.zeros(3, int), 3)
     asked = torch.tensor(query)[None], torch.tensor(scale)[None], torch.zeros(1).double(), runs
     assert exact(run, query, scale).tolist() == [13, 4, 13] and exact(
         rival[None], query, scale

@@ -1,6 +1,8 @@
 """The boxes' own promises: exact however small their parts are, true bounds without slack, few
 points looked at, memory bounded."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -141,15 +143,11 @@ def test_every_point_lies_once_in_its_boxes(cloud, count, leaf, sizes, monkeypat
         assert (low <= inside).all() and (inside <= high).all()
         assert torch.equal(level.first.flatten(), index.ranks.view(len(low), -1).amin(1))
     assert (
-        level.first.numel() == len(index.leaves)
-        and level.first.shape[1] <= 1 << boxes.CHILDREN
-        or len(index.levels) == 1
-    )
+        level.first.numel() == len(index.leaves) and level.first.shape[1] <= 1 << boxes.CHILDREN
+    ) or len(index.levels) == 1
     blocks = index.ranks.view(max(1, -(-count // boxes.BLOCK)), -1)
     seen = [block[block < count] for block in blocks]
-    assert all(
-        earlier.max() < later.min() for earlier, later in zip(seen[:-1], seen[1:], strict=True)
-    )
+    assert all(earlier.max() < later.min() for earlier, later in itertools.pairwise(seen))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -45,10 +45,8 @@ def brute(points: np.ndarray, queries: np.ndarray, k: int, seen: np.ndarray, sca
     x, y, z, t = (scale[:, None, axis] * (gap[..., axis] * gap[..., axis]) for axis in range(4))
     square = np.where(seen, ((x + y) + z) + t, np.inf).astype(points.dtype)
     order = np.lexsort((np.broadcast_to(np.arange(len(points)), square.shape), square))[:, :k]
-    distance, index = (
-        np.full((len(queries), k), np.inf, points.dtype),
-        np.full((len(queries), k), -1),
-    )
+    distance = np.full((len(queries), k), np.inf, points.dtype)
+    index = np.full((len(queries), k), -1)
     distance[:, : order.shape[1]] = np.take_along_axis(square, order, 1)
     index[:, : order.shape[1]] = np.where(np.isfinite(distance[:, : order.shape[1]]), order, -1)
     return distance, index
@@ -174,9 +172,10 @@ def test_causal_queries_look_at_few_points_and_what_comes_later_costs_nothing():
     draw = seeds.stream(0, "compiled", "cost")
     points = torch.tensor(draw.normal(size=(60_000, 4)))
     points[:, 3] = torch.tensor(draw.uniform(0, 60, 60_000)).sort().values
-    searched = lambda count, queries: float(
-        Compiled(points[:count]).query(queries, 8, 0.1).comparisons.double().mean()
-    )  # noqa: E731
+
+    def searched(count, queries):
+        return float(Compiled(points[:count]).query(queries, 8, 0.1).comparisons.double().mean())
+
     few = searched(1000, points[:1000:10])
     assert few < 400
     assert (
@@ -204,10 +203,8 @@ def test_views_and_gradients_do_no_harm():
     wide = torch.tensor(draw.normal(size=(300, 8)), requires_grad=True)
     points, scale = wide[::3, ::2], torch.ones(4, dtype=torch.float64, requires_grad=True)
     plain = points.detach().contiguous()
-    found, expected = (
-        Compiled(points).query(points, 3, scale=scale),
-        Compiled(plain).query(plain, 3),
-    )
+    found = Compiled(points).query(points, 3, scale=scale)
+    expected = Compiled(plain).query(plain, 3)
     assert all(
         torch.equal(a, b) and not a.requires_grad for a, b in zip(found, expected, strict=True)
     )

@@ -77,7 +77,10 @@ def test_trees_are_built_once_a_scale_and_the_last_few_are_kept(monkeypatch):
     points, _ = random_points(400, seeds.stream(0, "kept"))
     index, built = Forest(torch.tensor(points), blocks=4), []
     monkeypatch.setattr(forest, "cKDTree", lambda *a, **k: built.append(1) or cKDTree(*a, **k))
-    ask_scale = lambda scale: index.query(torch.tensor(points[-9:]), 3, 0.0, torch.tensor(scale))  # noqa: E731
+
+    def ask_scale(scale):
+        return index.query(torch.tensor(points[-9:]), 3, 0.0, torch.tensor(scale))
+
     for _ in range(3):
         ask_scale([1.0, 1, 4, 9])
     assert 1 <= len(built) <= 4 and len(index.trees) == 1

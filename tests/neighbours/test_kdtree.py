@@ -49,10 +49,8 @@ def test_a_leaf_is_cut_where_the_points_are_widest():
 
 def test_few_points_are_looked_at_and_only_those_seen():
     points, trajectory = smoothed_random_walk(40, 500, seeds.stream(0, "walk"))
-    tree, queries = (
-        KDTree(torch.tensor(points), torch.tensor(trajectory), leaf=50),
-        torch.tensor(points[5000::500]),
-    )
+    tree = KDTree(torch.tensor(points), torch.tensor(trajectory), leaf=50)
+    queries = torch.tensor(points[5000::500])
     plain = tree.query(queries, 10, None).comparisons
     masked = tree.query(queries, 10, 0.05)
     assert plain.float().mean() < 0.05 * len(points)

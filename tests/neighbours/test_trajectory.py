@@ -63,11 +63,9 @@ def flights(draw):
     """Few long trajectories, in their order, which segments are made for, and those that deceive
     them."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, m, dtype = (
-        draw(st.integers(1, 250)),
-        draw(st.integers(1, 6)),
-        draw(st.sampled_from([np.float32, np.float64])),
-    )
+    n = draw(st.integers(1, 250))
+    m = draw(st.integers(1, 6))
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
     aircraft = [
         draw(
             st.sampled_from(
@@ -208,10 +206,8 @@ def test_no_point_is_stored_twice_however_short_the_trajectories():
 def test_trajectories_need_few_comparisons_and_simultaneous_random_points_nearly_all():
     """W-3 in small: the share of 10,000 points that a query for 100 neighbours is compared with;
     two bounds never need more than one."""
-    walk, random = (
-        smoothed_random_walk(20, 500, seeds.stream(0, "tnn")),
-        random_points(10000, seeds.stream(0, "tnn")),
-    )
+    walk = smoothed_random_walk(20, 500, seeds.stream(0, "tnn"))
+    random = random_points(10000, seeds.stream(0, "tnn"))
     random[0][:, 3] = 0  # the thesis' pathological set knows no time to tell runs apart by
     shares = {}
     for name, (points, trajectory) in (("walk", walk), ("random", random)):

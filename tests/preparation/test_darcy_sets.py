@@ -50,10 +50,8 @@ def test_the_real_archives_are_read_as_pytorch_reads_them(name):
 @pytest.mark.parametrize("rows", [True, False])
 def test_archives_that_pytorch_writes_are_read(tmp_path, shape, rows):
     """In both orders of memory, with numbers of one, two and four bytes in the description."""
-    x, y = (
-        torch.rand(shape, generator=torch.Generator().manual_seed(0)) < 0.5,
-        torch.randn(shape, generator=torch.Generator().manual_seed(1)),
-    )
+    x = torch.rand(shape, generator=torch.Generator().manual_seed(0)) < 0.5
+    y = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     if not rows:
         x, y = (part.permute(2, 1, 0).contiguous().permute(2, 1, 0) for part in (x, y))
     torch.save({"x": x, "y": y}, tmp_path / "a.pt")
@@ -272,10 +270,8 @@ def test_a_seed_draws_the_same_and_fewer_sets_are_some_of_all(made):
 def test_with_an_overlap_targets_keep_to_a_quarter_and_that_share_of_the_context_too(
     made, overlap, own
 ):
-    found, plain = (
-        darcy.read(made, 0, Counts(32, 32, overlap=overlap)),
-        darcy.read(made, 0, Counts(32, 32)),
-    )
+    found = darcy.read(made, 0, Counts(32, 32, overlap=overlap))
+    plain = darcy.read(made, 0, Counts(32, 32))
     sets.check(found, "here")
     assert (found.target_x < 0.5).all() and ((found.context_x < 0.5).all(2).sum(1) == own).all()
     for places in (found.context_x, found.target_x):

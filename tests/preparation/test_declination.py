@@ -47,11 +47,9 @@ def test_sign_and_size_of_known_places(lat, lon, degrees):
 
 def test_a_row_depends_on_itself_alone():
     draw = np.random.default_rng(1)
-    ts, lat, lon = (
-        seconds(2019, 12, 31) + draw.uniform(0, 2e5, 300),
-        draw.uniform(40, 50, 300),
-        draw.uniform(-2, 9, 300),
-    )
+    ts = seconds(2019, 12, 31) + draw.uniform(0, 2e5, 300)
+    lat = draw.uniform(40, 50, 300)
+    lon = draw.uniform(-2, 9, 300)
     whole = declination_deg(ts, lat, lon)
     parts = np.concatenate(
         [

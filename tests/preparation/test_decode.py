@@ -109,10 +109,8 @@ def test_published_states_need_no_roll(tmp_path):
 
 def test_truth_is_joined_by_aircraft_and_time(sky):
     folder, _, _ = sky
-    table, truth = (
-        pl.read_parquet(folder / "out/winds.parquet"),
-        pl.read_parquet(folder / "raw/truth.parquet"),
-    )
+    table = pl.read_parquet(folder / "out/winds.parquet")
+    truth = pl.read_parquet(folder / "raw/truth.parquet")
     exact = table.join(
         truth, on=["icao", "ts_s"], how="inner"
     )  # truth stands at each heading report
@@ -172,10 +170,8 @@ def test_everything_is_counted_and_placed(sky):
     for level in counts["levels"].values():
         assert level["read"] == level["kept"] + sum(level["dropped"].values())
     assert list(counts["levels"]) == ["frames", "positions", "registers", "states", "winds"]
-    table, found = (
-        pl.read_parquet(folder / "out/winds.parquet"),
-        pl.read_parquet(folder / "out/states.parquet"),
-    )
+    table = pl.read_parquet(folder / "out/winds.parquet")
+    found = pl.read_parquet(folder / "out/states.parquet")
     assert dict(table.schema) == winds.COLUMNS and dict(found.schema) == states.COLUMNS
     assert (
         len(found) == counts["levels"]["states"]["kept"]

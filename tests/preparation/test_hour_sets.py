@@ -50,7 +50,10 @@ def raw(tmp_path):
 def test_a_context_is_the_minute_a_lead_before_its_targets_and_minutes_keep_to_one_split(raw):
     sets = hour.read(raw, 0, Counts(6, 4))
     table.check(sets, "here")
-    minute = lambda y: np.rint(y[..., 0] * hour.KNOT_M_S).astype(int)  # noqa: E731
+
+    def minute(y):
+        return np.rint(y[..., 0] * hour.KNOT_M_S).astype(int)
+
     assert (minute(sets.target_y) == sets.record[:, None]).all() and (
         minute(sets.context_y) == sets.record[:, None] - 16
     ).all()

@@ -4,6 +4,8 @@ Oracles: long division bit by bit, published frames, the Gray property of Gillha
 all 8,192 codes.
 """
 
+import itertools
+
 import numpy as np
 import polars as pl
 import rs1090
@@ -114,7 +116,7 @@ def test_gillham_code_is_a_gray_code_of_100_ft_steps():
     order = np.argsort(height[known])
     levels, codes = height[known][order], code[gillham][known][order]
     assert levels[0] == -1200 and levels[-1] == 126_700 and (np.diff(levels) == 100).all()
-    assert all(int(a ^ b).bit_count() == 1 for a, b in zip(codes[:-1], codes[1:]))
+    assert all(int(a ^ b).bit_count() == 1 for a, b in itertools.pairwise(codes))
 
 
 def test_steps_of_25_ft_and_no_value():

@@ -122,7 +122,10 @@ def test_a_flight_in_any_order_with_two_aircraft():
     ts, odd, lat17, lon17, north, east = fly(120)
     ts2, odd2, lat17b, lon17b, north2, east2 = fly(120, lat=-33.0, lon=179.9)
     order = np.random.default_rng(0).permutation(2 * len(ts))
-    join = lambda a, b: np.concatenate([a, b])[order]
+
+    def join(a, b):
+        return np.concatenate([a, b])[order]
+
     found = position.positions(
         join(ts, ts2),
         join(np.full(len(ts), "4B1234"), np.full(len(ts), "7C0001")),

@@ -239,9 +239,10 @@ def test_velocity_fields(subtype, sign_x, x, sign_y, y, sign_rate, rate):
 
 def test_callsigns():
     """Six bits a character: A = 1, space = 32, digits from 48."""
-    code = lambda text: word(
-        (8, 0x20), *((8 + 6 * (i + 1), ord(c) & 63) for i, c in enumerate(text))
-    )
+
+    def code(text):
+        return word((8, 0x20), *((8 + 6 * (i + 1), ord(c) & 63) for i, c in enumerate(text)))
+
     assert (
         bds20.callsigns(code("KLM1023 ")).to_list() == ["KLM1023"]
         and bds20.possible(code("KLM1023 "))[0]

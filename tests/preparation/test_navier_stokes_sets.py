@@ -66,7 +66,7 @@ def holds(sets, files, outputs, grid, split):
     assert (
         first[sets.source] * (outputs - 50) + sets.record == trajectory * (outputs - 50) + t
     ).all()
-    assert (sets.group == trajectory).all() and ((0 <= t) & (t < outputs - 50)).all()
+    assert (sets.group == trajectory).all() and ((t >= 0) & (t < outputs - 50)).all()
     for points in (sets.context_x, sets.target_x):
         assert all(len(np.unique(one, axis=0)) == len(one) for one in points)
     placed = {}

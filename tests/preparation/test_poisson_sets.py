@@ -75,10 +75,8 @@ def test_a_set_is_its_room(made):
             box[4] for box in room["unnorm_boxes"]
         )
         x, y = np.load(made / f"{k}-X.npy")[r], np.load(made / f"{k}-y.npy")[r]
-        order, back = (
-            np.lexsort(np.c_[x, y].T),
-            np.lexsort(np.c_[found.target_x[s], found.target_y[s]].T),
-        )
+        order = np.lexsort(np.c_[x, y].T)
+        back = np.lexsort(np.c_[found.target_x[s], found.target_y[s]].T)
         assert np.array_equal(x[order], found.target_x[s, back]) and np.array_equal(
             y[order], found.target_y[s, back]
         )

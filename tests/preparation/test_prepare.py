@@ -81,10 +81,8 @@ def test_target_without_context_is_not_used(tmp_path):
     table = winds()
     t0 = 60 * math.ceil(table["ts_s"].min() / 60)
     hole = (t0 + 20 * 60 - 600 - 60, t0 + 20 * 60 - 600)  # the context of target slice 20, by hand
-    whole, holed = (
-        prepared(table, tmp_path / "a"),
-        prepared(table.filter(~pl.col("ts_s").is_between(*hole, closed="left")), tmp_path / "b"),
-    )
+    whole = prepared(table, tmp_path / "a")
+    holed = prepared(table.filter(~pl.col("ts_s").is_between(*hole, closed="left")), tmp_path / "b")
     assert 20 in whole["slices"]["train"]
     assert sorted(set(whole["slices"]["train"]) - set(holed["slices"]["train"])) == [20]
     rows = pl.read_parquet(tmp_path / "b/rows.parquet")

@@ -232,10 +232,8 @@ def test_rows_that_cannot_be_used_do_not_move_the_split(tmp_path):
     wild = table.tail(50).with_columns(
         ts_s=pl.col("ts_s") + 500, u_m_s=pl.lit(500.0), record=pl.col("record") + 10**6
     )
-    meta, clean = (
-        prepared(tidy(pl.concat([table, wild])), tmp_path / "a", ROLLING),
-        prepared(table, tmp_path / "b", ROLLING),
-    )
+    meta = prepared(tidy(pl.concat([table, wild])), tmp_path / "a", ROLLING)
+    clean = prepared(table, tmp_path / "b", ROLLING)
     assert meta["dropped"]["over_wind_max"] == 50 and meta["split"] == clean["split"]
 
 

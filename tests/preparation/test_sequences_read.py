@@ -3,6 +3,7 @@ told by name."""
 
 import json
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from safetensors.numpy import load_file
 from stages import files
 from stages.errors import DataError
 from stages.params import sequences as params
-from stages.sequences import reading as sequences
+from stages.params.orders import PlainReading
+from stages.sequences import prepare as stage
+from stages.sequences import tokens as sequences
 
 SIZES = dict(seed=0, train=30, val=10, test=12)
 SECTIONS = {
@@ -22,7 +25,10 @@ SECTIONS = {
     "maze": params.Maze(**SIZES, rows=7, columns=9, walls=2, far=4),
     "grammar": params.Grammar(**SIZES, length=40),
 }
-module = lambda kind: "laws" if kind in ("product", "step", "permutation") else kind  # noqa: E731
+
+
+def module(kind):
+    return "laws" if kind in ("product", "step", "permutation") else kind
 
 
 def reader(kind):
@@ -94,7 +100,7 @@ def test_the_prepared_folder_is_what_the_contract_says(raw, kind, tmp_path, monk
     folder = tmp_path / "data" / "mini" / "prepared" / kind
     contents = []
     for _ in range(2):
-        sequences.run("mini", kind, reader(kind), params.Reading(seed=0), ())
+        stage.prepare(raw, folder, PlainReading(seed=0, reader=module(kind)))
         contents.append(
             [(folder / name).read_bytes() for name in ("sequences.safetensors", "sequences.json")]
         )
@@ -215,4 +221,4 @@ def test_sequences_that_cannot_be_learned_from_or_leak_are_refused(changes, told
 def test_a_raw_folder_that_is_not_there_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match="raw data set is missing"):
-        sequences.run("mini", "step", reader("step"), params.Reading(seed=0), ())
+        stage.prepare(Path("raw"), Path("prepared"), PlainReading(seed=0, reader="laws"))

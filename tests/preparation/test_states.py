@@ -147,11 +147,9 @@ def ambiguous(kind: str, count: int = 300_000):
     """Replies (at least 100) that protocol cannot tell apart, with what was flown: (frame,
     ground speed, track, altitude)."""
     draw = np.random.default_rng(7)
-    alt, tas, track = (
-        draw.uniform(5000, 39_000, count),
-        draw.uniform(150, 480, count),
-        draw.uniform(0, 360, count),
-    )
+    alt = draw.uniform(5000, 39_000, count)
+    tas = draw.uniform(150, 480, count)
+    track = draw.uniform(0, 360, count)
     roll = draw.normal(0, 8, count)
     gs = tas + draw.normal(0, 40, count)
     if kind == "50":

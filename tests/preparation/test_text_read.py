@@ -3,6 +3,7 @@ alone, splits that share nothing, real texts."""
 
 import importlib.util
 import io
+import itertools
 import os
 import sys
 import tarfile
@@ -74,12 +75,10 @@ def test_one_file_is_cut_at_line_ends_and_no_window_crosses_a_cut(tmp_path):
         for (a, b), row in zip(spans, made.tokens, strict=True)
     )
     for part in (1, 2):
-        begin, before = (
-            made.record[made.split == part].min(),
-            made.record[made.split == part - 1].max() + 8,
-        )
+        begin = made.record[made.split == part].min()
+        before = made.record[made.split == part - 1].max() + 8
         assert LINES[begin - 1] == "\n" and before <= begin
-    assert all(b <= a for (_, b), (a, _) in zip(spans, spans[1:], strict=False))
+    assert all(b <= a for (_, b), (a, _) in itertools.pairwise(spans))
     share = np.bincount(made.split) / len(made.split)
     assert np.allclose(share, (0.8, 0.1, 0.1), atol=0.02)
 

@@ -166,7 +166,7 @@ def test_no_time_serves_two_splits_and_splits_lie_48_hours_apart(time):
 
 
 def test_a_year_is_used_to_the_stated_share():
-    context, _, split, _ = weather.pairs(hours("2017-01-01", (0, 360)))
+    _context, _, split, _ = weather.pairs(hours("2017-01-01", (0, 360)))
     assert np.bincount(split).tolist() == [6 * 36 * 24, 6 * 6 * 24, 6 * 6 * 24]
 
 

@@ -150,10 +150,8 @@ def test_declination_turns_the_air_vector_clockwise_where_it_is_east():
     turn = declination_deg(states["ts_s"], states["lat_deg"], states["lon_deg"])[0]
     assert turn > 15
     by_hand = state(rows=[{"lat_deg": -36.9, "lon_deg": 174.8, "hdg_mag_deg": 75.0 + turn}])
-    with_it, without = (
-        winds.derive(states, DECODE, True)[0],
-        winds.derive(by_hand, MAGNETIC, True)[0],
-    )
+    with_it = winds.derive(states, DECODE, True)[0]
+    without = winds.derive(by_hand, MAGNETIC, True)[0]
     assert with_it["u_m_s"][0] == pytest.approx(without["u_m_s"][0], abs=1e-9)
 
 

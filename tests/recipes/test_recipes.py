@@ -31,8 +31,9 @@ def hour() -> bytes:
     for step in range(120):
         for a in range(12):
             rows.append(
-                f"{1767225600 + 30 * step},4b1{a:03x},{45 + (7 * a + step) % 100 / 50:.4f},{6 + (11 * a + 2 * step) % 150 / 50:.4f},"
-                f"{28000 + 900 * a + 10 * (step % 5)},{40 + (3 * a + step // 4) % 30},{(230 + 5 * a + step) % 360}"
+                f"{1767225600 + 30 * step},4b1{a:03x},{45 + (7 * a + step) % 100 / 50:.4f},"
+                f"{6 + (11 * a + 2 * step) % 150 / 50:.4f},{28000 + 900 * a + 10 * (step % 5)},"
+                f"{40 + (3 * a + step // 4) % 30},{(230 + 5 * a + step) % 360}"
             )
     return ("\n".join(rows) + "\n").encode()
 

@@ -85,7 +85,8 @@ pathlib.Path("data/mini/decoded/simulated"); home.mkdir(parents=True)
     frames = sorted(raw.glob("frames_*.csv"))
     (home / "winds.parquet").write_bytes(b"".join(f.read_bytes() for f in frames)[::2])
     files.write_json(home / "counts.json", {"read": 10, "kept": 10, "dropped": {}})
-    finish("decode", "preparation.decode", [*frames, raw / "manifest.json"], [home], {"roll_max_deg": 5.0})
+    finish("decode", "preparation.decode", [*frames, raw / "manifest.json"], [home], \
+{"roll_max_deg": 5.0})
 
 def validate(*names):
     home = pathlib.Path("data/mini/validated/simulated.json")
@@ -113,7 +114,8 @@ model))).normal(size=8).astype(np.float32) + \
 len(pathlib.Path("data/mini/prepared/simulated/rows.parquet").read_bytes())
     save_file({"w": drawn}, home / "weights.safetensors")
     files.write_json(home / "history.json", {"steps": 3})
-    finish("train", "training.train", ["data/mini/prepared/simulated"], [home], {"steps": 1500, "model": \
+    finish("train", "training.train", ["data/mini/prepared/simulated"], [home], {"steps": 1500, \
+"model": \
 model}, seed, cell, experiment=experiment)
 
 def entry(run):
@@ -156,7 +158,8 @@ cells, "arms": over_seeds(cells)})
     (base / "figures").mkdir()
     for name in ("by_lead.svg", "map.png"):
         (base / "figures" / name).write_bytes(b"a figure, " + name.encode())
-    finish("tabulate", "tabulation.tabulate", [base / "evaluated", "data/mini/prepared", base.parent / \
+    finish("tabulate", "tabulation.tabulate", [base / "evaluated", "data/mini/prepared", \
+base.parent / \
 "companions.csv", "data/published"],
            [base / name for name in ("metrics.json", "table.md", "claims.json", "figures")], {}, \
 dataset=None, experiment=experiment)

@@ -59,10 +59,8 @@ class Tab:
         if name == "Runtime.exceptionThrown":
             self.thrown.append(str(told["exceptionDetails"]))
         elif (
-            name == "Runtime.consoleAPICalled"
-            and told["type"] in ("error", "warning", "assert")
-            or name == "Log.entryAdded"
-        ):
+            name == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert")
+        ) or name == "Log.entryAdded":
             self.logged.append(str(told))
         elif name == "Network.requestWillBeSent":
             self.requested.append(told["request"]["url"][:100])

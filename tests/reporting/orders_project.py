@@ -280,11 +280,9 @@ def samples(dataset: str, found: dict[str, dict]) -> dict[str, np.ndarray]:
     for name, entry in found.items():
         for sampler, prompts in entry["samplers"].items():
             for prompt in prompts:
-                made, order = (
-                    truth.copy(),
-                    np.stack([rng.permutation(truth.shape[1]) for _ in range(SHOWN)]).astype(
-                        np.int32
-                    ),
+                made = truth.copy()
+                order = np.stack([rng.permutation(truth.shape[1]) for _ in range(SHOWN)]).astype(
+                    np.int32
                 )
                 if dataset == "mazes":
                     order = np.concatenate(

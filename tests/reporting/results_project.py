@@ -76,7 +76,10 @@ def cell(
             "noise_floor_component_kn": number(floor),
             "rmse_truth_component_kn": number(value - 1),
         }
-    shift = lambda by: {"rmse_component_kn": number(value + by, low + by, high + by)}  # noqa: E731
+
+    def shift(by):
+        return {"rmse_component_kn": number(value + by, low + by, high + by)}
+
     return {
         "metrics": metrics,
         "undefined": {},

@@ -40,13 +40,10 @@ EXAMPLE = {
 
 def cell(share: float, wrong: int = 0, seen: int = SEEN) -> dict:
     """A cell as measure.py writes it, its interval a tenth to either side."""
-    number = lambda value, unit: {
-        "value": value,
-        "low": 0.9 * value,
-        "high": 1.1 * value,
-        "unit": unit,
-        "n": QUERIES,
-    }  # noqa: E731
+
+    def number(value, unit):
+        return {"value": value, "low": 0.9 * value, "high": 1.1 * value, "unit": unit, "n": QUERIES}
+
     return {
         "queries": QUERIES,
         "metrics": {
@@ -80,17 +77,20 @@ def cells() -> dict[str, dict]:
 
 def benchmark() -> dict:
     """benchmarks.json: times of one set, a GPU's among them."""
-    row = lambda name, ms, device="cpu", **more: {
-        "set": "smoothed_random_walk",
-        "method": name,
-        "arm": "aniso",
-        "k": 1000,
-        "device": device,  # noqa: E731
-        "points": 1_000_000,
-        "ms": ms,
-        "rounds_ms": [ms] * 5,
-        **more,
-    }
+
+    def row(name, ms, device="cpu", **more):
+        return {
+            "set": "smoothed_random_walk",
+            "method": name,
+            "arm": "aniso",
+            "k": 1000,
+            "device": device,
+            "points": 1_000_000,
+            "ms": ms,
+            "rounds_ms": [ms] * 5,
+            **more,
+        }
+
     tables = [
         row("linear", 9.5, build_s=0.5),
         row("trajectory", 1.25, build_s=0.75),

@@ -84,8 +84,8 @@ def cell(mse: float, step: int = 500, probes: dict | None = None, parameters: in
 def probes(arm: str, seed: int) -> dict:
     """What a smooth set's cells are asked beside their error."""
     found = {}
-    if arm.split("-")[0] in LATENTS:
-        count, effective, largest = LATENTS[arm.split("-")[0]]
+    if arm.split("-", maxsplit=1)[0] in LATENTS:
+        count, effective, largest = LATENTS[arm.split("-", maxsplit=1)[0]]
         found["latents"] = {
             "count": {"value": count, "unit": "latents", "n": 32},
             "effective": number(effective, "latents", 1.05, 32),
@@ -118,10 +118,8 @@ def evaluated(
     experiment: str, dataset: str, found: dict[str, dict], i_dim: int = 1, seed: int = 0
 ) -> None:
     """metrics.json, one predicted set, and what the preparation says of the set."""
-    home, rng = (
-        Path("reports", experiment, PROFILE, "evaluated", dataset),
-        np.random.default_rng(seed),
-    )
+    home = Path("reports", experiment, PROFILE, "evaluated", dataset)
+    rng = np.random.default_rng(seed)
     files.write_json(home / "metrics.json", {"cells": found})
     x, t = rng.uniform(0, 1, (2, 64, 2)), rng.uniform(0, 1, (2, 256, 2))
     truth = np.sin(3 * t[..., :1]) * np.cos(4 * t[..., 1:])

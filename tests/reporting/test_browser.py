@@ -1,6 +1,7 @@
 """The pages in a real browser: what they log, ask, link, filter, open and how they look to those
 who read with a keyboard or a phone."""
 
+import itertools
 from pathlib import Path
 
 import chromium
@@ -155,7 +156,7 @@ def test_ids_are_unique_headings_follow_each_other_and_everything_is_named(page)
         "+one.tagName[1])"
     )
     assert levels.count(1) == 1 == levels[0] and all(
-        after <= before + 1 for before, after in zip(levels, levels[1:], strict=False)
+        after <= before + 1 for before, after in itertools.pairwise(levels)
     )
     assert page.ask("[...document.images].every((one) => one.alt.length > 15)")
     assert (

@@ -261,7 +261,7 @@ def test_results_of_a_folder_stand_for_those_here(project, monkeypatch, capsys, 
     shutil.copy(project / TABLE, results / TABLE)  # of one experiment, without records and claims
     change(results, TABLE, scaled(times=1.5))
     change(project, TABLE, scaled(times=7.0))  # what is here is not asked
-    whole, table = judged(project, results=results)
+    _whole, table = judged(project, results=results)
     assert (table.identical, len(table.moved)) == (8, 1) and table.moved[0].here == 1.5
     assert judged(project, "failure_modes", results=results)[1].count == 0
     assert tradewind(monkeypatch, "HEAD", "--results", str(results)) == 1

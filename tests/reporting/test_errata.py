@@ -86,14 +86,17 @@ def test_table_3_4_prints_shared_over_not_shared(printed):
     (ratio,) = means(
         printed, col("table") == "thesis 3.4", col("dataset") == "poisson", col("model") == "msa"
     )
-    of = lambda variant: means(
-        printed,
-        col("table") == "thesis C.2",
-        col("dataset") == "poisson",
-        col("model") == "msa",  # noqa: E731
-        col("variant").str.contains(variant),
-        col("metric") == "mse",
-    )
+
+    def of(variant):
+        return means(
+            printed,
+            col("table") == "thesis C.2",
+            col("dataset") == "poisson",
+            col("model") == "msa",
+            col("variant").str.contains(variant),
+            col("metric") == "mse",
+        )
+
     shared, apart = of("shared"), of("default")
     assert len(shared) == len(apart) == 3
     assert ratio == pytest.approx(100 * sum(shared) / sum(apart), rel=0.05) and ratio < 100

@@ -56,7 +56,7 @@ WEIGHTS = {BACKDATED: (f"{RUN}/weights.safetensors", "but train")}
 
 
 @pytest.fixture(scope="session")
-def settled(whole, tmp_path_factory):  # noqa: F811
+def settled(whole, tmp_path_factory):
     """The project, its locks written and committed as those of a run anew are."""
     folder = tmp_path_factory.mktemp("settled")
     project = Path(shutil.copytree(whole, folder / "project", symlinks=True))
@@ -74,7 +74,7 @@ def foreign_template(settled, tmp_path_factory):
 
 
 @pytest.fixture
-def quiet(monkeypatch, evaluation):  # noqa: F811
+def quiet(monkeypatch, evaluation):
     """Claims and tables of the small project's own; commits claim to be of 2001."""
     for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
         monkeypatch.setenv(name, "2001-01-01T00:00:00Z")
@@ -151,7 +151,7 @@ def test_a_run_here_of_a_commit_made_elsewhere_can_be_checked_here(original):
 @pytest.mark.parametrize("by, verdict", [(0.9e-3, "PASS"), (1.1e-3, "FAIL")])
 def test_a_checkpoint_evaluated_elsewhere_may_differ_by_a_thousandth(
     project, evaluation, by, verdict
-):  # noqa: F811
+):
     true = evaluation.cell
 
     def cell(*given):

@@ -648,7 +648,7 @@ def whole(tmp_path_factory):
 
 
 @pytest.fixture
-def project(whole, tmp_path, monkeypatch, evaluation):  # noqa: F811
+def project(whole, tmp_path, monkeypatch, evaluation):
     """A copy of it, evaluated, tabulated and claimed by its own arithmetic; every commit claims
     to be of 2001."""
     for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):

@@ -1,6 +1,7 @@
 """The lineage shows every stage from raw bytes to the table, with the digests its records hold,
 as well-formed SVG."""
 
+import itertools
 import re
 import xml.etree.ElementTree as ET
 
@@ -60,7 +61,7 @@ def test_boxes_lie_inside_the_picture_and_apart():
         for rect in root.iter("rect")
     ]
     assert spans[0][0] >= 0 and spans[-1][1] <= width
-    assert all(right < left for (_, right), (left, _) in zip(spans, spans[1:], strict=False))
+    assert all(right < left for (_, right), (left, _) in itertools.pairwise(spans))
     assert all(
         0 < float(text.get("y")) < height and 0 < float(text.get("x")) < width
         for text in root.iter("text")
@@ -158,7 +159,7 @@ def test_what_was_swept_shows_the_neighbours_it_read_and_the_sweeps():
         "evaluate",
         "tabulate",
     ]
-    assert dict((stage, lines) for stage, _, lines in found)["sweep"][0] == "2 models"
+    assert {stage: lines for stage, _, lines in found}["sweep"][0] == "2 models"
 
 
 # --- the chain of a number, as the page's script opens it
@@ -179,7 +180,11 @@ def chain(results: tuple = ()) -> dict:
 
 
 def test_a_chain_holds_the_record_s_digests_of_every_stage_from_the_table_to_the_raw_file():
-    found, of = chain(), lambda stage: read_json(records.location(stage, PROFILE, "simulated"))
+    found = chain()
+
+    def of(stage):
+        return read_json(records.location(stage, PROFILE, "simulated"))
+
     assert set(found["spine"][PROFILE]) == {"simulated"}
     for stage in ("acquire", "decode", "prepare", "validate"):
         node = found["spine"][PROFILE]["simulated"][stage]

@@ -6,8 +6,8 @@ import json
 import pytest
 from PIL import Image
 
-from stages.sequences.reporting import bias as order_bias
 from stages.figures.drawing import plt
+from stages.sequences.reporting import bias as order_bias
 
 
 def one(variation: float, p: float = 0.4) -> dict:

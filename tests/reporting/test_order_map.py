@@ -6,8 +6,8 @@ import pytest
 from matplotlib.colors import to_hex
 from PIL import Image
 
-from stages.sequences.reporting import map as order_map
 from stages.figures.drawing import plt
+from stages.sequences.reporting import map as order_map
 
 DATASET = "letters"
 GPT, RANDOM = "sigma_gpt-left_to_right-60k", "sigma_gpt-random-60k"

@@ -212,10 +212,8 @@ def test_a_data_set_tells_its_sequences_its_prompt_and_its_entropy():
 
 
 def test_what_a_document_leaves_open_is_marked_once_with_its_note():
-    doubtful, plain_one = (
-        Printed("thesis D.1", "x", 1.0, None, 'unit not stated; row printed "Causal"'),
-        Printed("thesis 4.2", "x", 2.0, 0.1, "1000 mazes"),
-    )
+    doubtful = Printed("thesis D.1", "x", 1.0, None, 'unit not stated; row printed "Causal"')
+    plain_one = Printed("thesis 4.2", "x", 2.0, 0.1, "1000 mazes")
     assert (
         order_printed.theirs(doubtful) == "1.00‡ (thesis D.1)"
         and order_printed.theirs(plain_one) == "2.00 ± 0.1 (thesis 4.2)"
@@ -382,7 +380,7 @@ def test_the_experiment_has_a_page_of_its_own_and_the_index_leads_there():
 def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
     from stages.params.orders import OrderEvaluation
     from stages.sequences import evaluate
-    from stages.sequences import reading as sequences
+    from stages.sequences import tokens as sequences
     from stages.sequences.models import build
     from stages.training import store
 
@@ -398,11 +396,9 @@ def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
         ("mazes", "maze", orders_project.mazes(12), 5),
         ("climbs", "climb", orders_project.flights(12), 403),
     ):
-        folder, home, split = (
-            tmp_path / f"data/{PROFILE}/prepared/{dataset}",
-            HOME / "runs" / dataset,
-            [0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2],
-        )
+        folder = tmp_path / f"data/{PROFILE}/prepared/{dataset}"
+        home = HOME / "runs" / dataset
+        split = [0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2]
         folder.mkdir(parents=True)
         ones = torch.tensor(split).numpy()
         sequences.write(
@@ -445,10 +441,8 @@ def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
         )
     monkeypatch.setattr(order_gallery, "draw", DRAW)
     stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
-    text, names = (
-        (HOME / "table.md").read_text(),
-        {file.name for file in (HOME / "figures").iterdir()},
-    )
+    text = (HOME / "table.md").read_text()
+    names = {file.name for file in (HOME / "figures").iterdir()}
     assert (
         "| constant rate |" in text
         and "table D.1" in text

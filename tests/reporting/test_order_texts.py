@@ -100,10 +100,8 @@ def test_an_escaped_text_is_one_printable_line_that_says_what_it_was():
             else 1
         )
         one = found[place : place + width]
-        back, place = (
-            back + (one.encode().decode("unicode_escape") if width > 1 else one),
-            place + width,
-        )
+        back = back + (one.encode().decode("unicode_escape") if width > 1 else one)
+        place = place + width
     assert back == wild
 
 

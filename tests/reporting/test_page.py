@@ -397,10 +397,8 @@ def test_the_example_of_an_audit_names_a_number_that_was_made(seen, front):
 
 def test_the_readme_beside_the_page_has_every_arm_and_every_claim(seen):
     text = Path("reports/README.md").read_text()
-    arms, claims = (
-        files.read_json(HOME / "metrics.json")["arms"],
-        files.read_json(HOME / "claims.json"),
-    )
+    arms = files.read_json(HOME / "metrics.json")["arms"]
+    claims = files.read_json(HOME / "claims.json")
     assert len(re.findall(r"(?m)^\| (?:\w+_average|knn|kernel|msa-\S+) \| \d \|", text)) == len(
         arms
     )  # a table of results tells the seeds
@@ -460,7 +458,7 @@ def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_make
         and seen.figures == []
         and set(seen.tables) == {"all results", "errata of the documents"}
     )
-    assert set(value for _, name, value in seen.attributes if name == "href") == {
+    assert {value for _, name, value in seen.attributes if name == "href"} == {
         "#results",
         "#ledger",
         "#claims",

@@ -1,7 +1,8 @@
 """`tradewind rows`: which rows were trained on, and which stand on both sides, from provenance.
 
-A small prepared project of winds, sets and climbs whose splits are known by construction; leaks are planted and must be found, a clean set
-must be clean, and the counts are held against a count by hand.
+A small prepared project of winds, sets and climbs whose splits are known by construction; leaks are
+planted and must be found, a clean set must be clean, and the counts are held against a count by
+hand.
 """
 
 import json
@@ -25,9 +26,10 @@ FILES = ["a.csv", "b.csv"]
 def told(root: Path, dataset: str, inputs: list[str]) -> None:
     """The record of the preparation, of the files as they are."""
     home = root / "data/mini/prepared" / dataset
-    describe = lambda paths: {
-        path.relative_to(root).as_posix(): records.describe(path) for path in paths
-    }  # noqa: E731
+
+    def describe(paths):
+        return {path.relative_to(root).as_posix(): records.describe(path) for path in paths}
+
     write_json(
         root / f"data/mini/records/{dataset}.prepare.json",
         {
@@ -38,7 +40,8 @@ def told(root: Path, dataset: str, inputs: list[str]) -> None:
 
 
 def prepared_winds(root: Path, planted: bool = False) -> list[tuple]:
-    """One row a minute for six hours before and after midnight: train, then a gap, then val and test. Returns the rows as tuples.
+    """One row a minute for six hours before and after midnight: train, then a gap, then val and
+    test. Returns the rows as tuples.
 
     `planted`: one row of test has the file and record of a row of train.
     """
@@ -106,7 +109,8 @@ def prepared_sets(
 def prepared_climbs(
     root: Path, record: list[int], split: list[int], aircraft: str = "AIRCRAFT"
 ) -> None:
-    """Climbs that begin at rows of one raw file with an aircraft in each row; the group is as prepared, not as the file says."""
+    """Climbs that begin at rows of one raw file with an aircraft in each row; the group is as
+    prepared, not as the file says."""
     raw, home = root / "data/mini/raw/climbs", root / "data/mini/prepared/climbs"
     raw.mkdir(parents=True), home.mkdir(parents=True)
     (raw / "flights.csv").write_text(

@@ -1,4 +1,5 @@
-"""The neighbour search in tables, figures and on the page: counts of the DAG, times of the benchmark, printed values, and the bound explained."""
+"""The neighbour search in tables, figures and on the page: counts of the DAG, times of the
+benchmark, printed values, and the bound explained."""
 
 import math
 import re

@@ -140,11 +140,15 @@ def case(metric: str, trained: bool = True):
 
 @pytest.fixture
 def evaluation(monkeypatch):
-    """A stand-in for the evaluation of sets: a run's number is its name's length, a companion's 0.5."""
-    number = lambda value: {
-        "metrics": {"mse": {"value": value, "unit": "1", "n": 3}},
-        "probes": {"latents": {"effective": {"value": 2 * value}}},
-    }
+    """A stand-in for the evaluation of sets: a run's number is its name's length, a companion's
+    0.5."""
+
+    def number(value):
+        return {
+            "metrics": {"mse": {"value": value, "unit": "1", "n": 3}},
+            "probes": {"latents": {"effective": {"value": 2 * value}}},
+        }
+
     from stages.fields.evaluate import Settings
 
     fake = SimpleNamespace(

@@ -1,4 +1,5 @@
-"""Results on sets of points in tables, figures and summaries: what was measured beside what is printed, by numbers one can reckon by hand."""
+"""Results on sets of points in tables, figures and summaries: what was measured beside what is
+printed, by numbers one can reckon by hand."""
 
 import re
 from pathlib import Path
@@ -180,7 +181,8 @@ def test_overlaps_run_from_none_to_all():
 
 
 def measured(dataset: str, errors: dict[str, float], **more: float) -> dict:
-    """Arms of one seed with these MSEs; `more`: metric -> value for each, or, with probes, what they were."""
+    """Arms of one seed with these MSEs; `more`: metric -> value for each, or, with probes, what
+    they were."""
     return {
         f"{dataset}/{arm}": {
             "seeds": 1,
@@ -197,7 +199,7 @@ def test_training_errors_stand_beside_the_printed_ones_where_they_were_measured(
     arms = measured("poisson", {"msa-shared-20k": 0.03}, mse_train=0.02) | measured(
         "poisson", {"mean": 0.4}
     )
-    table, notes = set_tables.learned(arms, "poisson", sets(FIELDS))
+    table, _notes = set_tables.learned(arms, "poisson", sets(FIELDS))
     assert table.rows == (
         (
             "msa-shared-20k",
@@ -264,7 +266,9 @@ def test_an_overlap_is_in_its_name(dataset, parts):
 
 
 def test_tightness_goes_from_near_to_far_above_the_printed_winds():
-    value = lambda one: {"value": one, "unit": "1", "n": 9}
+    def value(one):
+        return {"value": one, "unit": "1", "n": 9}
+
     cells = {
         "darcy/msa-shared-5k-s0": {
             "probes": {

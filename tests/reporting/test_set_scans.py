@@ -1,4 +1,5 @@
-"""Figures C.7 and C.4: sizes told by their names, sentences that follow from the numbers, and a benchmark's rows shown as they were measured."""
+"""Figures C.7 and C.4: sizes told by their names, sentences that follow from the numbers, and a
+benchmark's rows shown as they were measured."""
 
 import itertools
 from pathlib import Path
@@ -28,8 +29,12 @@ POINTS = (256, 4_096, 16_384)
 
 
 def found(errors=SIZES, dataset="rooms_brief", step=600):
-    """Arms and cells of these errors; intervals lie a twentieth to either side, the mean leaves 1."""
-    number = lambda mse: {"mean": mse, "low": 0.95 * mse, "high": 1.05 * mse, "unit": "1", "n": 40}
+    """Arms and cells of these errors; intervals lie a twentieth to either side, the mean leaves
+    1."""
+
+    def number(mse):
+        return {"mean": mse, "low": 0.95 * mse, "high": 1.05 * mse, "unit": "1", "n": 40}
+
     arms = {
         f"{dataset}/{arm}": {"seeds": 1, "metrics": {"mse": number(mse)}}
         for arm, (mse, _) in {**errors, "mean": (1.0, 0)}.items()
@@ -46,7 +51,8 @@ def found(errors=SIZES, dataset="rooms_brief", step=600):
 
 
 def times():
-    """A benchmark in which MSA grows quadratically and HyperMixer linearly; the plain kernel was left out at the largest size."""
+    """A benchmark in which MSA grows quadratically and HyperMixer linearly; the plain kernel was
+    left out at the largest size."""
     of = {
         "hypermixer": (1e-2, 1),
         "msa": (1e-5, 2),
@@ -58,10 +64,8 @@ def times():
     rows = []
     for name, points in itertools.product(of, POINTS):
         factor, power = of[name]
-        ms, other = (
-            factor * points**power,
-            of["layer flash" if name.startswith("layer") else "torch"],
-        )
+        ms = factor * points**power
+        other = of["layer flash" if name.startswith("layer") else "torch"]
         rows.append(
             {"contender": name, "points": points}
             | (
@@ -172,20 +176,21 @@ def test_what_is_seen_follows_from_the_numbers():
     _, words = sensitivity.table(arms, cells, "rooms_brief", {})
     assert "600 steps each, 1 seed," in words
     assert (
-        "C.7a: from layers 1 to 8 the error of MSA falls and then rises; it is least at 2 (0.200) and 2.00 times as large at 1; "
-        "the two intervals do not meet"
+        "C.7a: from layers 1 to 8 the error of MSA falls and then rises; it is least at 2 (0.200) "
+        "and 2.00 times as large at 1; the two intervals do not meet"
     ) in words
     assert "C.7c: from hidden dimension 8 to 64 the error of MSA falls throughout" in words
     assert (
-        "GeoFNO rises throughout; it is least at 4 (0.600) and 1.02 times as large at 16; the two intervals meet"
-        in words
-    )
+        "GeoFNO rises throughout; it is least at 4 (0.600) and 1.02 times as large at 16; the "
+        "two intervals meet"
+    ) in words
     cells["rooms_brief/msa-shared-width_8-s0"]["history"]["val"] = [[400, 1.0]]
     assert "from 400 to 600 steps each" in sensitivity.table(arms, cells, "rooms_brief", {})[1]
 
 
 def at_rates(losses, argument="layers"):
-    """Arms, cells and rates of layers trained at several rates; losses {rate: {layers: least validation loss}}, the test error half of it."""
+    """Arms, cells and rates of layers trained at several rates; losses {rate: {layers: least
+    validation loss}}, the test error half of it."""
     arms, cells, rates = {}, {}, {}
     for (rate, of_size), word in zip(losses.items(), ("", "_slow", "_fast"), strict=False):
         more = found(
@@ -241,15 +246,16 @@ def test_the_best_rate_of_each_size_and_the_order_of_sizes_follow_from_the_losse
         and "only learns more slowly" not in words
     )
     assert (
-        "C.7b: by layers, the validation loss of MSA is least at a learning rate of 0.0006 for 8; 0.002 for 2; 0.006 for 1; from the least loss to the "
-        "largest the order changes with the rate: 8, 2 and 1 at 0.0006; 2, 1 and 8 at 0.002; 1, 2 and 8 at 0.006"
+        "C.7b: by layers, the validation loss of MSA is least at a learning rate of 0.0006 for 8; "
+        "0.002 for 2; 0.006 for 1; from the least loss to the largest the order changes with the "
+        "rate: 8, 2 and 1 at 0.0006; 2, 1 and 8 at 0.002; 1, 2 and 8 at 0.006"
     ) in words
     arms, cells, rates = at_rates({rate: {1: 3 * rate, 2: 2 * rate} for rate in (2e-3, 6e-4)})
     _, words = sensitivity.table(arms, cells, "rooms_brief", rates)
     assert (
-        "least at a learning rate of 0.0006 for 1 and 2; from the least loss to the largest the order is 2 and 1 at every rate"
-        in words
-    )
+        "least at a learning rate of 0.0006 for 1 and 2; from the least loss to the largest "
+        "the order is 2 and 1 at every rate"
+    ) in words
 
 
 def test_a_size_whose_rate_is_not_recorded_is_on_no_line_and_one_rate_makes_no_panel():

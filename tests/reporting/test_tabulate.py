@@ -1,4 +1,5 @@
-"""Cells become arms by the arithmetic one does by hand, and table.md says what metrics.json says."""
+"""Cells become arms by the arithmetic one does by hand, and table.md says what metrics.json
+says."""
 
 import json
 import re

@@ -1,6 +1,8 @@
-"""`tradewind why`: five scripted histories with one cause each, changes that must not be named, edits by hand.
+"""`tradewind why`: five scripted histories with one cause each, changes that must not be named,
+edits by hand.
 
-Every history is a real git history of the small project, and what is named is compared with what was done.
+Every history is a real git history of the small project, and what is named is compared with what
+was done.
 """
 
 import json
@@ -166,7 +168,8 @@ def test_an_edit_that_the_record_was_brought_to_agree_with_fails_too(lived):
 def test_weights_that_differ_though_nothing_else_does_are_not_deterministic(lived):
     again(
         lived,
-        "from stages.arithmetic import probe\nprobe.line()  # drawn once, before\nimport numpy as np\n"
+        "from stages.arithmetic import probe\nprobe.line()  # drawn once, before\n"
+        "import numpy as np\n"
         "true = np.random.default_rng\nnp.random.default_rng = lambda seed: true(seed + 1)",
     )
     answer, text = asked(lived)
@@ -179,9 +182,11 @@ def test_weights_that_differ_though_nothing_else_does_are_not_deterministic(live
 
 
 ELSEWHERE = (
-    "from stages.arithmetic import probe\nfrom stages import fake\ntrue, line = fake.save_file, probe.line()\n"
+    "from stages.arithmetic import probe\nfrom stages import fake\n"
+    "true, line = fake.save_file, probe.line()\n"
     "probe.line = lambda: 'foreign ' + line.partition(' ')[2] + ' torch:11111111'\n"
-    "fake.save_file = lambda tensors, file: true({key: x * fake.np.float32(1.001) for key, x in tensors.items()}, file)"
+    "fake.save_file = lambda tensors, file: true({key: x * fake.np.float32(1.001) for key, x in "
+    "tensors.items()}, file)"
 )
 
 
@@ -275,7 +280,9 @@ def test_outside_a_repository_it_is_refused(tmp_path):
 
 
 def test_settings_of_two_stages_are_one_change_only_where_one_name_ends_the_other():
-    change = lambda what, how, stage: causes.Change("parameter", what, how, stage)  # noqa: E731
+    def change(what, how, stage):
+        return causes.Change("parameter", what, how, stage)
+
     (one,) = causes.merged(
         [change("decode.wind_max", "1 → 2", "decode"), change("wind_max", "1 → 2", "prepare")]
     )

@@ -1,4 +1,5 @@
-"""wind_baselines in tables and on the page: percent of the optimum, days as in table 1.2, leads as in figure 3.3, sweeps, names whole for audit."""
+"""wind_baselines in tables and on the page: percent of the optimum, days as in table 1.2, leads
+as in figure 3.3, sweeps, names whole for audit."""
 
 import re
 from pathlib import Path

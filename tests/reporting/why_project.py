@@ -1,7 +1,8 @@
-"""The small project of audit_project.py with a past: its stages obey params.yaml, their own code, the raw files, numpy and the seed.
+"""The small project of audit_project.py with a past: its stages obey params.yaml, their own code,
+the raw files, numpy and the seed.
 
-`lived` is its first commit. `again` re-runs everything, brings records, locks and cache to agree and commits: a history of one cause is
-one edit and one `again`.
+`lived` is its first commit. `again` re-runs everything, brings records, locks and cache to agree
+and commits: a history of one cause is one edit and one `again`.
 """
 
 import shutil
@@ -21,9 +22,12 @@ OBEDIENT = (
     (".read_bytes()[:40]", ".read_bytes()"),
     (
         '    seed = int(given.get("--seed", 0))\n',
-        '    seed, told = int(given.get("--seed", 0)), read_yaml(pathlib.Path("params.yaml"))\n'
-        '    steps, drawn_by = told["profiles"]["mini"]["training"]["steps"], told["training"]["seed"]\n'
-        '    shift = SHIFT + steps / 10000 + 0.01 * (metadata.version("numpy") == "9.9.9")\n',
+        (
+            '    seed, told = int(given.get("--seed", 0)), read_yaml(pathlib.Path("params.yaml"))\n'
+            '    steps, drawn_by = told["profiles"]["mini"]["training"]["steps"], '
+            'told["training"]["seed"]\n'
+            '    shift = SHIFT + steps / 10000 + 0.01 * (metadata.version("numpy") == "9.9.9")\n'
+        ),
     ),
     ("default_rng(seed + ", "default_rng(seed + 1000 * drawn_by + "),
     ('    save_file({"w": drawn}', '    save_file({"w": drawn + np.float32(shift)}'),
@@ -33,11 +37,12 @@ OBEDIENT = (
     ),
 )
 ALL = (
-    "from stages import fake, training; fake.SHIFT = training.SHIFT; "
-    "from stages.fake import *; acquire(); decode(); validate(); prepare(); "
-    'train("wind_nowcast", "mini", "simulated", "knn"); train("sensor_noise", "mini", "simulated", "knn"); '
-    '[train("wind_nowcast", "mini", "simulated", "msa", "--arm", "shared", "--size", "5k", "--seed", s) for s in os.environ.get("SEEDS", "01")]; '
-    '[(evaluate(e), tabulate(e)) for e in ("wind_nowcast", "sensor_noise")]'
+    "from stages import fake, training; fake.SHIFT = training.SHIFT; from stages.fake import *; "
+    "acquire(); decode(); validate(); prepare(); "
+    'train("wind_nowcast", "mini", "simulated", "knn"); train("sensor_noise", "mini", "simulated", '
+    '"knn"); [train("wind_nowcast", "mini", "simulated", "msa", "--arm", "shared", "--size", "5k", '
+    '"--seed", s) for s in os.environ.get("SEEDS", "01")]; [(evaluate(e), tabulate(e)) for e in '
+    '("wind_nowcast", "sensor_noise")]'
 )
 MADE = (
     "data/mini/raw/simulated",
@@ -98,7 +103,10 @@ def code(project, monkeypatch) -> None:
 def library(project, monkeypatch) -> str:
     """Another numpy, as the environment tells it; Python to run before the stages."""
     edit(project / "constraints.txt", "numpy==2.4.6", "numpy==9.9.9")
-    return "from importlib import metadata; told = metadata.version; metadata.version = lambda name: '9.9.9' if name == 'numpy' else told(name)"
+    return (
+        "from importlib import metadata; told = metadata.version; metadata.version = lambda name: "
+        "'9.9.9' if name == 'numpy' else told(name)"
+    )
 
 
 def seed(project, monkeypatch) -> None:

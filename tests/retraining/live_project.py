@@ -1,7 +1,9 @@
-"""A small project whose profile `live` stands ready to be judged: captures, prepared winds, records, trained cells, a clean commit.
+"""A small project whose profile `live` stands ready to be judged: captures, prepared winds,
+records, trained cells, a clean commit.
 
-Everything lies in the working folder. Winds are a smooth field with noise of 1.5 m/s, so the mean of the eight nearest reports beats the
-nearest one; cells are baselines in the real checkpoint format, and every record is made by the project's own code.
+Everything lies in the working folder. Winds are a smooth field with noise of 1.5 m/s, so the mean
+of the eight nearest reports beats the nearest one; cells are baselines in the real checkpoint
+format, and every record is made by the project's own code.
 """
 
 import subprocess
@@ -45,17 +47,16 @@ def split(seconds: int) -> Prepare:
 def winds(
     seconds: int, seed: int = 0, aircraft: int = 14, shift: float = 0.0, field: bool = True
 ) -> pl.DataFrame:
-    """Aircraft that fly straight through a smooth wind (`field` False: through one of noise alone), `shift` m/s stronger."""
+    """Aircraft that fly straight through a smooth wind (`field` False: through one of noise
+    alone), `shift` m/s stronger."""
     rng = np.random.default_rng(seed)
     t = np.arange(0.0, seconds, 12.0)
     parts = []
     for k in range(aircraft):
-        course, lat0, lon0, alt = (
-            rng.uniform(0, 2 * np.pi),
-            rng.uniform(45, 48),
-            rng.uniform(5, 9),
-            rng.uniform(12_000, 38_000),
-        )
+        course = rng.uniform(0, 2 * np.pi)
+        lat0 = rng.uniform(45, 48)
+        lon0 = rng.uniform(5, 9)
+        alt = rng.uniform(12_000, 38_000)
         along = ((220.0 * t + 1e5 * k) % 2e5 - 1e5) / 111_195
         parts.append(
             pl.DataFrame(
@@ -85,7 +86,8 @@ def winds(
 
 
 def settings(**retraining) -> params.Params:
-    """The project's own parameters, with a challenger that needs no training, 200 resamples, and what is asked."""
+    """The project's own parameters, with a challenger that needs no training, 200 resamples, and
+    what is asked."""
     everything = params.load(ROOT / "params.yaml")
     live = everything.profiles["live"]
     live = live.model_copy(
@@ -133,7 +135,8 @@ def record(stage: str, inputs: list[Path], outputs: list[Path], cell: str | None
 
 
 def capture(name: str, table: pl.DataFrame, seconds: int) -> None:
-    """Take a capture in (its content does not matter here) and make everything up to the prepared data from `table`."""
+    """Take a capture in (its content does not matter here) and make everything up to the
+    prepared data from `table`."""
     for folder in (RAW, DECODED, PREPARED):
         folder.mkdir(parents=True, exist_ok=True)
     (RAW / name).write_text(name)
@@ -154,7 +157,8 @@ def capture(name: str, table: pl.DataFrame, seconds: int) -> None:
 
 
 def cell(name: str, model: str | None = None, seed: int = 0, **arguments) -> Path:
-    """A trained cell and its record; its checkpoint knows the prepared data as training would have told it."""
+    """A trained cell and its record; its checkpoint knows the prepared data as training would
+    have told it."""
     import torch
 
     torch.manual_seed(seed)
@@ -184,7 +188,8 @@ def cell(name: str, model: str | None = None, seed: int = 0, **arguments) -> Pat
 
 
 def build_first(seconds: int = 7200, **arguments) -> None:
-    """The state after the first captures: data, a challenger `knn` and the baseline `persistence`, in a clean commit."""
+    """The state after the first captures: data, a challenger `knn` and the baseline
+    `persistence`, in a clean commit."""
     capture("20260115T060000Z-aaaa.csv", winds(seconds), seconds)
     cell("persistence")
     cell("knn", **(arguments or BETTER))

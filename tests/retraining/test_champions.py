@@ -1,4 +1,5 @@
-"""The store of champions: written once, verified before any use, and rolled back only to what can be verified."""
+"""The store of champions: written once, verified before any use, and rolled back only to what
+can be verified."""
 
 import os
 import shutil
@@ -19,7 +20,8 @@ STORE = Path("data/live/champions")
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    """A project with two promotions: first the mean of 64 reports over an average of the hour, then that of 8."""
+    """A project with two promotions: first the mean of 64 reports over an average of the hour,
+    then that of 8."""
     root = tmp_path_factory.mktemp("champions")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
@@ -158,7 +160,7 @@ def test_a_champion_whose_bytes_are_not_those_promoted_is_used_by_nobody(project
 
 @pytest.mark.fault("F13")
 def test_weights_that_are_no_model_are_refused_even_where_all_hashes_agree(project, tmp_path):
-    net, meta = checkpoints.load(str(live_project.RUNS / "knn/weights.safetensors"))
+    _net, meta = checkpoints.load(str(live_project.RUNS / "knn/weights.safetensors"))
     for name, content in (("nan", None), ("pickle", b"\x80\x04cos\nsystem\n(S'touch owned'\ntR.")):
         cell = tmp_path / name
         cell.mkdir()

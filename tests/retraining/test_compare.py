@@ -1,4 +1,5 @@
-"""Challenger against champion: the same rows for both, each through its own scaler, decided by the paired interval alone."""
+"""Challenger against champion: the same rows for both, each through its own scaler, decided by
+the paired interval alone."""
 
 import hashlib
 import math
@@ -22,7 +23,8 @@ MSA = {"encoder": "shared", "head": "mean", "width": 12, "heads": 2, "layers": 2
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """The prepared data, with the cells knn, persistence and an untrained msa; their project is the working folder."""
+    """The prepared data, with the cells knn, persistence and an untrained msa; their project is
+    the working folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("compare"))
         live_project.build_first(SECONDS)
@@ -96,11 +98,9 @@ def test_the_hash_is_of_slices_times_places_and_winds_of_targets_and_contexts(da
 @pytest.mark.parametrize("change", ["target wind", "context place", "time", "slices"])
 @pytest.mark.fault("F20")
 def test_another_set_has_another_hash(data, chosen, change):
-    columns, t_s, until = (
-        {name: column.copy() for name, column in data.columns.items()},
-        data.t_s.copy(),
-        data.until("val"),
-    )
+    columns = {name: column.copy() for name, column in data.columns.items()}
+    t_s = data.t_s.copy()
+    until = data.until("val")
     if change == "target wind":
         columns["u_m_s"][chosen.row[0]] += np.float32(0.01)
     elif change == "context place":
@@ -116,7 +116,8 @@ def test_another_set_has_another_hash(data, chosen, change):
 
 
 def test_slices_inside_what_either_was_trained_on_are_left_out_until_a_lead_after(data):
-    """Captures out of order: a champion that was trained far into the test slices is compared on the later ones only."""
+    """Captures out of order: a champion that was trained far into the test slices is compared on
+    the later ones only."""
     tests = data.meta["slices"]["test"]
     until = data.edges(tests[10])[1]
     found = compare.evaluation(data, until)
@@ -193,7 +194,8 @@ def test_a_champion_of_another_lead_or_slice_length_cannot_be_compared(data, key
 
 @pytest.mark.parametrize("name", ["knn", "msa-shared-5k-s0"])
 def test_a_champion_answers_the_same_through_differently_scaled_prepared_data(data, chosen, name):
-    """The scaler of the prepared data moves with every capture; a champion's winds must not: to 1e-4 kn."""
+    """The scaler of the prepared data moves with every capture; a champion's winds must not: to
+    1e-4 kn."""
     before = ask(name, data, chosen)
     scaler = {
         key: [1.7 * value + 3 for value in values] for key, values in data.meta["scaler"].items()
@@ -283,7 +285,8 @@ def test_the_interval_is_that_of_a_brute_force_block_bootstrap(data, chosen):
 def test_equally_good_models_are_promoted_about_as_seldom_as_a_90_percent_interval_allows(
     data, chosen
 ):
-    """Of pairs that err alike, one in twenty should have its interval wholly below zero; 40 slices in runs of 6 make it somewhat short."""
+    """Of pairs that err alike, one in twenty should have its interval wholly below zero; 40
+    slices in runs of 6 make it somewhat short."""
     won = [
         decide(
             planted(data, chosen, 2.0, 2 * k),

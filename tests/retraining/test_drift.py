@@ -1,4 +1,5 @@
-"""Drift: the statistics are the textbook's to the resolution of the summary, and thresholds say what they mean."""
+"""Drift: the statistics are the textbook's to the resolution of the summary, and thresholds say
+what they mean."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Real captures before the real rules: an hour of the sky is taken in; noise, pages, broken checksums and scraps are put aside."""
+"""Real captures before the real rules: an hour of the sky is taken in; noise, pages, broken
+checksums and scraps are put aside."""
 
 import os
 import shutil
@@ -112,9 +113,10 @@ def test_the_command_takes_good_ones_in_and_puts_bad_ones_aside(hours, tmp_path)
     (DROP / "page.csv").write_bytes(b"<html></html>\n")
     command = [sys.executable, "-m", "stages.winds.retraining", "intake"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    run = lambda: subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment
-    )  # noqa: E731
+
+    def run():
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
     done = run()
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()

@@ -1,4 +1,5 @@
-"""Taking captures in: by hash, in whole steps, bad ones aside with their reasons, whatever is killed and whoever comes at once."""
+"""Taking captures in: by hash, in whole steps, bad ones aside with their reasons, whatever is
+killed and whoever comes at once."""
 
 import fcntl
 import hashlib
@@ -147,7 +148,8 @@ def test_what_was_taken_in_stays_as_it_is_and_shares_its_bytes_with_the_new_fold
 
 
 def test_a_receiver_that_writes_on_does_not_reach_what_was_taken_in():
-    """A file that is still open somewhere is claimed by its name only: the raw folder holds a copy."""
+    """A file that is still open somewhere is claimed by its name only: the raw folder holds a
+    copy."""
     drop(one_csv=toy(0))
     with (DROP / "one.csv").open("ab") as stream:
         intake()
@@ -159,10 +161,8 @@ def test_a_receiver_that_writes_on_does_not_reach_what_was_taken_in():
 def test_nothing_new_changes_nothing():
     drop(one_csv=toy(0))
     first = intake()
-    before, stamps = (
-        tree("data"),
-        [path.stat().st_mtime_ns for path in Path("data").rglob("*") if path.is_file()],
-    )
+    before = tree("data")
+    stamps = [path.stat().st_mtime_ns for path in Path("data").rglob("*") if path.is_file()]
     again = intake(lambda *_: pytest.fail("nothing is to be judged"))
     assert (
         tree("data") == before
@@ -376,7 +376,8 @@ def test_a_raw_folder_that_is_damaged_takes_nothing_in():
 
 
 def child(fault: str) -> bool:
-    """One intake in a child with FAULT set; whether it was killed there. Any other bad end fails the test."""
+    """One intake in a child with FAULT set; whether it was killed there. Any other bad end fails
+    the test."""
     pid = os.fork()
     if not pid:
         os.environ["FAULT"], code = fault, 1

@@ -1,4 +1,5 @@
-"""The judgement: one entry for one state of the captures, promoted only what is better beyond doubt, and every refusal with its reason."""
+"""The judgement: one entry for one state of the captures, promoted only what is better beyond
+doubt, and every refusal with its reason."""
 
 import json
 import os
@@ -39,7 +40,8 @@ def project(template, tmp_path, monkeypatch):
 
 
 def more(name: str, seconds: int, arguments: dict | None = None, **wind) -> None:
-    """New captures: the data up to `seconds`, and the challenger (unless it stays) trained on them."""
+    """New captures: the data up to `seconds`, and the challenger (unless it stays) trained on
+    them."""
     live_project.capture(name, live_project.winds(seconds, **wind), seconds)
     live_project.cell("persistence")
     live_project.cell("knn", **(arguments or live_project.BETTER))
@@ -50,7 +52,8 @@ def challenger() -> str:
 
 
 def refused(told: dict, *words: str) -> ledger.Entry:
-    """The last entry, which must be a refusal whose reasons hold the words and which leaves the champion as it was."""
+    """The last entry, which must be a refusal whose reasons hold the words and which leaves the
+    champion as it was."""
     entry = ledger.read()[-1]
     assert told["verdict"] == entry["kind"] == "refused" and entry["after"] == entry["before"]
     assert all(word in " ".join(entry["reasons"]) for word in words), entry["reasons"]
@@ -135,7 +138,8 @@ def test_a_challenger_that_errs_less_than_the_champion_takes_its_place_and_a_wor
 
 
 def test_both_are_compared_on_slices_that_neither_saw(project):
-    """The champion of the first hours saw its own training and validation only; the new test slices lie after both."""
+    """The champion of the first hours saw its own training and validation only; the new test
+    slices lie after both."""
     judge.run(project)
     more("b.csv", SECONDS + 1200, live_project.WORSE)
     judge.run(project)
@@ -149,7 +153,8 @@ def test_both_are_compared_on_slices_that_neither_saw(project):
 
 
 def test_captures_that_come_out_of_order_leave_too_few_slices_and_decide_nothing(project):
-    """A champion of later hours; then older captures: the test slices lie inside what it was trained on."""
+    """A champion of later hours; then older captures: the test slices lie inside what it was
+    trained on."""
     more("late.csv", SECONDS + 7200)
     assert judge.run(project)["verdict"] == "promoted"
     more("early.csv", SECONDS, live_project.WORSE)
@@ -220,7 +225,8 @@ def test_a_margin_that_is_not_reached_refuses(project):
 
 
 def msa_cell(poison: str) -> None:
-    """An msa cell in the challenger's place: weights that hold NaN, or finite ones whose answers overflow."""
+    """An msa cell in the challenger's place: weights that hold NaN, or finite ones whose answers
+    overflow."""
     arguments = {"width": 12, "heads": 2, "layers": 1, "encoder": "shared", "head": "mean"}
     folder = live_project.cell("knn", "msa", **arguments)
     _, meta = checkpoints.load(str(folder / "weights.safetensors"))
@@ -347,10 +353,8 @@ def test_one_judges_at_a_time(project):
 
 def test_the_round_of_intake_is_told_when_it_is_of_this_state(project):
     raw = judge.state_of(live_project.RAW)
-    accepted, bad = (
-        [{"name": "a.csv", "sha256": "1", "lines": 5}],
-        [{"name": "b.csv", "sha256": "2", "reasons": ["no frame"]}],
-    )
+    accepted = [{"name": "a.csv", "sha256": "1", "lines": 5}]
+    bad = [{"name": "b.csv", "sha256": "2", "reasons": ["no frame"]}]
     report = {
         "accepted": accepted,
         "seen": [],
@@ -380,7 +384,8 @@ from stages.winds.retraining import judge
 template, home = map(Path, sys.argv[3:])
 codes = {}
 
-def run(folder, fault=None):  # a fork of a process in which nothing has run yet: no interpreter starts for each kill
+def run(folder, fault=None):  # a fork of a process in which nothing has run yet: no interpreter \
+starts for each kill
     pid = os.fork()
     if not pid:
         os.chdir(folder)
@@ -404,7 +409,8 @@ print(json.dumps(codes))
 
 @pytest.fixture(scope="module")
 def killed(template, tmp_path_factory):
-    """The folder of the runs, and for each point the exit codes of the runs killed at its 1st, 2nd, ... passage until none was."""
+    """The folder of the runs, and for each point the exit codes of the runs killed at its 1st,
+    2nd, ... passage until none was."""
     home = tmp_path_factory.mktemp("kills")
     clean = {name: value for name, value in os.environ.items() if name != "FAULT"}
     arguments = [str(live_project.ROOT), str(Path(__file__).parent), str(template), str(home)]
@@ -441,7 +447,8 @@ def state(folder: Path) -> dict:
     return {"ledger": told, "kept": kept, "verdict": verdict | {"due": None}}
 
 
-# before_rename and after_rename are passed by the drift report, the champion's reference and folder, the ledger, the verdict
+# before_rename and after_rename are passed by the drift report, the champion's reference and
+# folder, the ledger, the verdict
 @pytest.mark.parametrize(
     ("point", "times"),
     [("before_rename", 5), ("after_rename", 5), ("before_ledger", 1), ("after_ledger", 1)],

@@ -1,4 +1,5 @@
-"""The ledger: appended once a case, in an order no clock decides, and no line can be changed unseen."""
+"""The ledger: appended once a case, in an order no clock decides, and no line can be changed
+unseen."""
 
 import json
 import subprocess

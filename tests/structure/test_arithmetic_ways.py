@@ -18,7 +18,10 @@ FILES = sorted(file for file in (ROOT / "stages").rglob("*.py") if "arithmetic" 
 EXACT = "donot_use_mm_for_euclid_dist"  # of torch.cdist: no product of matrices
 INFINITE = {"torch.inf", "math.inf", "float('inf')"}
 HALVES = {"0.5", "-0.5", "1.5"}  # powers that end in MKL's roots, forward or backward
-name = lambda file: file.relative_to(ROOT).as_posix()  # noqa: E731 (of a file)
+
+
+def name(file):
+    return file.relative_to(ROOT).as_posix()
 
 
 def amiss(call: ast.Call, function: str, precise: bool) -> bool:
@@ -31,7 +34,7 @@ def amiss(call: ast.Call, function: str, precise: bool) -> bool:
         return "out" in given
     if last == "pow":
         return bool(HALVES & {*map(ast.unparse, call.args), *given.values()})
-    return last == "lstsq" or last.startswith("cholesky") and not precise
+    return last == "lstsq" or (last.startswith("cholesky") and not precise)
 
 
 def strays(source: str) -> list[str]:

@@ -1,4 +1,5 @@
-"""The declared DAG: short, flat commands; few enough stages for DVC; and the code that a stage declares is the code it runs and records.
+"""The declared DAG: short, flat commands; few enough stages for DVC; and the code that a stage
+declares is the code it runs and records.
 
 DVC resolves the declarations itself, in a copy of dvc.yaml and params.yaml, once for each profile.
 """
@@ -31,7 +32,8 @@ root = os.getcwd()
 there = lambda stage, item: os.path.relpath(os.path.join(stage.wdir, item.def_path), root)
 print(json.dumps([{"name": s.name, "file": os.path.relpath(s.path, root), "cmd": s.cmd,
                    "deps": [there(s, d) for d in s.deps if type(d).__name__ != "ParamsDependency"],
-                   "outs": {there(s, o): o.use_cache for o in s.outs}} for s in Repo(".").index.stages]))
+                   "outs": {there(s, o): o.use_cache for o in s.outs}} for s in \
+Repo(".").index.stages]))
 """
 
 
@@ -83,7 +85,8 @@ def test_no_dvc_yaml_holds_more_than_60_stages_and_mini_not_more_than_150_cells(
 
 
 def test_commands_replace_the_shell_and_hold_names_only(declared):
-    """`exec` leaves no shell between DVC and the stage (its guard watches the parent); nothing in a command means anything to a shell."""
+    """`exec` leaves no shell between DVC and the stage (its guard watches the parent); nothing
+    in a command means anything to a shell."""
     for stage in every(declared):
         assert re.fullmatch(r"exec python -m stages(\.[a-z]+)+( (--)?[a-z0-9_]+)*", stage["cmd"]), (
             stage["name"]
@@ -122,7 +125,8 @@ def test_every_declared_code_file_exists_and_compiled_files_do_not_count(declare
 
 
 def test_a_plain_repro_reaches_every_stage_of_every_profile(declared):
-    """`dvc repro` without a target covers the top file's stages and what they wait for: no experiment may be left out."""
+    """`dvc repro` without a target covers the top file's stages and what they wait for: no
+    experiment may be left out."""
     for stages in declared.values():
         maker = {out: address(stage) for stage in stages for out in stage["outs"]}
         waits = {
@@ -164,7 +168,8 @@ def code_of(stage: dict) -> set[str]:
 
 
 def imports(file: str) -> set[str]:
-    """The project's files that a file imports when it runs, wherever in it the import stands; packages count by their __init__."""
+    """The project's files that a file imports when it runs, wherever in it the import stands;
+    packages count by their __init__."""
     found, tree = set(), ast.parse((ROOT / file).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -184,7 +189,8 @@ def imports(file: str) -> set[str]:
 
 
 def test_the_lists_of_code_see_every_edit_and_each_has_a_stage(declared):
-    """The stage that writes the lists rests on all that they name, and on no folder twice; no list stands there for nobody."""
+    """The stage that writes the lists rests on all that they name, and on no folder twice; no
+    list stands there for nobody."""
     (listing,) = (stage for stage in declared["mini"] if stage["name"] == "code")
     for kind, paths in KINDS.items():
         seen = [
@@ -207,14 +213,17 @@ def test_the_lists_in_git_are_those_of_the_code(declared):
         assert read_json(ROOT / HOME / f"{kind}.json") == files, f"{kind}: run `dvc repro`"
 
 
-# The ground floor is imported everywhere and changes no number; a cell declares its own model's file, not its siblings'.
+# The ground floor is imported everywhere and changes no number; a cell declares its own model's
+# file, not its siblings'.
 SHARED = re.compile(
-    r"stages/(errors|files|records|params/\w+)\.py|stages/(\w+/)*__init__\.py|stages/fields/models/\w+\.py"
+    r"stages/(errors|files|records|params/\w+)\.py|stages/(\w+/)*__init__\.py|stages/fields/models/"
+    r"\w+\.py"
 )
 
 
 def test_a_stage_declares_all_the_code_it_reaches(declared):
-    """What a declared file imports is declared too, else an edit there would leave old results standing."""
+    """What a declared file imports is declared too, else an edit there would leave old results
+    standing."""
     forgotten = {}
     for stage in declared["mini"]:
         if re.match("report|summary|code", stage["name"]):  # they make no number
@@ -228,7 +237,8 @@ def test_a_stage_declares_all_the_code_it_reaches(declared):
 
 
 def test_the_code_declared_is_the_code_recorded(declared):
-    """dvc.yaml's code dependencies and the records' lists of code are one list (records.py), for every record that is here."""
+    """dvc.yaml's code dependencies and the records' lists of code are one list (records.py), for
+    every record that is here."""
     checked, differing = 0, {}
     for stage in every(declared):
         for path in (path for path in stage["outs"] if "/records/" in path):

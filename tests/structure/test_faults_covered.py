@@ -1,6 +1,8 @@
-"""Every fault of the list, F1 to F20, has a test that is marked with its number, and `make test` runs those it must.
+"""Every fault of the list, F1 to F20, has a test that is marked with its number, and `make test`
+runs those it must.
 
-The marks are read from the source, so that a test that is not collected here (another machine, a missing library) counts as written.
+The marks are read from the source, so that a test that is not collected here (another machine, a
+missing library) counts as written.
 """
 
 import ast
@@ -59,7 +61,10 @@ TESTS = [test for tests in FOUND.values() for test in tests]
 
 
 def test_the_reading_finds_marks_and_their_absence():
-    source = '@pytest.mark.slow_fault\n@pytest.mark.fault("F1", "F5")\ndef test_a():\n    pass\n\n@pytest.mark.parametrize("x", [1])\ndef test_b(x):\n    pass\n'
+    source = (
+        '@pytest.mark.slow_fault\n@pytest.mark.fault("F1", "F5")\ndef test_a():\n    pass\n\n'
+        '@pytest.mark.parametrize("x", [1])\ndef test_b(x):\n    pass\n'
+    )
     assert marked(source) == [("test_a", ["F1", "F5"], True)]
     assert marked('def test_a():\n    """fault F3"""\n') == []
 

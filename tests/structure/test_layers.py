@@ -23,7 +23,10 @@ pytest.importorskip("importlinter")
 
 
 def lint(folder: Path) -> subprocess.CompletedProcess:
-    code = "import sys\nsys.path.insert(0, '.')\nfrom importlinter.cli import lint_imports\nsys.exit(lint_imports(no_cache=True))"
+    code = (
+        "import sys\nsys.path.insert(0, '.')\nfrom importlinter.cli import lint_imports\n"
+        "sys.exit(lint_imports(no_cache=True))"
+    )
     return subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
@@ -50,7 +53,8 @@ def test_every_contract_can_break(copy):
             stream.write(f"\n{line}\n")
     done = lint(copy)
     contracts = re.findall(
-        r'^name = "(Layers.*|Reporting.*|Data.*|Models.*|Flows.*|The stages.*|Great.*|Pictures.*)"$',
+        r'^name = "(Layers.*|Reporting.*|Data.*|Models.*|Flows.*|The '
+        r'stages.*|Great.*|Pictures.*)"$',
         (ROOT / "pyproject.toml").read_text(),
         re.M,
     )
@@ -61,7 +65,8 @@ def test_every_contract_can_break(copy):
 
 
 def test_flows_do_not_name_the_stages_modules():
-    """DVC's command line is all that flows know: not even a string of a stage's module stands there."""
+    """DVC's command line is all that flows know: not even a string of a stage's module stands
+    there."""
     named = [
         str(file)
         for file in (ROOT / "flows").rglob("*.py")

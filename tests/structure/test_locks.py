@@ -1,4 +1,5 @@
-"""Every dvc.lock that git keeps is read by all who ask what made a file: the audit, the history that it compares, and the doctor."""
+"""Every dvc.lock that git keeps is read by all who ask what made a file: the audit, the history
+that it compares, and the doctor."""
 
 import os
 import subprocess
@@ -39,7 +40,8 @@ def test_the_audit_knows_the_stage_that_made_each_recorded_file():
 
 
 def test_no_two_stages_are_told_to_have_made_one_file():
-    """DVC keeps the entry of a stage that is gone, with the bytes of then; the audit would hold today's file to them."""
+    """DVC keeps the entry of a stage that is gone, with the bytes of then; the audit would hold
+    today's file to them."""
     made = Counter(out for entry in Locks(ROOT, *EXPERIMENTS).entries for out in entry.outs)
     assert made and {path for path, stages in made.items() if stages > 1} == set()
 

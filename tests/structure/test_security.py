@@ -1,4 +1,5 @@
-"""Nothing that is read can become code: no pickle, no eval, no shell, no YAML that builds objects, no secrets."""
+"""Nothing that is read can become code: no pickle, no eval, no shell, no YAML that builds
+objects, no secrets."""
 
 import ast
 import re
@@ -65,11 +66,15 @@ SAFE = {"numpy.load", "np.load"}  # only with allow_pickle absent or False
 DEEP = {
     call.rpartition(".")[2] for call in CALLS - SAFE if "." in call
 } | METHODS  # names that getattr may not fetch from a module
-name = lambda file: file.relative_to(ROOT).as_posix()  # noqa: E731
+
+
+def name(file):
+    return file.relative_to(ROOT).as_posix()
 
 
 def aliases(tree: ast.AST) -> dict[str, str]:
-    """What a name of the module stands for: `import torch as t`, `from torch import load as l`, `l = torch.load`."""
+    """What a name of the module stands for: `import torch as t`, `from torch import load as l`,
+    `l = torch.load`."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -92,7 +97,8 @@ def aliases(tree: ast.AST) -> dict[str, str]:
 
 
 def dotted(node: ast.AST, known: dict[str, str] | None = None) -> str:
-    """`a.b.c` of a call's function with its first name resolved, empty where it is no plain name."""
+    """`a.b.c` of a call's function with its first name resolved, empty where it is no plain
+    name."""
     if isinstance(node, ast.Name):
         return (known or {}).get(node.id, node.id)
     return (
@@ -156,8 +162,7 @@ def called(node: ast.Call, told: str) -> list[str]:
     )
     if told in RUNNERS and (
         isinstance(text, ast.JoinedStr)
-        or isinstance(text, ast.Constant)
-        and isinstance(text.value, str)
+        or (isinstance(text, ast.Constant) and isinstance(text.value, str))
     ):
         found.append(f"{told} of a text")
     if told in (
@@ -272,7 +277,8 @@ def test_a_danger_planted_in_a_file_of_ours_is_found():
 def test_no_secret_stands_in_the_project():
     """Private keys, access tokens and URLs with a password, in any text file of the project."""
     secret = re.compile(
-        r"-----BEGIN [A-Z ]*PRIVATE KEY|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,}"
+        r"-----BEGIN [A-Z ]*PRIVATE KEY|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|"
+        r"hf_[A-Za-z0-9]{30,}"
     )
     patterns = (
         "*.yaml",

@@ -1,7 +1,9 @@
-"""A real PostgreSQL server on loopback for the length of a block, in a temporary folder, with a password, dying with its parent.
+"""A real PostgreSQL server on loopback for the length of a block, in a temporary folder, with a
+password, dying with its parent.
 
-The server refuses to run as root, so root starts it as `postgres` or `nobody`. `with server() as url:` gives the URL of an empty database;
-`programs()` is None where the server is not installed (Debian: package postgresql), for tests to skip by name.
+The server refuses to run as root, so root starts it as `postgres` or `nobody`. `with server() as
+url:` gives the URL of an empty database; `programs()` is None where the server is not installed
+(Debian: package postgresql), for tests to skip by name.
 """
 
 import contextlib
@@ -22,7 +24,8 @@ START_S = 60
 
 
 def programs() -> Path | None:
-    """The folder of initdb and postgres, the newest version's; None where they, or setpriv, are absent."""
+    """The folder of initdb and postgres, the newest version's; None where they, or setpriv, are
+    absent."""
     folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"),
         key=lambda folder: float(folder.parent.name),

@@ -1,6 +1,8 @@
-"""A sweep that is killed anywhere and started again ends in the same bytes as one that was left alone.
+"""A sweep that is killed anywhere and started again ends in the same bytes as one that was left
+alone.
 
-Every kill is a SIGKILL at a named point, in a forked child; n goes up until a run ends without meeting it (SQLite's method).
+Every kill is a SIGKILL at a named point, in a forked child; n goes up until a run ends without
+meeting it (SQLite's method).
 """
 
 import itertools
@@ -105,7 +107,8 @@ def test_an_error_of_the_objective_is_raised_and_its_draw_stays_owed(tmp_path, m
 def test_of_two_trials_of_one_draw_the_first_counts_and_what_is_nobodys_is_failed(
     tmp_path, monkeypatch
 ):
-    """Two workers that start together may both offer a draw; one may ask when the other has just taken the trial that waited."""
+    """Two workers that start together may both offer a draw; one may ask when the other has just
+    taken the trial that waited."""
     monkeypatch.chdir(tmp_path)
     which, store = toy_sweep.plan(trials=2), Store("toy")
     store.make()

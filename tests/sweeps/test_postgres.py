@@ -1,4 +1,5 @@
-"""Workers that share a real PostgreSQL server: exact counts with one of them killed, the serial study's result, and a password nobody sees."""
+"""Workers that share a real PostgreSQL server: exact counts with one of them killed, the serial
+study's result, and a password nobody sees."""
 
 import multiprocessing
 import os
@@ -54,8 +55,9 @@ def test_two_workers_one_killed_make_every_draw_once_and_random_draws_are_the_se
 def test_the_best_of_two_tpe_workers_is_the_serial_studys_to_sampling_noise(
     tmp_path, monkeypatch, url
 ):
-    """Compared: the best of 30 draws of two workers, one killed, with the bests of 20 serial studies of other seeds: it lies among them, give or take
-    their own spread, and well below the median of single draws."""
+    """Compared: the best of 30 draws of two workers, one killed, with the bests of 20 serial
+    studies of other seeds: it lies among them, give or take their own spread, and well below the
+    median of single draws."""
     monkeypatch.chdir(tmp_path)
     settings = {"sampler": "tpe", "trials": 30}
     which, store = toy_sweep.plan(**settings), shared("tpe", url)
@@ -96,7 +98,8 @@ def test_a_worker_joins_from_another_process_and_the_study_is_gone_when_the_outp
 def test_a_draw_whose_worker_died_before_its_first_signature_is_not_lost(
     tmp_path, monkeypatch, url
 ):
-    """Optuna counts as stale only what has signed once; a kill right after the trial was taken leaves none."""
+    """Optuna counts as stale only what has signed once; a kill right after the trial was taken
+    leaves none."""
     monkeypatch.chdir(tmp_path)
     which, store = toy_sweep.plan(trials=3), shared("unsigned", url)
     store.make()
@@ -122,7 +125,10 @@ def test_sweeps_that_start_side_by_side_make_the_tables_once(url):
         connection.cursor() as cursor,
     ):
         cursor.execute("drop schema public cascade; create schema public")
-    code = "import sys; from stages.sweeps.store import Store; import os; Store('k', os.environ['U']).make()"
+    code = (
+        "import sys; from stages.sweeps.store import Store; import os; Store('k', "
+        "os.environ['U']).make()"
+    )
     running = [
         subprocess.Popen(
             [sys.executable, "-c", code], env={**os.environ, "U": url}, stderr=subprocess.PIPE

@@ -1,4 +1,5 @@
-"""Search spaces: what params.yaml may say, which values an axis has, and that a draw depends on nothing but what it should."""
+"""Search spaces: what params.yaml may say, which values an axis has, and that a draw depends on
+nothing but what it should."""
 
 import itertools
 
@@ -114,7 +115,8 @@ def test_draws_lie_in_their_space_differ_and_depend_on_seed_model_and_number(sam
 
 
 def test_random_draws_are_even_on_their_axes():
-    """Kolmogorov-Smirnov by hand: 300 draws on a logarithmic axis, 1.63 / sqrt(n) is the 1 % point; the seed is fixed."""
+    """Kolmogorov-Smirnov by hand: 300 draws on a logarithmic axis, 1.63 / sqrt(n) is the 1 %
+    point; the seed is fixed."""
     wanted = toy_sweep.wanted()
     logs = np.sort(
         [

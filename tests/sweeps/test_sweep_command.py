@@ -1,4 +1,5 @@
-"""The command: what it writes and records, alone, by several workers and joined through PostgreSQL; mistakes end with 2; no password is told."""
+"""The command: what it writes and records, alone, by several workers and joined through
+PostgreSQL; mistakes end with 2; no password is told."""
 
 import contextlib
 import os
@@ -19,8 +20,8 @@ from stages.sweeps.ledger import Ledger
 from stages.winds import sweep as command
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
-import small_project  # noqa: E402
-import toy_sky  # noqa: E402
+import small_project
+import toy_sky
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("wind_baselines", "mini", "simulated", "knn_tnn")

@@ -1,4 +1,5 @@
-"""Sweeps: what was drawn is what is scored, written and trained; the best is the best on the thinned validation slices."""
+"""Sweeps: what was drawn is what is scored, written and trained; the best is the best on the
+thinned validation slices."""
 
 import csv
 import sys
@@ -20,7 +21,7 @@ from stages.training import cells
 from stages.winds import sweep
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
-import toy_sky  # noqa: E402
+import toy_sky
 
 SPACE = {
     "places": {"low": 1.0, "high": 30.0, "log": True, "whole": True},

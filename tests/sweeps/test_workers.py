@@ -1,4 +1,5 @@
-"""Several workers on one SQLite file: every draw exactly once, also when one of them is killed in the middle of a draw; mistakes are told."""
+"""Several workers on one SQLite file: every draw exactly once, also when one of them is killed
+in the middle of a draw; mistakes are told."""
 
 import os
 import re

@@ -1,4 +1,5 @@
-"""Toy sweeps: three axes, a cheap error, and objectives that fail, prune or kill their process; spawned workers import this file."""
+"""Toy sweeps: three axes, a cheap error, and objectives that fail, prune or kill their process;
+spawned workers import this file."""
 
 import math
 import os
@@ -63,7 +64,8 @@ def broken(arguments, report=None) -> float:
 
 @dataclass(frozen=True)
 class Deadly:
-    """The error, but whoever makes the draw after `after` others first is killed in it: once, so a file says."""
+    """The error, but whoever makes the draw after `after` others first is killed in it: once, so
+    a file says."""
 
     folder: Path
     after: int = 2

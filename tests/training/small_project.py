@@ -1,4 +1,5 @@
-"""A project folder for tests: the project's own code and parameters, with a budget that takes seconds."""
+"""A project folder for tests: the project's own code and parameters, with a budget that takes
+seconds."""
 
 import re
 import shutil
@@ -8,7 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def code(root: Path) -> None:
-    """The project's code linked into `root`, but the parameters' part of it copied, so that it can be changed."""
+    """The project's code linked into `root`, but the parameters' part of it copied, so that it
+    can be changed."""
     (root / "stages").mkdir(parents=True)
     for place in (ROOT / "stages").iterdir():
         if place.name != "params":
@@ -17,7 +19,8 @@ def code(root: Path) -> None:
 
 
 def settle(root: Path, training: str) -> None:
-    """Code, parameters and the experiment wind_nowcast in `root`; profile mini trains by this budget."""
+    """Code, parameters and the experiment wind_nowcast in `root`; profile mini trains by this
+    budget."""
     code(root)
     (root / "reports/wind_nowcast").mkdir(parents=True)
     (root / "reports/wind_nowcast/dvc.yaml").symlink_to(ROOT / "reports/wind_nowcast/dvc.yaml")

@@ -1,4 +1,5 @@
-"""The command: what it writes, that it repeats byte for byte, that mistakes end with 2 before any work, that a kill leaves old or new."""
+"""The command: what it writes, that it repeats byte for byte, that mistakes end with 2 before
+any work, that a kill leaves old or new."""
 
 import contextlib
 import os
@@ -9,7 +10,7 @@ import sys
 import polars as pl
 import pytest
 import toy_sky
-from small_project import ROOT, settle
+from small_project import settle
 
 from stages import files
 from stages.training import store
@@ -53,7 +54,8 @@ def call(project, monkeypatch, capfd):
 
 
 def killed(fault):
-    """Whether a forked child that runs MSA dies by SIGKILL at `fault`. It reads no parquet: Polars' threads do not survive a fork."""
+    """Whether a forked child that runs MSA dies by SIGKILL at `fault`. It reads no parquet:
+    Polars' threads do not survive a fork."""
     pairs = Pairs.open("data/mini/prepared/simulated")
     pid = os.fork()
     if not pid:

@@ -1,4 +1,5 @@
-"""Several processes under torchrun learn what one process learns from the same slices, and a killed one takes all with it."""
+"""Several processes under torchrun learn what one process learns from the same slices, and a
+killed one takes all with it."""
 
 import os
 import signal
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 import torch
 import toy_sky
-from small_project import ROOT, settle
+from small_project import settle
 
 from stages import files
 from stages.errors import InputError
@@ -108,12 +109,13 @@ def test_the_record_says_how_many_fitted_it(trained):
 
 
 def test_a_step_descends_the_mean_of_its_slices_losses(tmp_path):
-    """The gradient of a step on two slices is the mean of the gradients of its slices, by a plain backward of each."""
+    """The gradient of a step on two slices is the mean of the gradients of its slices, by a
+    plain backward of each."""
     torch.manual_seed(0)
-    model, data = (
-        build("msa", {"width": 12, "heads": 2, "layers": 1, "encoder": "shared", "head": "mean"}),
-        toy_sky.data(toy_sky.sky()),
+    model = build(
+        "msa", {"width": 12, "heads": 2, "layers": 1, "encoder": "shared", "head": "mean"}
     )
+    data = toy_sky.data(toy_sky.sky())
     settings = Settings(
         steps=1, validate_every=1, patience=1, learning_rate=1e-3, clip=1e9, seed=0, slices=2
     )
@@ -130,7 +132,8 @@ def test_a_step_descends_the_mean_of_its_slices_losses(tmp_path):
 
 
 def test_the_epochs_run_on_through_steps_of_several_slices(tmp_path):
-    """Seven training slices, two a step: what two epochs visit is each slice twice, in the orders that single steps have."""
+    """Seven training slices, two a step: what two epochs visit is each slice twice, in the
+    orders that single steps have."""
     data = toy_sky.data(toy_sky.sky(13))
     visited = []
     for slices in (1, 2):
@@ -178,7 +181,8 @@ def test_what_cannot_be_shared_is_refused_before_any_work(tmp_path):
 def test_a_killed_process_takes_the_others_along_and_the_run_resumes_to_the_same_bits(
     trained, tmp_path
 ):
-    """Every process of the group dies at its eighth step; the next run goes on from the checkpoint of the fourth."""
+    """Every process of the group dies at its eighth step; the next run goes on from the
+    checkpoint of the fourth."""
     root = project(tmp_path / "killed", 2)
     done = train(root, 2, FAULT="step:8")
     assert done.returncode not in (0, 2) and not (root / CELL).exists()

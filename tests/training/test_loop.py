@@ -1,4 +1,5 @@
-"""The loss, what training reaches, when it stops, and what it does when numbers stop being finite."""
+"""The loss, what training reaches, when it stops, and what it does when numbers stop being
+finite."""
 
 import math
 
@@ -125,7 +126,8 @@ def test_every_epoch_sees_every_slice_once_in_an_order_of_its_own():
 
 @pytest.fixture(scope="module")
 def hour(tmp_path_factory):
-    """RMSE of the hour average on the still field: what a model that learns nothing of place gets."""
+    """RMSE of the hour average on the still field: what a model that learns nothing of place
+    gets."""
     pairs = toy_sky.sky(60, 60)
     return pairs, fitted(tmp_path_factory.mktemp("hour"), "hour_average", pairs=pairs)[1]["val"][0][
         "rmse_component_kn"

@@ -1,6 +1,8 @@
-"""A run killed anywhere and started again ends with the same bits; a checkpoint that is not ours is refused.
+"""A run killed anywhere and started again ends with the same bits; a checkpoint that is not ours is
+refused.
 
-Every kill is a SIGKILL at a named point, in a forked child; n goes up until a run ends without meeting it (SQLite's method).
+Every kill is a SIGKILL at a named point, in a forked child; n goes up until a run ends without
+meeting it (SQLite's method).
 """
 
 import hashlib
@@ -21,8 +23,8 @@ from torch.nn import functional
 
 from stages import files, seeds
 from stages.batches import Batch, Prediction
-from stages.errors import IntegrityError
 from stages.contracts import FieldModel
+from stages.errors import IntegrityError
 from stages.files import read_json, write_json
 from stages.training.checkpoint import Checkpoints, key
 from stages.training.loop import Loop, Settings
@@ -32,7 +34,8 @@ CPU = torch.device("cpu")
 
 
 class Noisy(FieldModel):
-    """As small as a model can be whose steps draw from torch's generator, so that a resumed run needs its state."""
+    """As small as a model can be whose steps draw from torch's generator, so that a resumed run
+    needs its state."""
 
     context, learns = "slice", "gradient"
 
@@ -75,7 +78,8 @@ def run(folder: Path, steps: int) -> None:
 
 
 def child(folder: Path, steps: int, fault: str = "") -> bool:
-    """Run in a child with FAULT set; whether it was killed there. Any other bad end fails the test."""
+    """Run in a child with FAULT set; whether it was killed there. Any other bad end fails the
+    test."""
     folder.mkdir(parents=True, exist_ok=True)
     pid = os.fork()
     if not pid:
@@ -94,7 +98,8 @@ def child(folder: Path, steps: int, fault: str = "") -> bool:
 
 
 def undisturbed(tmp_path, steps):
-    """What a run without a kill leaves; in this process, so that the children find everything imported."""
+    """What a run without a kill leaves; in this process, so that the children find everything
+    imported."""
     (tmp_path / "undisturbed").mkdir()
     run(tmp_path / "undisturbed", steps)
     return (tmp_path / "undisturbed" / "done").read_text()

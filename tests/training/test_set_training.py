@@ -1,4 +1,5 @@
-"""Training on sets of points: what a step sees, which loss, who learns at which rate, and that a killed run ends with the same bits."""
+"""Training on sets of points: what a step sees, which loss, who learns at which rate, and that a
+killed run ends with the same bits."""
 
 import itertools
 import math
@@ -29,7 +30,8 @@ BUDGET = params.SetBudget(steps=8, validate_every=4, patience=9, batch=4, learni
 
 
 def prepared(loss="mse", unit=(1.0,)) -> PreparedSets:
-    """Sets of six points in the unit square, eight targets; the answer is the mean of the context's values plus the first coordinate."""
+    """Sets of six points in the unit square, eight targets; the answer is the mean of the
+    context's values plus the first coordinate."""
     generator = seeds.torch_stream(0, "test", "sets")
     count = sum(COUNTS.values())
     x, values, targets = (
@@ -156,7 +158,10 @@ def test_the_eight_symmetries_are_those_of_the_square():
         for b in (pair[1], round(1 - pair[1], 4))
     }
     batch = prepared().batch(torch.tensor([0, 1]))
-    apart = lambda b: torch.cdist(b.context_x, b.target_x)  # noqa: E731
+
+    def apart(b):
+        return torch.cdist(b.context_x, b.target_x)
+
     for k in range(8):
         turned = moved(batch, k)
         torch.testing.assert_close(apart(turned), apart(batch), atol=1e-6, rtol=0)
@@ -247,7 +252,7 @@ def test_nodes_are_placed_once_by_the_training_contexts_and_the_seed(tmp_path):
         made.append({name: value.clone() for name, value in gen.state_dict().items()})
     assert all(torch.equal(made[0][name], made[1][name]) for name in made[0])
     places = next(value for name, value in made[0].items() if value.shape == (5, 2))
-    assert 0 <= float(places.min()) and float(places.max()) <= 1
+    assert float(places.min()) >= 0 and float(places.max()) <= 1
 
 
 # --- killed and resumed
@@ -285,7 +290,7 @@ def child(folder, fault="") -> bool:
         finally:
             os._exit(code)
     status = os.waitpid(pid, 0)[1]
-    assert status == 0 or os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    assert status == 0 or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL)
     return status != 0
 
 

@@ -1,4 +1,5 @@
-"""A toy prepared set: a still wind field that depends on place, seen at random places each minute, with sensor noise of 0.5 m/s."""
+"""A toy prepared set: a still wind field that depends on place, seen at random places each
+minute, with sensor noise of 0.5 m/s."""
 
 from types import SimpleNamespace
 
@@ -26,7 +27,10 @@ def columns(slices: int, points: int, seed: int = 0) -> dict[str, np.ndarray]:
         (20 + 10 * np.sin(1.2 * lat) + alt / 2000, 10 * np.cos(0.9 * lon)), 1
     ) + draw.normal(0, NOISE_M_S, (n, 2))
     t_s = 1.6e9 + np.sort(60.0 * np.repeat(np.arange(slices), points) + draw.uniform(0, 59.9, n))
-    f32 = lambda a: a.astype(np.float32)  # noqa: E731
+
+    def f32(a):
+        return a.astype(np.float32)
+
     return {
         "t_s": t_s,
         "lat_deg": f32(lat),
@@ -39,7 +43,10 @@ def columns(slices: int, points: int, seed: int = 0) -> dict[str, np.ndarray]:
 
 def meta(table: dict[str, np.ndarray], slices: int) -> dict:
     """prepared.json's content: three quarters of the minutes train, the others validate."""
-    scale = lambda names, how: [float(how(table[name])) for name in names]  # noqa: E731
+
+    def scale(names, how):
+        return [float(how(table[name])) for name in names]
+
     x, y = ["lat_deg", "lon_deg", "alt_ft"], ["u_m_s", "v_m_s"]
     border = LEAD + 1 + 3 * (slices - LEAD) // 4
     return {

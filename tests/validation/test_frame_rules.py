@@ -1,4 +1,5 @@
-"""Rules on raw frame files and drop counts: real forms are read, damage of each kind fails its rule, nothing crashes."""
+"""Rules on raw frame files and drop counts: real forms are read, damage of each kind fails its
+rule, nothing crashes."""
 
 import os
 from pathlib import Path
@@ -137,7 +138,8 @@ def test_bytes_of_another_encoding_are_counted_not_fatal(tmp_path):
 
 
 def test_examples_come_from_the_file_that_failed(tmp_path):
-    """The second file starts before the first one ends: that is no step back, as each file has its own order."""
+    """The second file starts before the first one ends: that is no step back, as each file has
+    its own order."""
     results = judged(
         tmp_path, {"a.csv": text(GOOD), "b.csv": text([GOOD[0], GOOD[5], GOOD[4], *GOOD[6:]])}
     )

@@ -1,4 +1,5 @@
-"""The judge and the stage: GX's traps are closed, the gate opens only for good data, and a shut gate says rule, rows and remedy."""
+"""The judge and the stage: GX's traps are closed, the gate opens only for good data, and a shut
+gate says rule, rows and remedy."""
 
 import os
 import re
@@ -82,7 +83,8 @@ def test_rules_have_one_key_each():
 
 
 def project(folder: Path, monkeypatch, table: pl.DataFrame | None) -> params.Profile:
-    """A project with one raw file and decoded winds, and the profile that wants them (or expects none)."""
+    """A project with one raw file and decoded winds, and the profile that wants them (or expects
+    none)."""
     (folder / "stages").symlink_to(Path("stages").resolve())  # the record hashes the code
     settings = params.load().profiles["sample"]
     monkeypatch.chdir(folder)
@@ -112,10 +114,8 @@ OUT, COPY = (
 
 def test_good_winds_open_the_gate(tmp_path, monkeypatch):
     run(project(tmp_path, monkeypatch, set_rows(winds(), [7], u_m_s=300.0)), "hour_winds")
-    verdict, record = (
-        files.read_json(OUT),
-        files.read_json(records.location("validate", "sample", "hour_winds")),
-    )
+    verdict = files.read_json(OUT)
+    record = files.read_json(records.location("validate", "sample", "hour_winds"))
     assert verdict["success"] is True
     assert (verdict["critical_failed"], verdict["warnings"], verdict["internal_errors"]) == (
         [],
@@ -209,7 +209,8 @@ asked = []
 socket.getaddrinfo = lambda *a, **k: asked.append(a)
 socket.socket.connect = lambda self, address: asked.append(address)
 from stages.validation import gate, rules
-gate.judge({"toy": rules.Table([{"row": "a", "n": 5}], "row")}, [rules.Rule("toy", "toy", "n", "critical", "", high=10)])
+gate.judge({"toy": rules.Table([{"row": "a", "n": 5}], "row")}, [rules.Rule("toy", "toy", "n", \
+"critical", "", high=10)])
 print(os.environ["GX_ANALYTICS_ENABLED"], asked)
 """
 

@@ -1,4 +1,5 @@
-"""The gate on sequences: good ones of every kind pass, each planted fault shuts it, and a raw file that changed is noticed."""
+"""The gate on sequences: good ones of every kind pass, each planted fault shuts it, and a raw
+file that changed is noticed."""
 
 import hashlib
 
@@ -17,7 +18,8 @@ N = len(SPLIT)
 
 
 def mazes():
-    """60 different mazes: one more wall cell each, start and goal where they were, the path round it."""
+    """60 different mazes: one more wall cell each, start and goal where they were, the path
+    round it."""
     found = []
     for row in range(3, 9):
         for extra in range(10):
@@ -197,10 +199,8 @@ def test_a_group_on_both_sides_and_an_empty_split_shut_the_gate(judged):
 
 
 def test_a_leak_of_less_than_a_hundredth_warns_only(judged):
-    base, split = (
-        DRAW.integers(5, size=(600, 30)),
-        np.repeat([0, 1, 2], [200, 200, 200]).astype(np.int8),
-    )
+    base = DRAW.integers(5, size=(600, 30))
+    split = np.repeat([0, 1, 2], [200, 200, 200]).astype(np.int8)
     base[250] = base[10]
     results = judged("grammar", base, split=split, source=split.astype(np.int32))
     assert (

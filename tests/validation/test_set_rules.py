@@ -1,4 +1,5 @@
-"""The gate on sets of points: good ones pass, each fault shuts it or is told, and a raw file that changed is noticed."""
+"""The gate on sets of points: good ones pass, each fault shuts it or is told, and a raw file
+that changed is noticed."""
 
 import hashlib
 

@@ -1,4 +1,5 @@
-"""Every rule on winds and states: a good table passes all, a table spoiled in one way fails exactly the rules that speak of it."""
+"""Every rule on winds and states: a good table passes all, a table spoiled in one way fails
+exactly the rules that speak of it."""
 
 import os
 from pathlib import Path
@@ -228,10 +229,8 @@ def test_real_hour_has_exactly_eight_fast_rows_and_three_copies(tmp_path):
         v_m_s="vwy",
     )
     results = judged(table, tmp_path)
-    fast, copies = (
-        row(results, "winds.speed", "warning"),
-        row(results, "winds.duplicates", "warning"),
-    )
+    fast = row(results, "winds.speed", "warning")
+    copies = row(results, "winds.duplicates", "warning")
     assert fast["rows"] == 8
     assert [e["record"] for e in fast["examples"]] == [
         1504,

@@ -111,10 +111,8 @@ def _grib_axes(eccodes, handle) -> tuple[Any, ...]:
 
 def _grib_time(eccodes, handle) -> np.datetime64:
     date, clock = (eccodes.codes_get(handle, key, int) for key in ("validityDate", "validityTime"))
-    return np.datetime64(
-        f"{date // 10000:04d}-{date // 100 % 100:02d}-{date % 100:02d}T{clock // 100:02d}:{clock % 100:02d}",
-        "ns",
-    )
+    day = f"{date // 10000:04d}-{date // 100 % 100:02d}-{date % 100:02d}"
+    return np.datetime64(f"{day}T{clock // 100:02d}:{clock % 100:02d}", "ns")
 
 
 def _message(

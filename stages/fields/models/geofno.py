@@ -15,6 +15,8 @@ light of all. Counted with a complex weight as one parameter, as there, 12 modes
 the thesis' 1.5 million.
 """
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -38,8 +40,7 @@ class Deformation(nn.Module):
         self.lift = nn.Linear(x_dim, width)
         sizes = [width + 2 * x_dim * self.octaves, *[4 * width] * 4]
         self.layers = nn.ModuleList(
-            nn.Linear(inputs, outputs)
-            for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True)
+            nn.Linear(inputs, outputs) for inputs, outputs in itertools.pairwise(sizes)
         )
         self.out = nn.Linear(4 * width, 2)
 
@@ -99,7 +100,10 @@ class GeoFNO(FieldModel):
             batch.context_x.device.type, enabled=False
         ):  # there is no Fourier transform of bfloat16
             low, high = self.extent
-            unit = lambda x: (x - low) / (high - low)  # noqa: E731
+
+            def unit(x):
+                return (x - low) / (high - low)
+
             values = self.lift(torch.cat((batch.context_x, batch.context_y), -1))
             modes = analyse_points(
                 values, self.deformation(unit(batch.context_x)), batch.context_mask, self.modes

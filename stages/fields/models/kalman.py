@@ -111,7 +111,7 @@ class Kalman(FieldModel):
 
     def _forecast(
         self, x: Tensor, y: Tensor, targets: Tensor
-    ) -> tuple[Float[Tensor, "T O"], Float[Tensor, "T"]]:
+    ) -> tuple[Float[Tensor, "T O"], Float[Tensor, " T"]]:
         nodes = self._nodes(x)
         state, time = self._filtered(x, y, nodes)
         seen = features(targets[:, :3] / x.new_tensor(self.lengths), nodes, self.sd)
@@ -137,10 +137,8 @@ class Kalman(FieldModel):
         variance = (self.sd**2 - seen.square().sum(1)).clamp_min(0) + self.noise**2 / count
         steps, sizes = torch.unique_consecutive(step, return_counts=True)
         times, sizes = ((steps + 0.5) * self.step).tolist(), sizes.tolist()
-        state, now = (
-            State(y.new_zeros(len(prior), y.shape[1]), torch.diag(prior)),
-            times[0] if times else 0.0,
-        )
+        state = State(y.new_zeros(len(prior), y.shape[1]), torch.diag(prior))
+        now = times[0] if times else 0.0
         for then, *reports in zip(
             times, *(values.split(sizes) for values in (design, value, variance)), strict=True
         ):

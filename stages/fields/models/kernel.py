@@ -1,6 +1,7 @@
 """Gaussian kernel averaging: thesis equation 1.1 with its sign mended (errata A.000).
 
-wind(x) = sum_k w_k y_k,  w = softmax_k( -s_xy [(x-x_k)^2 + (y-y_k)^2] - s_z (z-z_k)^2 ),  s = exp(log_scale) > 0 (errata, eq. 1.2).
+wind(x) = sum_k w_k y_k,  w = softmax_k( -s_xy [(x-x_k)^2 + (y-y_k)^2] - s_z (z-z_k)^2 ),
+s = exp(log_scale) > 0 (errata, eq. 1.2).
 As printed the weights grow with the distance. Positions are standardised, so s has no unit; time is
 not an input here.
 |x - x_k|^2 = |x|^2 - 2 x.x_k + |x_k|^2 and the softmax forgets |x|^2: this is attention with
@@ -50,7 +51,10 @@ class Kernel(FieldModel):
         points, targets = batch.context_x - middle, batch.target_x - middle
         query = torch.cat((2 * scale * targets, torch.ones_like(targets[:, :, :1])), 2)
         key = torch.cat((points, -(scale * points.square()).sum(2, keepdim=True)), 2)
-        lanes = lambda x: functional.pad(x, (0, LANES - x.shape[2]))[:, None]  # noqa: E731
+
+        def lanes(x):
+            return functional.pad(x, (0, LANES - x.shape[2]))[:, None]
+
         mean = functional.scaled_dot_product_attention(
             lanes(query), lanes(key), lanes(batch.context_y), attn_mask=usable(mask), scale=1.0
         )

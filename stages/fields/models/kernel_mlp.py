@@ -1,7 +1,8 @@
 """Gaussian kernel averaging whose scale a network answers (thesis sections 1.3.3 and C.7; equations
 1.1-1.2 mended: errata A.000).
 
-wind(x) = sum_k w_k y_k,  w = softmax_k( -sum_a s_a (x_a - x_ka)^2 ),  s = exp(MLP(x)), one scale an axis, `layers` hidden layers.
+wind(x) = sum_k w_k y_k,  w = softmax_k( -sum_a s_a (x_a - x_ka)^2 ),
+s = exp(MLP(x)), one scale an axis, `layers` hidden layers.
 It averages the whole slice, where gka_mlp_tnn averages neighbours in space and time; every
 prediction is a convex combination of the context's values. The exponent of s is kept within SPAN
 (layers/averaging.py). Positions are standardised, so s has no unit. The softmax forgets s x^2, so
@@ -55,11 +56,12 @@ class KernelMLP(FieldModel):
         # measured from the middle of the context: the products stay small and keep their digits
         middle = masked_mean(batch.context_x, batch.context_mask)[:, None]
         points, targets = batch.context_x - middle, batch.target_x - middle
-        query, key = (
-            torch.cat((2 * scale * targets, -scale), 2),
-            torch.cat((points, points.square()), 2),
-        )
-        lanes = lambda x: functional.pad(x, (0, self.lanes - x.shape[2]))[:, None]  # noqa: E731
+        query = torch.cat((2 * scale * targets, -scale), 2)
+        key = torch.cat((points, points.square()), 2)
+
+        def lanes(x):
+            return functional.pad(x, (0, self.lanes - x.shape[2]))[:, None]
+
         values = functional.pad(batch.context_y, (0, -batch.context_y.shape[2] % LANES))[:, None]
         mean = functional.scaled_dot_product_attention(
             lanes(query), lanes(key), values, attn_mask=usable(batch.context_mask), scale=1.0

@@ -58,7 +58,7 @@ class Kriging(FieldModel):
 
     def metric(self, target_x: Tensor) -> None:
         """None: neighbours of the targets (M, 4) are chosen under the project's own metric."""
-        return None
+        return
 
     def law(self) -> Law:
         """What has been learned so far, float64 scalars; sd, noise and level of a standardised
@@ -92,10 +92,8 @@ class Kriging(FieldModel):
         total, points = 0.0, 0
         for part in parts:
             mask = torch.cat((part.context_mask, part.target_mask), 1)
-            x, y = (
-                torch.cat((part.context_x, part.target_x), 1),
-                torch.cat((part.context_y, part.target_y), 1),
-            )
+            x = torch.cat((part.context_x, part.target_x), 1)
+            y = torch.cat((part.context_y, part.target_y), 1)
             total, points = total + density(x, y, mask, law).sum(), points + mask.sum()
         return -total / (points.clamp_min(1) * batch.context_y.shape[2])
 

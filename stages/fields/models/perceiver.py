@@ -57,15 +57,11 @@ class Perceiver(FieldModel):
         """Mean at every target, B T O; latents that read nothing of an empty context answer as
         they are."""
         if self.position is None:
-            features, asked = (
-                self.value(torch.cat((batch.context_x, batch.context_y), 2)),
-                batch.target_x,
-            )
+            features = self.value(torch.cat((batch.context_x, batch.context_y), 2))
+            asked = batch.target_x
         else:
-            features, asked = (
-                self.position(batch.context_x) + self.value(batch.context_y),
-                self.position(batch.target_x),
-            )
+            features = self.position(batch.context_x) + self.value(batch.context_y)
+            asked = self.position(batch.target_x)
         latents = self.latents.expand(len(batch.context_x), -1, -1)
         places = latents[:, :, self.width : self.width + self.x_dim]
         values = self.block.read(

@@ -1,7 +1,8 @@
 """Persistence: the wind stays as it was measured nearest to the target, one lead ago (thesis
 section 1.4.1).
 
-wind(x) = y_k,  k = argmin_k |x - x_k| in standardised space; reports equally near share (stages/layers/nearest.py). Nothing is
+wind(x) = y_k,  k = argmin_k |x - x_k| in standardised space; reports equally near share
+                (stages/layers/nearest.py). Nothing is
 learned or chosen: what a forecast must beat.
 """
 

@@ -1,8 +1,10 @@
 """Quadratic trend: one smooth surface through the last hour's winds, the strong simple baseline
 (not in the documents).
 
-wind(x) = m + w . f(x),  f(x) = all products z_i z_j, i <= j, of z = (1, x): 10 for three axes,  m = the mean of the context,
-w = (F'F/n + r I)^-1 F'(Y - m)/n,  r = RIDGE trace(F'F/n): so small that a quadratic wind comes back, large enough that one point or
+wind(x) = m + w . f(x),  f(x) = all products z_i z_j, i <= j, of z = (1, x): 10 for three axes,
+m = the mean of the context,
+w = (F'F/n + r I)^-1 F'(Y - m)/n,  r = RIDGE trace(F'F/n): so small that a quadratic wind comes
+                                   back, large enough that one point or
 many equal ones have an answer. A parabola runs away beyond its data, so each component is kept
 within the range of the context's values: a prediction never leaves the box of its context.
 Positions and winds are standardised; the sums are float64.

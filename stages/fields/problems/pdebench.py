@@ -151,10 +151,8 @@ def check(path: Path, data: Any) -> None:
             f"{size} bytes, {data.chunks}",
         )
     else:
-        there, whole = (
-            data.id.get_num_chunks(),
-            int(np.prod([-(-n // m) for n, m in zip(shape, data.chunks, strict=True)])),
-        )
+        there = data.id.get_num_chunks()
+        whole = int(np.prod([-(-n // m) for n, m in zip(shape, data.chunks, strict=True)]))
     if there != whole:  # HDF5 answers with zeros where nothing was ever written
         raise _refuse(
             path,

@@ -58,10 +58,8 @@ class _Attend(torch.autograd.Function):
         tokens = tuple(part.detach().contiguous() for part in tokens)
         query, memory = tokens[0], tokens[-1]
         real = torch.ones(memory.shape[:2], dtype=torch.bool) if real is None else real
-        read, logs = (
-            query.new_zeros(query.shape[:2] + query.shape[3:]),
-            query.new_zeros(len(query), query.shape[3], query.shape[1]),
-        )
+        read = query.new_zeros(query.shape[:2] + query.shape[3:])
+        logs = query.new_zeros(len(query), query.shape[3], query.shape[1])
         _share(
             attention_code.forward,
             attention_code.room(query.shape[1], memory.shape[1], query.shape[4], False),
@@ -88,10 +86,8 @@ class _Attend(torch.autograd.Function):
             )
         *tokens, real, read, logs = ctx.saved_tensors
         query, memory = tokens[0], tokens[-1]
-        by_memory, by_query = (
-            torch.zeros_like(memory),
-            read.new_zeros(_parts(memory.shape[1]), *read.shape),
-        )
+        by_memory = torch.zeros_like(memory)
+        by_query = read.new_zeros(_parts(memory.shape[1]), *read.shape)
         _share(
             attention_code.backward,
             attention_code.room(query.shape[1], memory.shape[1], query.shape[4], True),
@@ -124,10 +120,8 @@ def _share(
     """Run a kernel on every head of every set, whose `count` queries or keys are parted, on as
     many threads as pay; each gets `room` numbers."""
     parts = _parts(count)
-    tasks, pairs = (
-        len(query) * query.shape[3] * parts,
-        len(query) * query.shape[1] * memory.shape[1],
-    )
+    tasks = len(query) * query.shape[3] * parts
+    pairs = len(query) * query.shape[1] * memory.shape[1]
     threads = min(torch.get_num_threads(), tasks, max(1, pairs // SMALL))
     arrays = [
         query.numpy(),

@@ -1,4 +1,5 @@
-"""The machine code under attention.py: attention in tiles, forward and backward, float32, on one thread.
+"""The machine code under attention.py: attention in tiles, forward and backward, float32, on one
+thread.
 
 A tile holds LANES queries side by side, one a lane, and KEYS keys one below the other: all that is
 done to a tile is done to whole rows of lanes, whatever the width of a head, so that narrow heads
@@ -73,30 +74,22 @@ def add_rows(sums, weights, rows, height, depth, place, source, fresh):
         for c in range(0, depth, 4):
             of0, of1 = rows[c, source : source + LANES], rows[c + 1, source : source + LANES]
             of2, of3 = rows[c + 2, source : source + LANES], rows[c + 3, source : source + LANES]
-            w00, w01, w02, w03 = (
-                weights[r, c],
-                weights[r, c + 1],
-                weights[r, c + 2],
-                weights[r, c + 3],
-            )
-            w10, w11, w12, w13 = (
-                weights[r + 1, c],
-                weights[r + 1, c + 1],
-                weights[r + 1, c + 2],
-                weights[r + 1, c + 3],
-            )
-            w20, w21, w22, w23 = (
-                weights[r + 2, c],
-                weights[r + 2, c + 1],
-                weights[r + 2, c + 2],
-                weights[r + 2, c + 3],
-            )
-            w30, w31, w32, w33 = (
-                weights[r + 3, c],
-                weights[r + 3, c + 1],
-                weights[r + 3, c + 2],
-                weights[r + 3, c + 3],
-            )
+            w00 = weights[r, c]
+            w01 = weights[r, c + 1]
+            w02 = weights[r, c + 2]
+            w03 = weights[r, c + 3]
+            w10 = weights[r + 1, c]
+            w11 = weights[r + 1, c + 1]
+            w12 = weights[r + 1, c + 2]
+            w13 = weights[r + 1, c + 3]
+            w20 = weights[r + 2, c]
+            w21 = weights[r + 2, c + 1]
+            w22 = weights[r + 2, c + 2]
+            w23 = weights[r + 2, c + 3]
+            w30 = weights[r + 3, c]
+            w31 = weights[r + 3, c + 1]
+            w32 = weights[r + 3, c + 2]
+            w33 = weights[r + 3, c + 3]
             if fresh and not c:
                 for lane in range(LANES):
                     x0, x1, x2, x3 = of0[lane], of1[lane], of2[lane], of3[lane]
@@ -128,16 +121,14 @@ def multiply_rows(products, rows, others, height, depth, source):
             s20, s21, s22, s23 = ZERO, ZERO, ZERO, ZERO
             s30, s31, s32, s33 = ZERO, ZERO, ZERO, ZERO
             for lane in range(LANES):
-                x0, x1, x2, x3, y0, y1, y2, y3 = (
-                    a0[lane],
-                    a1[lane],
-                    a2[lane],
-                    a3[lane],
-                    b0[lane],
-                    b1[lane],
-                    b2[lane],
-                    b3[lane],
-                )
+                x0 = a0[lane]
+                x1 = a1[lane]
+                x2 = a2[lane]
+                x3 = a3[lane]
+                y0 = b0[lane]
+                y1 = b1[lane]
+                y2 = b2[lane]
+                y3 = b3[lane]
                 s00 += x0 * y0
                 s01 += x0 * y1
                 s02 += x0 * y2
@@ -267,14 +258,8 @@ def forward(query, memory, real, scale, read, logs, scratch, index, begin, end, 
     peak, rise, total = lanes[0], lanes[1], lanes[2]
     for task in range(begin, end):
         b, head = task // parts // heads, task // parts % heads
-        count = gather(
-            memory[b, :, kinds - 2, head],
-            memory[b, :, kinds - 1, head],
-            real[b],
-            index,
-            keys,
-            values,
-        )
+        key, value = memory[b, :, kinds - 2, head], memory[b, :, kinds - 1, head]
+        count = gather(key, value, real[b], index, keys, values)
         columns[:] = values.T
         first, last = part_of(queries, parts, task % parts, LANES)
         for i in range(first, last if count else first, LANES):
@@ -297,6 +282,17 @@ def forward(query, memory, real, scale, read, logs, scratch, index, begin, end, 
                 logs[b, head, i + lane] = peak[lane] + np.log(total[lane])
                 for d in range(width):
                     read[b, i + lane, head, d] = sums[d, lane] / total[lane]
+
+
+@compiled()
+@no_type_check
+def lay(query, slope, read, scale, asked, slopes, means):
+    """Lay a head's queries and slopes (Q, P) out as lanes; means of slopes under their weights."""
+    for lane in range(len(query)):
+        means[lane] = 0
+        for d in range(query.shape[1]):
+            asked[d, lane], slopes[d, lane] = query[lane, d] * scale, slope[lane, d]
+            means[lane] += slope[lane, d] * read[lane, d]
 
 
 @compiled()
@@ -336,23 +332,11 @@ def backward(
     log, mean = scratch[place : place + lanes], scratch[place + lanes : place + 2 * lanes]
     for task in range(begin, end):
         b, head, part = task // parts // heads, task // parts % heads, task % parts
-        count = gather(
-            memory[b, :, kinds - 2, head],
-            memory[b, :, kinds - 1, head],
-            real[b],
-            index,
-            keys,
-            values,
-        )
+        key, value = memory[b, :, kinds - 2, head], memory[b, :, kinds - 1, head]
+        count = gather(key, value, real[b], index, keys, values)
         columns[:] = keys.T
-        for lane in range(queries):
-            log[lane], mean[lane] = logs[b, head, lane], 0
-            for d in range(width):
-                asked[d, lane], slopes[d, lane] = (
-                    query[b, lane, 0, head, d] * scale,
-                    slope[b, lane, head, d],
-                )
-                mean[lane] += slope[b, lane, head, d] * read[b, lane, head, d]
+        log[:queries] = logs[b, head]
+        lay(query[b, :, 0, head], slope[b, :, head], read[b, :, head], scale, asked, slopes, mean)
         turned[:] = 0
         first, last = part_of(count, parts, part, KEYS)
         for j in range(first, last, KEYS):
@@ -367,11 +351,9 @@ def backward(
                 multiply_rows(of_values, weights, slopes, height, deep, i)
                 multiply_rows(of_keys, bent, asked, height, deep, i)
             for r in range(min(height, last - j)):
+                to = by_memory[b, index[j + r]]
                 for d in range(width):
-                    (
-                        by_memory[b, index[j + r], kinds - 2, head, d],
-                        by_memory[b, index[j + r], kinds - 1, head, d],
-                    ) = of_keys[r, d], of_values[r, d]
+                    to[kinds - 2, head, d], to[kinds - 1, head, d] = of_keys[r, d], of_values[r, d]
         for lane in range(queries):
             for d in range(width):
                 by_query[part, b, lane, head, d] = turned[d, lane] * scale

@@ -1,4 +1,4 @@
-"""`compiled`: a function as machine code, kept on disk; every kernel of this folder goes through it.
+"""`compiled`: a function as machine code, kept on disk; every kernel here goes through it.
 
 What numba keeps on disk it checks against a function's own file alone. Where functions of another
 file go into it, an edit of that file would leave stale code in use: so `beside` names that file's

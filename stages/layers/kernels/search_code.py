@@ -154,11 +154,8 @@ def search(
         np.empty(DEEPEST * CHILDREN, np.int64),
         np.empty(DEEPEST * CHILDREN, points.dtype),
     )
-    distance, zero, infinity = (
-        np.empty(LEAF, points.dtype),
-        points.dtype.type(0),
-        points.dtype.type(np.inf),
-    )
+    distance = np.empty(LEAF, points.dtype)
+    zero, infinity = points.dtype.type(0), points.dtype.type(np.inf)
     key, best, chosen = (
         distance.view(keys.dtype),
         np.empty(room + LEAF, keys.dtype),
@@ -168,13 +165,7 @@ def search(
     for row in rows:
         if latest[row] == -infinity:
             continue
-        at = (queries[row, 0], queries[row, 1], queries[row, 2], queries[row, 3])
-        weight = (
-            abs(scale[row, 0]),
-            abs(scale[row, 1]),
-            abs(scale[row, 2]),
-            abs(scale[row, 3]),
-        )  # -0 has other bits than 0
+        at, weight = _asked(queries[row], scale[row])
         least = (zero, zero, zero, max(at[3] - latest[row], zero))
         distance[0] = infinity
         worst, worst_key, worst_index, held, limit = (
@@ -198,22 +189,48 @@ def search(
             count = ((node - leaves + 1) * size >> depth) - start
             _distances(points, index, PLACE(start), at, weight, latest[row], last[row], distance)
             comparisons[row] += count
-            for here in range(
-                count
-            ):  # no branch: whether a point is a candidate cannot be foreseen
-                best[PLACE(held)], chosen[PLACE(held)] = key[here], index[PLACE(start + here)]
-                held += key[here] <= worst_key
+            held = _candidates(best, chosen, held, key, index, start, count, worst_key)
             if held >= limit:
                 _select(best, chosen, spare, spared, held, k)
                 worst_key, worst_index, held, limit = best[k - 1], chosen[k - 1], k, room
                 key[0] = worst_key
                 worst = distance[0]
-        if held > k:
-            _select(best, chosen, spare, spared, held, k)
-            held = k
-        _sort(best, chosen, spare, spared, held)
-        for place in range(held):
-            keys[row, place], nearest[row, place] = best[place], chosen[place]
+        _answer(best, chosen, spare, spared, held, keys[row], nearest[row])
+
+
+@compiled
+@no_type_check
+def _asked(query, scale):
+    """A query's place, and the weights of its axes: -0 has other bits than 0."""
+    return (query[0], query[1], query[2], query[3]), (
+        abs(scale[0]),
+        abs(scale[1]),
+        abs(scale[2]),
+        abs(scale[3]),
+    )
+
+
+@compiled
+@no_type_check
+def _candidates(best, chosen, held, key, index, start, count, worst_key):
+    """Put a leaf's points that may be among the best behind the first `held`; how many there are
+    then. No branch: whether a point is a candidate cannot be foreseen."""
+    for here in range(count):
+        best[PLACE(held)], chosen[PLACE(held)] = key[here], index[PLACE(start + here)]
+        held += key[here] <= worst_key
+    return held
+
+
+@compiled
+@no_type_check
+def _answer(best, chosen, spare, spared, held, keys, nearest):
+    """Write the best of `held` candidates, in order, into a query's keys and nearest (k,)."""
+    if held > len(keys):
+        _select(best, chosen, spare, spared, held, len(keys))
+        held = len(keys)
+    _sort(best, chosen, spare, spared, held)
+    for place in range(held):
+        keys[place], nearest[place] = best[place], chosen[place]
 
 
 @compiled
@@ -259,11 +276,9 @@ def _distances(points, index, start, at, weight, latest, last, distance):
     for points that are not seen."""
     for here in range(LEAF):
         point = PLACE(4) * (start + PLACE(here))
-        x, y, z = (
-            at[0] - points[point],
-            at[1] - points[point + PLACE(1)],
-            at[2] - points[point + PLACE(2)],
-        )
+        x = at[0] - points[point]
+        y = at[1] - points[point + PLACE(1)]
+        z = at[2] - points[point + PLACE(2)]
         time = points[point + PLACE(3)]
         t = at[3] - time
         seen = (time < latest) | ((time == latest) & (index[start + PLACE(here)] <= last))

@@ -2,8 +2,8 @@
 and which drafts a pass has settled.
 
 Steps are told by their rows and places, in any number of each row. Columns of heads are filled up
-with zeros to whole fours, places to whole LANES. No sum is ordered by how many steps a pass holds or by who else is in it:
-a row's answer does not depend on its batch.
+with zeros to whole fours, places to whole LANES. No sum is ordered by how many steps a pass holds
+or by who else is in it: a row's answer does not depend on its batch.
 Shapes: N steps of a pass, R rows, H heads, L lanes, D = L filled up, T length, M = T filled up to
 sixteens.
 """
@@ -36,11 +36,9 @@ def read(parts, steps, memory, scale, mixed):
                     parts[n, 1, head, lane],
                     parts[n, 2, head, lane],
                 )
-    weights, query, found = (
-        np.empty(memory.shape[4], np.float32),
-        np.zeros(memory.shape[3], np.float32),
-        np.empty(memory.shape[3], np.float32),
-    )
+    weights = np.empty(memory.shape[4], np.float32)
+    query = np.zeros(memory.shape[3], np.float32)
+    found = np.empty(memory.shape[3], np.float32)
     for n in range(count):
         for head in range(heads):
             for lane in range(lanes):

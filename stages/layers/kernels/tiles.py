@@ -82,10 +82,8 @@ class _Attend(torch.autograd.Function):
 
         packed = packed.detach().contiguous()
         count, tokens, columns = packed.shape
-        read, sums = (
-            packed.new_empty(count, tokens, columns - 2 * heads * width),
-            packed.new_empty(count * heads, tokens, 2),
-        )
+        read = packed.new_empty(count, tokens, columns - 2 * heads * width)
+        sums = packed.new_empty(count * heads, tokens, 2)
         _share(
             tiles_code.forward,
             tiles_code.room(tokens, width, read.shape[2] // heads, False),

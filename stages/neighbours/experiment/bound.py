@@ -9,6 +9,8 @@ Shapes: N points, S runs, M queries, k neighbours. Distances squared, in the sca
 axes.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -34,7 +36,7 @@ def runs_of(points: torch.Tensor, trajectory: torch.Tensor) -> tuple[Segments, t
     return segments, place
 
 
-def counterexample() -> dict:
+def counterexample() -> dict[Any, Any]:
     """The constant of stages/neighbours/bounds.py in numbers: where the query falls on the line,
     what is true, what each bound says."""
     example = bounds.COUNTEREXAMPLE
@@ -43,10 +45,8 @@ def counterexample() -> dict:
         for part in (example.run, [example.query], [example.scale], [example.rival])
     )
     segments, _ = runs_of(points, torch.zeros(len(points), dtype=torch.int64))
-    distance, asked = (
-        square_distance(query, points, scale),
-        (query, scale, query[:, SPACE], segments),
-    )
+    distance = square_distance(query, points, scale)
+    asked = (query, scale, query[:, SPACE], segments)
     line = points[-1, :SPACE] - points[0, :SPACE]
     foot = (
         points[0, :SPACE]
@@ -76,16 +76,12 @@ def lost(bound: np.ndarray, distance: np.ndarray, run: np.ndarray, k: int) -> bo
     Runs are read in the order of their bounds until k neighbours are at hand and none of them is
     further than the next run's bound.
     """
-    k, order, rank = (
-        min(k, len(distance)),
-        np.argsort(bound, kind="stable"),
-        np.empty(len(bound), np.int64),
-    )
+    k = min(k, len(distance))
+    order = np.argsort(bound, kind="stable")
+    rank = np.empty(len(bound), np.int64)
     rank[order] = np.arange(len(bound))
-    read, ends = (
-        distance[np.argsort(rank[run], kind="stable")],
-        np.cumsum(np.bincount(rank[run], minlength=len(bound))),
-    )
+    read = distance[np.argsort(rank[run], kind="stable")]
+    ends = np.cumsum(np.bincount(rank[run], minlength=len(bound)))
     found, start = np.empty(0), 0
     for place, end in enumerate(ends, 1):
         found, start = np.concatenate([found, read[start:end]]), end
@@ -95,7 +91,7 @@ def lost(bound: np.ndarray, distance: np.ndarray, run: np.ndarray, k: int) -> bo
     return bool(found.max(initial=0) > np.partition(distance, k - 1)[k - 1])
 
 
-def counted(points: PointSet, k: int) -> dict:
+def counted(points: PointSet, k: int) -> dict[Any, Any]:
     """Of each scale: pairs of a query and a run that it sees, those in which each bound is none,
     queries, those answered wrongly.
 
@@ -135,7 +131,7 @@ def counted(points: PointSet, k: int) -> dict:
     return {"k": k, "run": RUN, "runs": len(segments), "scales": result}
 
 
-def explained(points: PointSet, k: int) -> dict:
+def explained(points: PointSet, k: int) -> dict[Any, Any]:
     """The content of bound.json: the counterexample, and the counts for `k` neighbours on the
     set."""
     return {"counterexample": counterexample(), "counted": counted(points, k)}

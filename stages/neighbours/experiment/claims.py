@@ -11,6 +11,7 @@ the interval. Verdicts and entries are those of stages/claims; `slices` counts q
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -43,9 +44,13 @@ class Measured:
     benchmarks.json that are its own."""
 
     dataset: str
-    cells: dict[str, dict]
-    tables: list[dict] = field(default_factory=list)  # method, k, device, points, rounds_ms
-    surface: list[dict] = field(default_factory=list)  # segments, fetch, device, rounds_ms
+    cells: dict[str, dict[Any, Any]]
+    tables: list[dict[Any, Any]] = field(
+        default_factory=list
+    )  # method, k, device, points, rounds_ms
+    surface: list[dict[Any, Any]] = field(
+        default_factory=list
+    )  # segments, fetch, device, rounds_ms
 
     def asked(self) -> list[int]:
         """The numbers of neighbours that TNN was asked for, ascending."""
@@ -68,7 +73,7 @@ def resampled(rounds: np.ndarray, dataset: str) -> np.ndarray:
 
 
 def judged(
-    name: str, value: float, draws: np.ndarray, bar: float, numbers: dict, what: str
+    name: str, value: float, draws: np.ndarray, bar: float, numbers: dict[Any, Any], what: str
 ) -> Part:
     """A part that holds when what should exceed `bar` does so in the whole 90 % interval, and
     fails when it nowhere does."""
@@ -82,7 +87,7 @@ def judged(
     )
 
 
-def w2(measured: Measured) -> dict:
+def w2(measured: Measured) -> dict[Any, Any]:
     """Every answer of every method, TNN first, against brute force."""
     text = (
         "Trajectory nearest neighbours are exactly those of brute force; so are those of every "
@@ -128,7 +133,7 @@ def w2(measured: Measured) -> dict:
     )
 
 
-def w3(measured: Measured) -> dict:
+def w3(measured: Measured) -> dict[Any, Any]:
     """The share of linear search's comparisons that TNN makes in both scales, at the largest k
     that is few of the points seen."""
     text = (
@@ -228,7 +233,7 @@ def faster(measured: Measured, device: str) -> list[Part]:
     ]
 
 
-def w4(measured: Measured) -> dict:
+def w4(measured: Measured) -> dict[Any, Any]:
     """Time of linear search over time of TNN."""
     text = (
         "Masked TNN finds 1000 neighbours among a million points faster than linear search, about "
@@ -245,7 +250,7 @@ def w4(measured: Measured) -> dict:
     )
 
 
-def sweet(measured: Measured, rows: list[dict], axis: str) -> Part:
+def sweet(measured: Measured, rows: list[dict[Any, Any]], axis: str) -> Part:
     """Whether the least time over the surface lies between the ends of one axis (segments: K,
     fetch: F), the other axis left free."""
     letter, values = {"segments": "K", "fetch": "F"}[axis], np.array([row[axis] for row in rows])
@@ -290,7 +295,7 @@ def sweet(measured: Measured, rows: list[dict], axis: str) -> Part:
     return part
 
 
-def w5(measured: Measured) -> dict:
+def w5(measured: Measured) -> dict[Any, Any]:
     """The time surface over points a segment (K) and segments a fetch (F)."""
     text = (
         "There is a sweet spot in the points of a segment (K) and the segments of a fetch (F): the "
@@ -312,7 +317,9 @@ def w5(measured: Measured) -> dict:
     return conclude(measured, "W-5", text, "thesis, figure 1.4", parts, note)
 
 
-def conclusions(tables: dict[str, dict], benchmarks: dict | None) -> list[dict]:
+def conclusions(
+    tables: dict[str, dict[Any, Any]], benchmarks: dict[Any, Any] | None
+) -> list[dict[Any, Any]]:
     """Every claim on every set that it speaks of: tables = set -> metrics.json, benchmarks =
     benchmarks.json, None where not run."""
     times = benchmarks or {}
@@ -337,7 +344,7 @@ def conclusions(tables: dict[str, dict], benchmarks: dict | None) -> list[dict]:
     ]
 
 
-def check(home: Path) -> list[dict]:
+def check(home: Path) -> list[dict[Any, Any]]:
     """Every claim on what stands under `home` (reports/neighbours/PROFILE)."""
     found = {
         file.parent.name: read_json(file)

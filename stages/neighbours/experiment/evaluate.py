@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages import files, records
 from stages.errors import InputError
@@ -75,7 +75,7 @@ def plan(asked: Asked) -> Work:
 
 def searched(
     name: str, prepared: Path | None, settings: "Settings"
-) -> tuple["PointSet", dict, "polars.DataFrame"]:
+) -> tuple["PointSet", dict[Any, Any], "polars.DataFrame"]:
     """The set `name`, searched in every way of the plan: its points, the content of metrics.json,
     what each query took.
 
@@ -92,7 +92,7 @@ def searched(
     return points, *measure(points, settings)
 
 
-def cell(name: str, prepared: Path | None, settings: "Settings", cell_name: str) -> dict:
+def cell(name: str, prepared: Path | None, settings: "Settings", cell_name: str) -> dict[Any, Any]:
     """One cell's entry of metrics.json: the whole set searched again. InputError for no such
     cell."""
     entries = searched(name, prepared, settings)[1]["cells"]

@@ -13,6 +13,7 @@ Shapes: N points, M queries, k neighbours, R resamples.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -114,10 +115,8 @@ def brute_force(
     """
     order = np.argsort(points[:, 3], kind="stable")
     columns, times = np.ascontiguousarray(points[order].T), points[order, 3].astype(np.float64)
-    distances, indices = (
-        np.full((len(queries), k), np.inf, points.dtype),
-        np.full((len(queries), k), -1, np.int64),
-    )
+    distances = np.full((len(queries), k), np.inf, points.dtype)
+    indices = np.full((len(queries), k), -1, np.int64)
     for row, (query, weight) in enumerate(
         zip(queries, np.broadcast_to(scale, queries.shape), strict=True)
     ):
@@ -168,7 +167,7 @@ def truths(points: sets.PointSet, cells: list[Cell]) -> dict[tuple[str, bool], T
     }
 
 
-def making_of(cell: Cell) -> tuple[str, list]:
+def making_of(cell: Cell) -> tuple[str, list[Any]]:
     """The method and its options: cells that share them share an index."""
     return cell.method, sorted(cell.options.items())
 
@@ -213,7 +212,7 @@ def drawn(queries: int, resamples: int, rng: np.random.Generator) -> np.ndarray:
     return rng.multinomial(queries, np.full(queries, 1 / queries), size=resamples)
 
 
-def summarise(table: pl.DataFrame, counts: np.ndarray) -> dict[str, dict]:
+def summarise(table: pl.DataFrame, counts: np.ndarray) -> dict[str, dict[Any, Any]]:
     """The metrics of one cell with their 90 % intervals, from its rows (M) and the resamples'
     counts (R, M)."""
     sums = table.select("comparisons", "seen", "wrong").to_numpy().astype(np.float64)
@@ -244,7 +243,7 @@ def summarise(table: pl.DataFrame, counts: np.ndarray) -> dict[str, dict]:
 
 def measure(
     points: sets.PointSet, settings: Settings, build: Build = methods.build
-) -> tuple[dict, pl.DataFrame]:
+) -> tuple[dict[Any, Any], pl.DataFrame]:
     """The content of metrics.json for one point set, and what each query took."""
     cells = plan(settings.search, points.name)
     table = answers(points, cells, build)

@@ -1,4 +1,5 @@
-"""The page of the neighbour search: `python -m stages.neighbours.experiment.page EXPERIMENT PROFILE`."""
+"""The page of the neighbour search: `python -m stages.neighbours.experiment.page EXPERIMENT
+PROFILE`."""
 
 import sys
 from typing import Any

@@ -95,13 +95,11 @@ def argument(bound: dict[str, Any]) -> tuple[list[str], list[str], str]:
     """Why the printed bound fails: paragraphs of plain words, formulas, and what they mean;
     every number from the counterexample."""
     one = bound["counterexample"]
-    line, bend, true, rival, said = (
-        one["distance_to_line"],
-        one["deviation"],
-        one["true"],
-        one["rival_true"],
-        one["printed"],
-    )
+    line = one["distance_to_line"]
+    bend = one["deviation"]
+    true = one["true"]
+    rival = one["rival_true"]
+    said = one["printed"]
     words = [
         (
             "To avoid looking at every point, the search first asks of each piece of a trajectory "

@@ -36,8 +36,8 @@ class PointSet:
 
     name: str
     points: Float[Tensor, "N 4"]
-    trajectory: Int[Tensor, "N"]
-    queries: Int[Tensor, "M"]
+    trajectory: Int[Tensor, " N"]
+    queries: Int[Tensor, " M"]
     window: float
 
     @property

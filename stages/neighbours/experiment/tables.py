@@ -153,14 +153,12 @@ def main(found: Found, name: str) -> Table:
 def leaves(found: Found, name: str) -> Table:
     """Tables A.1-A.3: k-d trees by points a leaf; plain (isotropic, every point), scaled (every
     point) and masked."""
-    k, arms = (
-        found.most(name),
-        {
-            arm.partition("/")[2].rpartition("-k")[0]
-            for arm in found.arms
-            if arm.startswith(f"{name}/kdtree-")
-        },
-    )
+    k = found.most(name)
+    arms = {
+        arm.partition("/")[2].rpartition("-k")[0]
+        for arm in found.arms
+        if arm.startswith(f"{name}/kdtree-")
+    }
     arms |= {row["method"] for row in found.times.get("tables", []) if row["set"] == name}
     mine = sorted(
         ((m[1], ("plain", "scaled", "masked").index(m[2]), int(m[3])), arm)

@@ -51,10 +51,8 @@ class Listed:
         for axis in range(self.length):
             mass = torch.cat((mass.sum(axis, keepdim=True), mass), axis)
         self.strides = (vocabulary + 1) ** torch.arange(self.length - 1, -1, -1)
-        mass, contexts = (
-            mass.flatten().log().clamp(min=LOW),
-            torch.arange((vocabulary + 1) ** self.length),
-        )
+        mass = mass.flatten().log().clamp(min=LOW)
+        contexts = torch.arange((vocabulary + 1) ** self.length)
         unknown = (
             contexts[:, None] - contexts[:, None] // self.strides % (vocabulary + 1) * self.strides
         )  # a known position asked again

@@ -80,10 +80,8 @@ class Chain:
         """The density of each token given those that are `known` (N T, bool): N T V. DataError
         where the known ones are impossible."""
         found = np.empty((*tokens.shape, self.letters))
-        by_letter, back = (
-            self._gather(self.letter, self.letters),
-            self._gather(self.origin, self.states),
-        )
+        by_letter = self._gather(self.letter, self.letters)
+        back = self._gather(self.origin, self.states)
         for begin in range(0, len(tokens), ROWS):
             rows = slice(begin, begin + ROWS)
             weight = self._weight(tokens[rows], known[rows])

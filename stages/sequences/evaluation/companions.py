@@ -3,6 +3,7 @@ place, and for climbs `persistence` and `constant_rate`."""
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from stages.sequences.evaluation.samples import sampled, strict
 UNIFORM, MARGINALS, PERSISTENCE, CONSTANT = ("uniform", "marginals", "persistence", "constant_rate")
 
 
-def companions(data: EvaluationData) -> Iterator[tuple[str, dict, dict[str, np.ndarray]]]:
+def companions(data: EvaluationData) -> Iterator[tuple[str, dict[Any, Any], dict[str, np.ndarray]]]:
     """Name, entry and shown samples of what needs no training."""
     length, vocabulary, train = (
         data.meta["length"],

@@ -1,5 +1,5 @@
-"""What the evaluation of one data set of sequences reads: the prepared sequences, their prompts, and
-the streams of all draws.
+"""What the evaluation of one data set of sequences reads: the prepared sequences, their prompts,
+and the streams of all draws.
 
 Shapes: N sequences, T tokens.
 """

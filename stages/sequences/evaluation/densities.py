@@ -5,11 +5,12 @@ Shapes: N sequences, T tokens, V vocabulary.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
+from stages.contracts import SequenceModel
 from stages.scores import groups
 from stages.sequences.evaluation import posteriors
 from stages.sequences.evaluation.data import EvaluationData
@@ -21,7 +22,7 @@ KNOWN = (0.0, 0.1, 0.5)
 Density = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def densities(data: EvaluationData, learned: Density) -> dict:
+def densities(data: EvaluationData, learned: Density) -> dict[Any, Any]:
     """Total variation of learned from exact densities at unknown positions, by the share of tokens
     known beside the prompt; {} where no exact one is known."""
     kind, law, count = data.meta["kind"], data.meta["law"], data.settings.plan.posteriors
@@ -46,7 +47,7 @@ def densities(data: EvaluationData, learned: Density) -> dict:
     return found
 
 
-def learned(model: nn.Module, data: EvaluationData) -> Density:
+def learned(model: SequenceModel, data: EvaluationData) -> Density:
     """A model's densities, in batches."""
 
     def asked(tokens: np.ndarray, known: np.ndarray) -> np.ndarray:

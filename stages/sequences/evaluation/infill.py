@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import nn
 
+from stages.contracts import SequenceModel
 from stages.errors import DataError
 from stages.scores import groups
 from stages.sequences.evaluation import judges, maze, vertical
@@ -35,7 +35,11 @@ Found = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 @torch.inference_mode()
 def drawn(
-    model: nn.Module, tokens: np.ndarray, given: np.ndarray, batch: int, generator: torch.Generator
+    model: SequenceModel,
+    tokens: np.ndarray,
+    given: np.ndarray,
+    batch: int,
+    generator: torch.Generator,
 ) -> np.ndarray:
     """One sample (N, T) for each row of tokens (N, T) that keeps the given ones (N, T, bool) and
     sees no other, in random order.
@@ -72,7 +76,7 @@ def another(given: np.ndarray, path: set[maze.Cell]) -> list[maze.Cell] | None:
     best: list[maze.Cell] | None = None
     for shut in sorted(path):
         steps = maze.distances(ways - {shut}, goal)
-        if start not in steps or best is not None and steps[start] - 1 >= len(best):
+        if start not in steps or (best is not None and steps[start] - 1 >= len(best)):
             continue
         best, cell = [], start
         while steps[cell] > 1:
@@ -102,7 +106,7 @@ def joined(made: np.ndarray, given: np.ndarray, cell: maze.Cell) -> bool:
 
 
 def mazes(
-    model: nn.Module, data: "EvaluationData", numbers: np.ndarray, shown: int, task: str
+    model: SequenceModel, data: "EvaluationData", numbers: np.ndarray, shown: int, task: str
 ) -> Found:
     """Metrics and shown samples of one task of TASKS: shares `correct`, `optimal` and `joined`
     (start, the given cell and goal) of samples that keep the cell, the same of free ones
@@ -187,7 +191,7 @@ def straight(tokens: np.ndarray, given: np.ndarray, law: dict[str, Any]) -> np.n
     )
 
 
-def flights(model: nn.Module, data: "EvaluationData", numbers: np.ndarray, shown: int) -> Found:
+def flights(model: SequenceModel, data: "EvaluationData", numbers: np.ndarray, shown: int) -> Found:
     """RMSE in ft over the flown altitudes that are not given: of single samples (`rmse`), of the
     mean of REPEATS samples (`rmse_mean`), of straight lines (`rmse_straight`); `free_` of
     samples and means with the prompt alone. Intervals: aircraft drawn with replacement."""
@@ -247,7 +251,9 @@ def flights(model: nn.Module, data: "EvaluationData", numbers: np.ndarray, shown
     return found, {f"points_{name}": array.astype(np.int32) for name, array in tensors.items()}
 
 
-def measured(model: nn.Module, data: "EvaluationData", numbers: np.ndarray, shown: int) -> Found:
+def measured(
+    model: SequenceModel, data: "EvaluationData", numbers: np.ndarray, shown: int
+) -> Found:
     """Of sequences `numbers` (N,) of an evaluation's EvaluationData: task -> {metric: {value, unit, n, low,
     high}}, and of the first `shown` of each task by infilled/TASK_{truth,given,tokens,free}.
     Nothing of other kinds, or of a task that no sequence allows.

@@ -4,9 +4,11 @@ the prompt, in the variant's own order and from left to right; of diffusion its 
 Shapes: N sequences, T tokens, K losses of each.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.contracts import SequenceModel
 from stages.errors import DivergedError
@@ -18,7 +20,9 @@ BOUND_ROWS = 8  # sequences of one draw of diffusion's bound
 
 
 @torch.inference_mode()
-def losses(model: nn.Module, tokens: Tensor, order: Tensor, first: int, batch: int) -> np.ndarray:
+def losses(
+    model: SequenceModel, tokens: Tensor, order: Tensor, first: int, batch: int
+) -> np.ndarray:
     """Nats (N, T - first) float64 of each step after the first ones, in the orders' steps.
     DivergedError where one is not finite."""
     found = []
@@ -38,7 +42,9 @@ def losses(model: nn.Module, tokens: Tensor, order: Tensor, first: int, batch: i
     return made
 
 
-def token_metrics(data: EvaluationData, split: str, values: np.ndarray, suffix: str) -> dict:
+def token_metrics(
+    data: EvaluationData, split: str, values: np.ndarray, suffix: str
+) -> dict[Any, Any]:
     """Metrics of nats (N, K) of a split's sequences: nats and perplexity a token; of text also
     those of perplexity.py."""
     rng, plan = data.rng("bootstrap"), data.settings.plan
@@ -55,7 +61,7 @@ def token_metrics(data: EvaluationData, split: str, values: np.ndarray, suffix: 
     }
 
 
-def likelihood(model: SequenceModel, kind: str, data: EvaluationData) -> dict:
+def likelihood(model: SequenceModel, kind: str, data: EvaluationData) -> dict[Any, Any]:
     """Metrics of the test and validation sequences: in the own order, and with the suffix
     _left_to_right; of diffusion `nats_bound`."""
     found, first, plan = {}, data.meta["prompt"], data.settings.plan
@@ -79,7 +85,7 @@ def likelihood(model: SequenceModel, kind: str, data: EvaluationData) -> dict:
 
 @torch.inference_mode()
 def bound(
-    model: nn.Module, tokens: Tensor, first: int, steps: int, generator: torch.Generator
+    model: SequenceModel, tokens: Tensor, first: int, steps: int, generator: torch.Generator
 ) -> np.ndarray:
     """Draws of diffusion's variational bound (N, 1) in nats a token that is not given; sequences
     of one draw share its value."""

@@ -102,7 +102,7 @@ def density(maze: np.ndarray, made: np.ndarray, known: np.ndarray) -> np.ndarray
     far = steps[start]
     if not np.where(made == PATH, maze == EMPTY, made == maze)[known].all():
         return None
-    must = {cell for cell in cells(np.where(known, made, EMPTY), PATH)}
+    must = set(cells(np.where(known, made, EMPTY), PATH))
     if any(not 0 < steps.get(cell, 0) < far for cell in must):
         return None
     held = {steps[cell]: cell for cell in must}

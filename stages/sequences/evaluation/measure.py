@@ -7,10 +7,10 @@ look at. Shapes: N sequences, T tokens, P prompt, V vocabulary.
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import save
-from torch import nn
 
 from stages import files
 from stages.contracts import SequenceModel
@@ -40,8 +40,8 @@ Shown = dict[str, np.ndarray]
 
 
 def measure(
-    model: SequenceModel, meta: dict, data: EvaluationData, where: str
-) -> tuple[dict, Shown]:
+    model: SequenceModel, meta: dict[Any, Any], data: EvaluationData, where: str
+) -> tuple[dict[Any, Any], Shown]:
     """A cell's entry of metrics.json, without its history, and its shown samples."""
     for key in ("vocabulary", "length"):
         if meta[key] != data.meta[key]:
@@ -73,32 +73,32 @@ def measure(
     return found | {"parameters": sum(value.numel() for value in model.parameters())}, shown
 
 
-def path_density(model: nn.Module, data: EvaluationData) -> np.ndarray:
+def path_density(model: SequenceModel, data: EvaluationData) -> np.ndarray:
     """The chance (n, T - P), float32, that the path of each shown maze passes each cell."""
     tokens, prompt = data.tokens[data.sampled()[:SHOWN]], data.meta["prompt"]
     known = np.broadcast_to(np.arange(tokens.shape[1]) < prompt, tokens.shape).copy()
     return learned(model, data)(tokens, known)[:, prompt:, maze.PATH].astype(np.float32)
 
 
-def entry(data: EvaluationData, run: Path) -> tuple[dict, Shown]:
+def entry(data: EvaluationData, run: Path) -> tuple[dict[Any, Any], Shown]:
     """A cell's entry of metrics.json, and its shown samples."""
     model, meta = load(run)
     found, shown = measure(model, meta, data, run.name)
     return found | {"history": shell.validation_losses(run)}, shown
 
 
-def cell(run: Path, prepared: Path, settings: Settings) -> dict:
+def cell(run: Path, prepared: Path, settings: Settings) -> dict[Any, Any]:
     """One cell's entry of metrics.json, measured anew from its checkpoint."""
     return entry(EvaluationData.open(prepared, settings), run)[0]
 
 
-def untrained(prepared: Path, settings: Settings) -> dict[str, dict]:
+def untrained(prepared: Path, settings: Settings) -> dict[str, dict[Any, Any]]:
     """The companions' entries of metrics.json, by name."""
     data = EvaluationData.open(prepared, settings)
     return {name: found for name, found, _ in companions(data)}
 
 
-def known_of(data: EvaluationData) -> dict:
+def known_of(data: EvaluationData) -> dict[Any, Any]:
     """What is known of the law without a model: its entropy in nats a token, and the fewest
     passes by the number of orders tried."""
     kind, law = data.meta["kind"], data.meta["law"] | {"length": data.meta["length"]}
@@ -123,7 +123,7 @@ def evaluate(cells: list[Path], prepared: Path, final: Path, settings: Settings)
     """Measure the cells (their folders) and put metrics.json, passes.json and samples.safetensors
     into `final`."""
     data = EvaluationData.open(prepared, settings)
-    entries: dict[str, dict] = {}
+    entries: dict[str, dict[Any, Any]] = {}
     tensors: Shown = {}
     numbers = data.sampled()[:SHOWN]
     tensors["truth"] = data.tokens[numbers].astype(np.int32)

@@ -14,10 +14,11 @@ Shapes: B batch, N sequences, T tokens, V vocabulary.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.contracts import SequenceModel
 from stages.sequences import permutations
@@ -65,7 +66,7 @@ class Sampler:
     """draw(tokens (B, T), known (B,), generator) -> an object with Drawn's fields as tensors;
     `chains` are computed a sequence."""
 
-    draw: Callable
+    draw: Callable[..., Any]
     chains: int = 1
 
 
@@ -94,12 +95,11 @@ def samplers(
     answered: bool = False,
 ) -> dict[str, Sampler]:
     """The samplers of a model trained in orders of `kind`: of bursts one for each number of orders,
-    of diffusion one for each of steps;
-    `answered`: the greedy one too."""
+    of diffusion one for each of steps; `answered`: the greedy one too."""
     if not model.ordered:
         return {f"diffusion_{count}": Sampler(partial(_denoised, model, count)) for count in steps}
 
-    def along(sampler: Callable, kind: str) -> Callable:
+    def along(sampler: Callable[..., Any], kind: str) -> Callable[..., Any]:
         return lambda tokens, known, generator: sampler(
             model, ordered(kind, *tokens.shape, known, generator), tokens, generator, known
         )
@@ -116,7 +116,7 @@ def samplers(
     return found | {"exact": Sampler(along(exact, kind), 3)} | windows(model, kind, WINDOWS)
 
 
-def windows(model: nn.Module, kind: str, sizes: tuple[int, ...]) -> dict[str, Sampler]:
+def windows(model: SequenceModel, kind: str, sizes: tuple[int, ...]) -> dict[str, Sampler]:
     """Exact samplers by windows of these sizes, in orders of `kind`; first drafts from the
     model's own law of every position given nothing."""
     blank = torch.zeros(1, model.length, dtype=torch.int64, device=model.embedding.weight.device)
@@ -139,7 +139,7 @@ def windows(model: nn.Module, kind: str, sizes: tuple[int, ...]) -> dict[str, Sa
 
 
 def _likeliest(
-    model: nn.Module, order: Tensor, tokens: Tensor, generator: torch.Generator, known: Tensor
+    model: SequenceModel, order: Tensor, tokens: Tensor, generator: torch.Generator, known: Tensor
 ):
     """Without noise the drawn token is the likeliest."""
     return sequential(
@@ -153,20 +153,18 @@ def _likeliest(
 
 
 def _burst(
-    model: nn.Module, orders: int, tokens: Tensor, known: Tensor, generator: torch.Generator
+    model: SequenceModel, orders: int, tokens: Tensor, known: Tensor, generator: torch.Generator
 ):
     return burst(model, tokens, generator, orders, first=known)
 
 
 def _denoised(
-    model: nn.Module, steps: int, tokens: Tensor, known: Tensor, generator: torch.Generator
+    model: SequenceModel, steps: int, tokens: Tensor, known: Tensor, generator: torch.Generator
 ) -> Drawn:
     """Diffusion makes all tokens together: each pass computes every position."""
     given = torch.arange(tokens.shape[1], device=tokens.device) < known[:, None]
-    passes, plain = (
-        torch.full_like(known, steps),
-        torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens),
-    )
+    passes = torch.full_like(known, steps)
+    plain = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
     return Drawn(
         model.sample(tokens, given, steps, generator),
         plain,
@@ -187,10 +185,8 @@ def trivial(law: np.ndarray) -> Sampler:
         made = torch.searchsorted(cumulated.to(chance.device), chance.T.contiguous()).T.clamp(
             max=law.shape[1] - 1
         )
-        given, none = (
-            torch.arange(tokens.shape[1], device=tokens.device) < known[:, None],
-            torch.zeros_like(known),
-        )
+        given = torch.arange(tokens.shape[1], device=tokens.device) < known[:, None]
+        none = torch.zeros_like(known)
         return Drawn(
             torch.where(given, tokens, made),
             torch.arange(tokens.shape[1]).expand_as(tokens),
@@ -257,7 +253,7 @@ def costs(found: Drawn) -> Metrics:
     }
 
 
-def table(cells: dict[str, dict]) -> list[dict]:
+def table(cells: dict[str, dict[Any, Any]]) -> list[dict[Any, Any]]:
     """Passes beside validity, a row for each cell, sampler and prompt of metrics.json's `cells`:
     what figure 4.6 plots."""
     rows = []

@@ -4,6 +4,8 @@
 Shapes: N sequences, T tokens.
 """
 
+from typing import Any
+
 import numpy as np
 
 from stages.errors import DataError
@@ -15,7 +17,7 @@ SHOWN = 8  # samples of each sampler in samples.safetensors
 EVERY = "/every"
 
 
-def strict(found: dict) -> dict:
+def strict(found: dict[Any, Any]) -> dict[Any, Any]:
     """{"metrics", "undefined"}: metrics without what is null, and why a metric is missing."""
     metrics = {
         name: {key: value for key, value in one.items() if value is not None}
@@ -30,7 +32,7 @@ def strict(found: dict) -> dict:
 
 def judged(
     data: EvaluationData, numbers: np.ndarray, known: np.ndarray, samples: np.ndarray
-) -> dict:
+) -> dict[Any, Any]:
     """Metrics of samples (N, T) that continue the first `known` (N,) tokens of the sequences
     `numbers`; of text only those of generations.py."""
     kind, law = data.meta["kind"], data.meta["law"]
@@ -56,7 +58,7 @@ def judged(
 
 def sampled(
     data: EvaluationData, draws: dict[str, passes.Sampler], name: str
-) -> tuple[dict, dict[str, np.ndarray]]:
+) -> tuple[dict[Any, Any], dict[str, np.ndarray]]:
     """sampler -> prompt -> {metrics, undefined}, and the shown samples by
     SAMPLER/PROMPT/{tokens,order}."""
     numbers, vocabulary, entries, shown = data.sampled(), data.meta["vocabulary"], {}, {}

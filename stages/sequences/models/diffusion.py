@@ -34,7 +34,7 @@ def keep(time: Tensor) -> Tensor:
 
 def noised(
     tokens: Int64[Tensor, "B T"],
-    time: Float[Tensor, "B"],
+    time: Float[Tensor, " B"],
     vocabulary: int,
     generator: torch.Generator,
     given: Bool[Tensor, "B T"] | None = None,
@@ -53,8 +53,8 @@ def noised(
 def earlier(
     noisy: Int64[Tensor, "B T"],
     clean: Float[Tensor, "B T V"],
-    time: Float[Tensor, "B"],
-    before: Float[Tensor, "B"],
+    time: Float[Tensor, " B"],
+    before: Float[Tensor, " B"],
 ) -> Float[Tensor, "B T V"]:
     """p(x_s | x_t) for s = before < t = time, where x_0 has the probabilities `clean`: sum over x_0
     of q(x_s | x_t, x_0) p(x_0).
@@ -140,7 +140,7 @@ class Diffusion(SequenceModel):
     def forward(
         self,
         noisy: Int64[Tensor, "B T"],
-        time: Float[Tensor, "B"],
+        time: Float[Tensor, " B"],
         given: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T V"]:
         """Logits of x_0 at every position, from x_t and t."""
@@ -179,7 +179,7 @@ class Diffusion(SequenceModel):
         generator: torch.Generator,
         steps: int,
         given: Bool[Tensor, "B T"] | None = None,
-    ) -> Float[Tensor, "B"]:
+    ) -> Float[Tensor, " B"]:
         """Unbiased draws of each sequence's variational bound for a model of `steps` steps: steps *
         KL(q(x_s | x_t, x_0) || p(x_s | x_t)) at one random step, a mean over what is not given.
         The prior's term is 0, for nothing is kept at time 1."""

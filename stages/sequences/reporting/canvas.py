@@ -1,5 +1,5 @@
-"""What the figures of sequences share: colours, words, panels without axes, and the samples that are
-shown.
+"""What the figures of sequences share: colours, words, panels without axes, and the samples that
+are shown.
 
 Samples are those that evaluation kept of a few test prompts (samples.safetensors:
 CELL/SAMPLER/PROMPT/tokens and order; where they were kept, `round`, the burst that accepted each

@@ -165,10 +165,8 @@ def densities(cells: Cells, dataset: str, arms: Iterable[str], path: Path) -> bo
     for k, arm in enumerate(arms):
         found = [at(cells, dataset, arm, "posteriors", share) for share in shares]
         places = np.arange(len(shares)) + (k - (len(arms) - 1) / 2) * width
-        heights, ends = (
-            [one["mean"] for one in found],
-            np.array([[one.get(end, one["mean"]) for one in found] for end in ("low", "high")]),
-        )
+        heights = [one["mean"] for one in found]
+        ends = np.array([[one.get(end, one["mean"]) for one in found] for end in ("low", "high")])
         axes.bar(
             places,
             heights,

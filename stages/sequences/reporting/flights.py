@@ -1,4 +1,5 @@
-"""The figure of flights: samples by what is given, as density (thesis 4.3, table D.1). Units: ft, s."""
+"""The figure of flights: samples by what is given, as density (thesis 4.3, table D.1). Units:
+ft, s."""
 
 from pathlib import Path
 from typing import Any

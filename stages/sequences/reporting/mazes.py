@@ -142,10 +142,8 @@ def strip(
     figure, axes = panels(rows, len(ends), 1.55, 1.55 * shape[0] / shape[1] + 0.3)
     waiting = ListedColormap([WAITING])
     for row, (when, by_round) in enumerate(whens):
-        made, when = (
-            tensors["/".join((*key, "prompt/tokens"))][row, size:].reshape(shape),
-            when[size:].reshape(shape),
-        )
+        made = tensors["/".join((*key, "prompt/tokens"))][row, size:].reshape(shape)
+        when = when[size:].reshape(shape)
         for panel, end, before in zip(axes[row], ends, (0, *ends[:-1]), strict=True):
             draw_maze(panel, made)
             panel.imshow(

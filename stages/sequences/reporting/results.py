@@ -1,8 +1,9 @@
 """What is told of an experiment on sequences in any order: its tables, by data set and across them.
 
 `any_order` is the thesis' chapter 4 and appendix D: tables 4.2 to 4.5 and D.1, figures 4.2, 4.3 and
-4.6. What a cell's samples are worth stays with the cell (CELL/samplers/SAMPLER/PROMPT/metrics/NAME),
-as do its distances from exact densities (CELL/posteriors/SHARE). `about` tells each data set.
+4.6. What a cell's samples are worth stays with the cell
+(CELL/samplers/SAMPLER/PROMPT/metrics/NAME), as do its distances from exact densities
+(CELL/posteriors/SHARE). `about` tells each data set.
 """
 
 import math

@@ -47,10 +47,11 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
     metric = {"maze": "accuracy", "climb": "mse"}.get(kind)
     names = ranked(cells, dataset)
     for arm in names:
-        path, told = (
-            standing(cells, about, dataset, arm),
-            lambda *keys, arm=arm: number(at(cells, dataset, arm, "metrics", *keys)),
-        )
+        path = standing(cells, about, dataset, arm)
+
+        def told(*keys: str, arm: str = arm) -> str:
+            return number(at(cells, dataset, arm, "metrics", *keys))
+
         other = (
             printed.get((DOCUMENTS.get(kind, ""), order_of(arm)), {}).get(metric)
             if metric
@@ -322,7 +323,7 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     for arm in ranked(cells, dataset):
         for sampler in sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of):
 
-            def told(key, arm=arm, sampler=sampler):
+            def told(key: str, arm: str = arm, sampler: str = sampler) -> dict[str, Any] | None:
                 return at(cells, dataset, arm, "samplers", sampler, prompt, "metrics", key)
 
             law, rounds = (

@@ -55,10 +55,8 @@ def decode(tokens: np.ndarray, names: dict[str, Any]) -> str:
                 remedy="run `dvc repro`",
             )
         return "".join(names["tokens"][int(k)] for k in tokens)
-    pieces, byte = (
-        {place: piece for piece, place in names["tokenizer"]["model"]["vocab"].items()},
-        alphabet(),
-    )
+    pieces = {place: piece for piece, place in names["tokenizer"]["model"]["vocab"].items()}
+    byte = alphabet()
     try:
         return bytes(byte[sign] for k in tokens for sign in pieces[int(k)]).decode(
             "utf-8", "replace"

@@ -87,10 +87,8 @@ def prompts(tokens: Tensor, order: Tensor, first: int | Tensor) -> Tensor:
     and orders (B, T)."""
     rows, length = order.shape
     first = torch.as_tensor(first, dtype=torch.int64, device=order.device).expand(rows)
-    if (
-        tokens.shape != order.shape
-        or rows
-        and not 0 <= int(first.min()) <= int(first.max()) <= length
+    if tokens.shape != order.shape or (
+        rows and not 0 <= int(first.min()) <= int(first.max()) <= length
     ):
         raise InputError(
             "tokens, order and prompt do not fit together",
@@ -148,10 +146,8 @@ class Rows:
         self.tokens = self._put(
             self.tokens, order.masked_fill(place >= self.length, self.length), tokens
         )
-        steps, rounds = (
-            torch.arange(self.length, device=count.device),
-            self.sample.rounds[self.ids] + 1,
-        )
+        steps = torch.arange(self.length, device=count.device)
+        rounds = self.sample.rounds[self.ids] + 1
         new = (steps >= self.known[:, None]) & (steps < (self.known + count)[:, None])
         self.when = torch.where(new, rounds[:, None], self.when)
         self.known = self.known + count

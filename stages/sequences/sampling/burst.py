@@ -54,9 +54,10 @@ def burst(
             len(rows), orders, real.shape[1], generator=generator, device=generator.device
         )
         shuffle = shuffle.masked_fill(~real[:, None], 2).argsort(2)  # padding last
-        along = lambda value, shuffle=shuffle: (
-            value[:, None].expand(-1, shuffle.shape[1], -1).gather(2, shuffle)
-        )  # noqa: E731
+
+        def along(value: Tensor, shuffle: Tensor = shuffle) -> Tensor:
+            return value[:, None].expand(-1, shuffle.shape[1], -1).gather(2, shuffle)
+
         orders_here, drafts = along(remaining), along(draft)
         law_q = rows.reader.ask(orders=orders_here, drafts=drafts)[1]
         q = law_q.log_softmax(3).gather(3, drafts[..., None])[..., 0]

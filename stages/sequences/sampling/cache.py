@@ -138,15 +138,11 @@ class Cache:
     def _chained(self, tokens: Tensor, order: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What each step of chains (R, [N,] K) reads: the token and the position before it, and
         the position asked for."""
-        before = (
-            lambda value, start: torch.cat(  # noqa: E731
-                (
-                    start.view(-1, *[1] * (value.dim() - 1)).expand(*value.shape[:-1], 1),
-                    value[..., :-1],
-                ),
-                -1,
-            )
-        )
+
+        def before(value: Tensor, start: Tensor) -> Tensor:
+            first = start.view(-1, *[1] * (value.dim() - 1)).expand(*value.shape[:-1], 1)
+            return torch.cat((first, value[..., :-1]), -1)
+
         return before(tokens, self.token), before(order, self.position), order
 
 

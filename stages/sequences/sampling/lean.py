@@ -54,12 +54,10 @@ class Layer(NamedTuple):
     @classmethod
     def of(cls, block: Block) -> "Layer":
         """Copies weights only where the heads' queries and values differ in width."""
-        inward, outward, heads, lanes = (
-            block.inward.weight,
-            block.outward.weight,
-            block.heads,
-            block.lanes,
-        )
+        inward = block.inward.weight
+        outward = block.outward.weight
+        heads = block.heads
+        lanes = block.lanes
         if not block.keys == block.values == lanes:
             parts = inward.split([heads * size for size in (block.keys, block.keys, block.values)])
             inward = torch.cat(

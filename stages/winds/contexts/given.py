@@ -82,11 +82,9 @@ class Contexts:
                 single(*map(torch.from_numpy, arrays)), pair.target_rows, pair.context_rows[None]
             )
         targets = np.arange(*self.pairs.rows_of(slice))
-        places, t_s, issue_s = (
-            self.pairs.places(targets),
-            self.pairs.t_s[targets],
-            self.pairs.issue_s(slice, lead_s),
-        )
+        places = self.pairs.places(targets)
+        t_s = self.pairs.t_s[targets]
+        issue_s = self.pairs.issue_s(slice, lead_s)
         rows = self._cached(slice, model, lead_s)
         if rows is None:
             rows = self.nearby.rows(places, t_s, issue_s, model)

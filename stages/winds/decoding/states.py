@@ -11,6 +11,7 @@ holds a reason, null means kept.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -46,7 +47,7 @@ class Assembled:
 
     states: pl.DataFrame
     registers: pl.DataFrame
-    levels: dict[str, dict]
+    levels: dict[str, dict[Any, Any]]
 
 
 def confirm(messages: pl.DataFrame, known: frozenset[str]) -> tuple[pl.DataFrame, frozenset[str]]:
@@ -105,7 +106,7 @@ def assemble(messages: pl.DataFrame, decode: Decode) -> Assembled:
     return Assembled(states.select(pl.col(n).cast(t) for n, t in COLUMNS.items()), fresh, levels)
 
 
-def positions(adsb: pl.DataFrame, decode: Decode) -> tuple[pl.DataFrame, dict]:
+def positions(adsb: pl.DataFrame, decode: Decode) -> tuple[pl.DataFrame, dict[Any, Any]]:
     """Positions (ts_s, icao, lat_deg, lon_deg) of the airborne position frames, and the counts
     of those not carried."""
     rows = adsb.filter(pl.col("cpr_lat").is_not_null())

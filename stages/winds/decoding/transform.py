@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -35,7 +36,7 @@ class Table:
     """A parquet file written part by part, each part sorted by `winds.ORDER` and starting where
     the one before ended."""
 
-    def __init__(self, path: Path, columns: dict):
+    def __init__(self, path: Path, columns: dict[Any, Any]):
         self.path, self.columns, self.end_s = path, columns, -np.inf
         self.schema = (
             pl.DataFrame(schema=columns).to_arrow(compat_level=pl.CompatLevel.oldest()).schema
@@ -73,18 +74,20 @@ class Job:
     names: list[str]
     folder: Path
     decode: Decode
-    levels: dict[str, dict] = field(default_factory=dict)  # in the order in which rows pass them
-    metrics: dict = field(default_factory=dict)
+    levels: dict[str, dict[Any, Any]] = field(
+        default_factory=dict
+    )  # in the order in which rows pass them
+    metrics: dict[Any, Any] = field(default_factory=dict)
 
-    def count(self, level: str, counts: dict) -> None:
+    def count(self, level: str, counts: dict[Any, Any]) -> None:
         """Add a part's counts to a level's."""
         self.levels[level] = merged(self.levels[level], counts)
 
-    def table(self, name: str, columns: dict) -> Table:
+    def table(self, name: str, columns: dict[Any, Any]) -> Table:
         return Table(self.folder / f"{name}.parquet", columns)
 
 
-def merged(a: dict, b: dict) -> dict:
+def merged(a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
     """Sum of two nested dictionaries of numbers."""
     nested = {k for k, v in {**a, **b}.items() if isinstance(v, dict)}
     return {
@@ -93,7 +96,9 @@ def merged(a: dict, b: dict) -> dict:
     }
 
 
-def transform(raw: Path, names: list[str], entry: str, decode: Decode, folder: Path) -> dict:
+def transform(
+    raw: Path, names: list[str], entry: str, decode: Decode, folder: Path
+) -> dict[Any, Any]:
     """Decode the raw files `names` into `folder`; returns the counts: those of the first level,
     `levels` and `metrics`."""
     job = Job(raw, [name for name in names if name.endswith(".csv")], folder, decode)
@@ -227,7 +232,7 @@ def _spans(job: Job) -> list[list[str]]:
     return spans
 
 
-def _messages(job: Job, span: list[str]) -> tuple[pl.DataFrame, dict]:
+def _messages(job: Job, span: list[str]) -> tuple[pl.DataFrame, dict[Any, Any]]:
     """All frames of a span, decoded, in time order, and the counts of the lines that gave none."""
     readings = [frames.read(job.raw / name) for name in span]
     dropped = sum((Counter(reading.dropped) for reading in readings), Counter())
@@ -247,7 +252,7 @@ def _messages(job: Job, span: list[str]) -> tuple[pl.DataFrame, dict]:
     ), counts
 
 
-def _frame_counts(decoded: pl.DataFrame) -> dict:
+def _frame_counts(decoded: pl.DataFrame) -> dict[Any, Any]:
     """A frame is kept when its address and its format are good; whether its register can be used
     is the next level's matter."""
     unfound = pl.col("drop").str.starts_with("bds_").fill_null(False)
@@ -268,7 +273,7 @@ def _checks(registers: pl.DataFrame) -> Counter:
     return result
 
 
-def _temperature(path: Path) -> dict:
+def _temperature(path: Path) -> dict[Any, Any]:
     """True airspeed of 5,0 minus that of 6,0 in the standard atmosphere, kn: what the real
     temperature does to the winds."""
     rows = pl.read_parquet(path, columns=["tas_kt", "ias_kt", "mach", "alt_ft"]).drop_nulls(
@@ -296,15 +301,14 @@ def _frame_metrics(job: Job, checks: Counter, falsely: Counter, has_truth: bool)
     """Totals over all spans as metrics: registers, false acceptance by three measures, yield,
     and errors against truth."""
     job.metrics["registers"] = dict(sorted(checks.items()))
-    acceptance: dict[str, dict] = {
+    acceptance: dict[str, dict[Any, Any]] = {
         "state": {
             f"contradicted_share_{r}": share(checks[f"contradicted_{r}"], checks[f"checked_{r}"])
             for r in ("50", "60")
         }
     }
-    for name in SHARES:
+    for name, (part, whole, of) in SHARES.items():
         numbers = {key.split(".")[1]: n for key, n in falsely.items() if key.startswith(name + ".")}
-        part, whole, of = SHARES[name]
         if numbers:
             acceptance[name] = numbers | {
                 of.format(r): share(numbers[part.format(r)], numbers[whole.format(r)])

@@ -9,6 +9,7 @@ in m/s, towards.
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -110,7 +111,7 @@ def false_accepted(registers: pl.DataFrame, truth: pl.DataFrame) -> Counter:
     return result
 
 
-def wind_errors(path: Path) -> dict:
+def wind_errors(path: Path) -> dict[Any, Any]:
     """Error of derived winds against truth, over the rows of winds.parquet that have one; m/s,
     derived minus true."""
     rows = (

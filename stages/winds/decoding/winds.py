@@ -9,6 +9,8 @@ it cannot see where replies could have told the roll. No wind is dropped for its
 must see the impossible ones.
 """
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -56,7 +58,7 @@ def tally(reasons: pl.Series) -> dict[str, int]:
     return dict(counted.iter_rows())
 
 
-def split(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict]:
+def split(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[Any, Any]]:
     """Rows whose `drop` is null (without that column), and {"read", "kept", "dropped": {reason:
     n}}."""
     kept = rows.filter(pl.col("drop").is_null()).drop("drop")
@@ -73,7 +75,7 @@ def standard_tas_kt(states: pl.DataFrame, air: atmosphere.Air = atmosphere.ICAO)
 
 def derive(
     states: pl.DataFrame, decode: Decode, roll_needed: bool, air: atmosphere.Air = atmosphere.ICAO
-) -> tuple[pl.DataFrame, dict]:
+) -> tuple[pl.DataFrame, dict[Any, Any]]:
     """Winds of a states table, in its row order, and the counts of what was read, kept and dropped
     for which reason.
 

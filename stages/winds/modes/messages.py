@@ -8,6 +8,7 @@ blocks that fit the processor's cache. N frames in, N rows out, in the same orde
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -144,7 +145,7 @@ def _nullify(column: pl.Series, absent: np.ndarray) -> pl.Series:
     return column.set(pl.Series(absent), None) if absent.any() else column
 
 
-def _gather(names: list, code: np.ndarray, dtype) -> pl.Series:
+def _gather(names: list[Any], code: np.ndarray, dtype) -> pl.Series:
     return pl.Series(names, dtype=dtype).gather(code)
 
 

@@ -147,11 +147,9 @@ def positions(ts_s, aircraft, odd, cpr_lat, cpr_lon, pair_max_s: float) -> pl.Da
     """
     _, aircraft = np.unique(np.asarray(aircraft), return_inverse=True)
     order = np.lexsort((np.asarray(ts_s), aircraft))
-    ts_s, aircraft, odd = (
-        np.asarray(ts_s, float)[order],
-        aircraft[order],
-        np.asarray(odd, bool)[order],
-    )
+    ts_s = np.asarray(ts_s, float)[order]
+    aircraft = aircraft[order]
+    odd = np.asarray(odd, bool)[order]
     cpr_lat, cpr_lon = np.asarray(cpr_lat, float)[order], np.asarray(cpr_lon, float)[order]
     lat, lon, paired = _global(ts_s, aircraft, odd, cpr_lat, cpr_lon, pair_max_s)
     reason = np.where(np.isfinite(lat), -1, np.where(paired, 1, 0))

@@ -11,6 +11,7 @@ Units: seconds (Unix), degrees, feet, m/s towards east (u) and north (v).
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -75,7 +76,7 @@ def build(root: Path, dataset: str, out: Path) -> str:
     )
 
 
-def write(rows: pl.DataFrame, columns: dict[str, tuple], path: Path) -> None:
+def write(rows: pl.DataFrame, columns: dict[str, tuple[Any, ...]], path: Path) -> None:
     """Some columns as CSV: a header, LF line ends, shortest decimals of the rounded value."""
 
     def rounded(name: str, places: int | None) -> pl.Expr:

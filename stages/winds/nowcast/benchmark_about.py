@@ -8,9 +8,8 @@ import polars as pl
 from stages import files
 
 VERSION = "1.0.0"
-PUBLISHED = (
-    "2026-11-20"  # of this version's definition; a constant, so that the bytes know no clock
-)
+# of this version's definition; a constant, so that the bytes know no clock
+PUBLISHED = "2026-11-20"
 LICENCE = "https://spdx.org/licenses/MIT"
 SPLITS = ("train", "val", "test")
 # column: (decimals, Croissant type, meaning)
@@ -130,7 +129,7 @@ def distribution(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def record_set(name: str, columns: dict[str, tuple], meaning: str) -> dict[str, Any]:
+def record_set(name: str, columns: dict[str, tuple[Any, ...]], meaning: str) -> dict[str, Any]:
     """A table as a cr:RecordSet."""
     stem = name.removesuffix(".csv")
     fields = [
@@ -182,10 +181,19 @@ register quantisation, frame loss and bit errors, and a decoder.
 
 | column | file | meaning |
 | --- | --- | --- |
-{chr(10).join(f"| {column} | {name} | {about} |" for name, (columns, _) in TABLES.items() for column, (_, _, about) in columns.items())}
+{columns_told()}
 
 {task(meta, index)}
 {sensors(settings)}"""
+
+
+def columns_told() -> str:
+    """README's table of columns, a row each."""
+    return "\n".join(
+        f"| {column} | {name} | {about} |"
+        for name, (columns, _) in TABLES.items()
+        for column, (_, _, about) in columns.items()
+    )
 
 
 def task(meta: dict[str, Any], index: pl.DataFrame) -> str:

@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -85,9 +86,7 @@ def nowcast(
         for j in sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})
     }
     refuse_unreached(asked, known, windows, prepared, str(context))
-    instead, told = (
-        (None, own(folder)) if net.head == "gaussian" else residual(folder)
-    )
+    instead, told = (None, own(folder)) if net.head == "gaussian" else residual(folder)
     torch.set_num_threads(settings.training.threads)
     nearby = around(known, prepared["scaler"], settings) if net.context in KINDS else None
     answers: dict[int, Wind] = {}
@@ -142,7 +141,7 @@ def usual(settings: Params) -> Path:
     )
 
 
-def load(folder: Path) -> tuple[torch.nn.Module, dict]:
+def load(folder: Path) -> tuple[torch.nn.Module, dict[Any, Any]]:
     """The model of a cell and what it knows of its training data (scaler, slices, lead, area)."""
     weights = folder / "weights.safetensors"
     if not weights.is_file():
@@ -168,7 +167,7 @@ def load(folder: Path) -> tuple[torch.nn.Module, dict]:
     return net, meta
 
 
-def refuse_outside(asked: list[Point], area: dict) -> None:
+def refuse_outside(asked: list[Point], area: dict[Any, Any]) -> None:
     """InputError naming every point outside the box of the training rows."""
     problems = [
         f"{name} {plain(getattr(point, name))} of point {i}"
@@ -199,7 +198,7 @@ def inward(name: str, low: float, high: float) -> str:
 
 
 def window(
-    known: pl.DataFrame, j: int, prepared: dict, context: str
+    known: pl.DataFrame, j: int, prepared: dict[Any, Any], context: str
 ) -> tuple[pl.DataFrame, tuple[float, float]]:
     """The context of slice `j` (counted from 1970) and its edges in Unix seconds."""
     begin, end = slices.context_window(
@@ -211,7 +210,7 @@ def window(
     return known[int(low) : int(high)], (begin, end)
 
 
-def around(known: pl.DataFrame, scaler: dict, settings: Params) -> Nearby:
+def around(known: pl.DataFrame, scaler: dict[Any, Any], settings: Params) -> Nearby:
     """The capture's winds as local contexts."""
     y_mean, y_std = (np.asarray(scaler[name], np.float64) for name in ("y_mean", "y_std"))
     places = np.float32(known.select(PLACE).to_numpy()).astype(
@@ -230,7 +229,11 @@ def around(known: pl.DataFrame, scaler: dict, settings: Params) -> Nearby:
 
 
 def refuse_unreached(
-    asked: list[Point], known: pl.DataFrame, windows: dict, prepared: dict, where: str
+    asked: list[Point],
+    known: pl.DataFrame,
+    windows: dict[Any, Any],
+    prepared: dict[Any, Any],
+    where: str,
 ) -> None:
     """InputError when the capture holds no wind where the model's lead looks for one."""
     if known.is_empty():
@@ -253,7 +256,7 @@ def refuse_unreached(
     )
 
 
-def measured(folder: Path) -> dict | None:
+def measured(folder: Path) -> dict[Any, Any] | None:
     """The metrics of a cell on the test minutes (of a champion, on those by which it won), by
     name; None if it was not evaluated."""
     if (folder / "reference.json").exists():
@@ -313,9 +316,10 @@ def render(rows: list[Wind]) -> str:
     for row in rows:
         p, knots = row.point, row.speed_m_s / KN
         degrees = 0 if knots < 0.5 else round(row.from_deg) or 360
-        pair = lambda unit, s=row.spread_m_s: (
-            f"{s[0] / unit:.1f}, {s[1] / unit:.1f}" if s else "not known"
-        )  # noqa: E731
+
+        def pair(unit, s=row.spread_m_s):
+            return f"{s[0] / unit:.1f}, {s[1] / unit:.1f}" if s else "not known"
+
         lines.append(
             f"{iso(p.ts_s):20}  {p.lat_deg:8.4f}  {p.lon_deg:9.4f}  {p.alt_ft:6.0f}  "
             f"{degrees:03d}°  {knots:5.1f} kn {row.speed_m_s:5.1f} m/s  {row.u_m_s:+6.1f}, "

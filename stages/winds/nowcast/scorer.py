@@ -16,6 +16,7 @@ import csv
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -162,7 +163,7 @@ def summary(
     }
 
 
-def score(predictions: Path, folder: Path, split: str) -> dict:
+def score(predictions: Path, folder: Path, split: str) -> dict[Any, Any]:
     """All scores of a predictions file; ValueError says why it cannot be scored."""
     rows, slices = targets(folder, split)
     forecast = align(columns(predictions, NEEDED, SPREAD), rows)
@@ -170,15 +171,14 @@ def score(predictions: Path, folder: Path, split: str) -> dict:
         (forecast.get(name, np.zeros(1)) > 0).all() for name in SPREAD
     ):
         raise ValueError(f"a spread needs {' and '.join(SPREAD)}, all positive")
-    pair = lambda table, names: np.stack([table[name] for name in names], 1)  # noqa: E731
-    wind, spread = (
-        pair(forecast, NEEDED[1:]),
-        pair(forecast, SPREAD) if SPREAD[0] in forecast else None,
-    )
-    measured, true = (
-        columns(folder / "rows.csv", ("alt_ft", *NEEDED[1:])),
-        columns(folder / "truth.csv", TRUE),
-    )
+
+    def pair(table, names):
+        return np.stack([table[name] for name in names], 1)
+
+    wind = pair(forecast, NEEDED[1:])
+    spread = pair(forecast, SPREAD) if SPREAD[0] in forecast else None
+    measured = columns(folder / "rows.csv", ("alt_ft", *NEEDED[1:]))
+    true = columns(folder / "truth.csv", TRUE)
     seen, real = pair(measured, NEEDED[1:])[rows], pair(true, TRUE)[rows]
     against = {"measured": errors(wind, seen, spread), "true": errors(wind, real, spread)}
     bands = {}

@@ -49,11 +49,11 @@ def judge(parameters: params.Params) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Parse, load the parameters, run the step; the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m stages.winds.retraining", description=__doc__.splitlines()[0]
+        prog="python -m stages.winds.retraining", description=__doc__.split("\n\n")[0]
     )
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP")
     for step in (intake, judge):
-        steps.add_parser(step.__name__, help=step.__doc__.splitlines()[0]).set_defaults(run=step)
+        steps.add_parser(step.__name__, help=step.__doc__.split("\n\n")[0]).set_defaults(run=step)
     steps.choices["intake"].add_argument(
         "--drop", metavar="FOLDER", help="look there, instead of params.yaml's retraining.drop"
     )

@@ -15,7 +15,7 @@ INCOMING = HOME / "incoming"  # claimed, and not decided on
 SPARE = 64 << 20  # bytes that stay free
 
 
-def raw_manifest(final: Path) -> dict[str, dict]:
+def raw_manifest(final: Path) -> dict[str, dict[Any, Any]]:
     """Name -> line of what was taken in before; {} where nothing was. DataError, IntegrityError
     where the folder is not that."""
     if not final.exists():

@@ -184,11 +184,12 @@ def describe(parameters: Params) -> str | None:
     if found is None:
         return None
     won, began, meta = promotion(entries, found.sha256), since(entries), found.meta
-    errors, chosen, utc = (
-        won["rmse_component_kn"],
-        won["evaluation"],
-        lambda s: ledger.dt.datetime.fromtimestamp(s, ledger.dt.UTC),
-    )
+    errors = won["rmse_component_kn"]
+    chosen = won["evaluation"]
+
+    def utc(s):
+        return ledger.dt.datetime.fromtimestamp(s, ledger.dt.UTC)
+
     lines = [
         (
             f"champion    {found.sha256[:12]}: {meta['model']}, arm {meta['arm']}, size "

@@ -113,7 +113,9 @@ def evaluation(data: Prepared, seen_until_s: float) -> Evaluation:
     lead, w = data.meta["lead_s"], data.meta["slice_s"]
     numbers = [j for j in data.meta["slices"]["test"] if data.edges(j)[0] >= seen_until_s + lead]
     found = hashlib.sha256(
-        f"slice_s {w:.10g} lead_s {lead:.10g} columns t_s {' '.join(sorted(data.columns))}\n".encode()
+        (
+            f"slice_s {w:.10g} lead_s {lead:.10g} columns t_s {' '.join(sorted(data.columns))}\n"
+        ).encode()
     )
     row, of = [], []
     for j in numbers:
@@ -222,11 +224,17 @@ def decide(
     sums = np.stack(
         [count, *(squared(side.mean, measured, chosen.slice) for side in (challenger, against))], 1
     )
-    error = lambda table: np.sqrt(table[..., 1:] / (2 * table[..., :1])) / KN  # noqa: E731
+
+    def error(table):
+        return np.sqrt(table[..., 1:] / (2 * table[..., :1])) / KN
+
     ours, theirs = error(sums.sum(0))
     drawn = error(bootstrap.resample(sums, resamples, rng))
     low, high = bootstrap.interval(drawn[:, 0] - drawn[:, 1])
-    digits = lambda value: round(float(value), 6)  # noqa: E731
+
+    def digits(value):
+        return round(float(value), 6)
+
     return {
         "rmse_component_kn": {"challenger": digits(ours), "against": digits(theirs)},
         "difference_kn": {

@@ -55,12 +55,12 @@ class Taken:
     """One run's outcome: what was claimed and decided (as in intake.json), and the claimed files
     to be added or removed."""
 
-    accepted: list[dict] = field(default_factory=list)
-    seen: list[dict] = field(default_factory=list)
-    quarantined: list[dict] = field(default_factory=list)
-    left: list[dict] = field(default_factory=list)
+    accepted: list[dict[Any, Any]] = field(default_factory=list)
+    seen: list[dict[Any, Any]] = field(default_factory=list)
+    quarantined: list[dict[Any, Any]] = field(default_factory=list)
+    left: list[dict[Any, Any]] = field(default_factory=list)
     add: dict[str, Path] = field(default_factory=dict)  # name in the raw folder -> claimed file
-    entries: dict[str, dict] = field(
+    entries: dict[str, dict[Any, Any]] = field(
         default_factory=dict
     )  # name in the raw folder -> its line in the manifest
     done: list[Path] = field(
@@ -184,7 +184,7 @@ def claim(drop: Path, taken: Taken) -> None:
 
 
 def decide(
-    path: Path, manifest: dict[str, dict], quarantine: Path, judge: Judge, taken: Taken
+    path: Path, manifest: dict[str, dict[Any, Any]], quarantine: Path, judge: Judge, taken: Taken
 ) -> None:
     """What becomes of one claimed file, by its hash."""
     name, sha = CLAIMED.fullmatch(path.name)[2], files.sha256(path)
@@ -265,7 +265,12 @@ def accept(path: Path, told: dict[str, str], verdict: Verdict, taken: Taken) -> 
 
 
 def write(
-    profile: str, dataset: str, spec: Dataset, final: Path, manifest: dict[str, dict], taken: Taken
+    profile: str,
+    dataset: str,
+    spec: Dataset,
+    final: Path,
+    manifest: dict[str, dict[Any, Any]],
+    taken: Taken,
 ) -> None:
     """The new raw folder in one swap, and its record; nothing where there is nothing to add and the
     record is that of the folder.

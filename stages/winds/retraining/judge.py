@@ -268,11 +268,9 @@ def drifting(
     rows; without a champion the challenger's."""
     known, until_s, against = summaries, data.until("train"), "the challenger's own training"
     if champion:
-        known, until_s, against = (
-            champion.reference["columns"],
-            champion.reference["trained_until_s"],
-            champion.sha256,
-        )
+        known = champion.reference["columns"]
+        until_s = champion.reference["trained_until_s"]
+        against = champion.sha256
     rows = data.rows(until_s)
     new = watched(data, rows if rows.stop > rows.start else data.of("test"))
     return drift.compare(known, new, parameters.retraining.drift) | {"against": against}

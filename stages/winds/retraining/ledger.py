@@ -177,10 +177,8 @@ def tree(profile: str) -> tuple[str, list[str]]:
     reports (declarations, *.yaml, count), and the word after `run:` in params.yaml, which names
     another profile while a flow runs.
     """
-    commit, told = (
-        git("rev-parse", "HEAD"),
-        git("status", "--porcelain", "-z", "--untracked-files=no", "--no-renames", "."),
-    )
+    commit = git("rev-parse", "HEAD")
+    told = git("status", "--porcelain", "-z", "--untracked-files=no", "--no-renames", ".")
     if commit is None or told is None:
         return "", []
     changed = [line[3:] for line in told.split("\0") if line]
@@ -211,7 +209,10 @@ def row(entry: Entry) -> tuple[str, ...]:
     """What a person is shown of an entry: number, time, verdict, errors [kn], difference [kn],
     slices, drift, champion, first reason."""
     errors, chosen = entry.get("rmse_component_kn") or {}, entry.get("evaluation") or {}
-    kn = lambda side: f"{errors[side]:.2f}" if side in errors else "–"  # noqa: E731
+
+    def kn(side):
+        return f"{errors[side]:.2f}" if side in errors else "–"
+
     return (
         str(entry["number"]),
         entry["time"],

@@ -82,8 +82,6 @@ def sky(config: params.Simulate) -> Sky:
 def declination_at(world: Sky, lat, lon):
     """Magnetic declination in degrees east, bilinear on the grid."""
     north, east = world.area.degrees(world.area.east_m, world.area.north_m)
-    row, column = (
-        (lat - world.area.south) / (north - world.area.south) * 8,
-        (lon - world.area.west) / (east - world.area.west) * 8,
-    )
+    row = (lat - world.area.south) / (north - world.area.south) * 8
+    column = (lon - world.area.west) / (east - world.area.west) * 8
     return map_coordinates(world.declination, [row, column], order=1, mode="nearest")

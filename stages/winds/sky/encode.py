@@ -153,11 +153,9 @@ def position(lat, lon, alt_ft, odd) -> np.ndarray:
 def velocity(east_kt, north_kt, rate_ft_min) -> np.ndarray:
     """ADS-B airborne velocity over ground, subtype 1: 1 kt, barometric vertical rate in 64
     ft/min."""
-    east, north, rate = (
-        steps(east_kt, 1, -1022, 1022),
-        steps(north_kt, 1, -1022, 1022),
-        steps(rate_ft_min, 64, -510, 510),
-    )
+    east = steps(east_kt, 1, -1022, 1022)
+    north = steps(north_kt, 1, -1022, 1022)
+    rate = steps(rate_ft_min, 64, -510, 510)
     return pack(
         (19, 5),
         (1, 3),

@@ -85,10 +85,8 @@ def chords(
     directions (F, 2) and lengths (F,), m.
     """
     size = np.array([area.east_m, area.north_m])
-    through, angle = (
-        rng.uniform(0.25, 0.75, (flights, 2)) * size,
-        rng.uniform(0, 2 * np.pi, flights),
-    )
+    through = rng.uniform(0.25, 0.75, (flights, 2)) * size
+    angle = rng.uniform(0, 2 * np.pi, flights)
     way = np.stack([np.cos(angle), np.sin(angle)], 1)
     ahead, behind = (
         np.where(sign * way > 0, size - through, through) / np.maximum(np.abs(way), 1e-9)

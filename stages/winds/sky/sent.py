@@ -47,17 +47,13 @@ def words(
     if kind == VELOCITY:
         return encode.velocity(s["east"] * knots, s["north"] * knots, rate)
     if kind == HEADING:
-        cas, mach = (
-            air.cas_of_tas(sensed["tas"], s["alt"]) * knots,
-            sensed["tas"] / air.sound_speed(s["alt"]),
-        )
+        cas = air.cas_of_tas(sensed["tas"], s["alt"]) * knots
+        mach = sensed["tas"] / air.sound_speed(s["alt"])
         return encode.bds60(sensed["heading"], cas, mach, rate, rate)
     if kind == TURN:
         turn = np.degrees(air.G_M_S2 * np.tan(np.radians(s["roll"])) / s["tas"])
-        track, speed = (
-            np.degrees(np.arctan2(s["east"], s["north"])),
-            np.hypot(s["east"], s["north"]),
-        )
+        track = np.degrees(np.arctan2(s["east"], s["north"]))
+        speed = np.hypot(s["east"], s["north"])
         return encode.bds50(s["roll"], track, speed * knots, turn, sensed["tas"] * knots)
     if kind == CALL:
         return encode.identification(who.callsign)

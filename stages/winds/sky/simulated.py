@@ -13,6 +13,7 @@ Flights are simulated in blocks of entry time, so memory does not grow with the 
 rounded before they are packed or written: the bytes depend on the parameters alone.
 """
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,10 +103,8 @@ def truth(
     """Columns of truth.parquet but for the text of the address: the wind's own value at the
     place and moment, not the track's."""
     u, v = world.wind(s["lat"], s["lon"], s["alt"], t_s)
-    east, north = (
-        s["tas"] * np.sin(np.radians(s["heading"])) + u,
-        s["tas"] * np.cos(np.radians(s["heading"])) + v,
-    )
+    east = s["tas"] * np.sin(np.radians(s["heading"])) + u
+    north = s["tas"] * np.cos(np.radians(s["heading"])) + v
     exact = {
         "lat_deg": s["lat"],
         "lon_deg": traffic.wrap(s["lon"]),
@@ -208,7 +207,7 @@ def hours(world: Sky) -> Iterator[tuple[dict[str, np.ndarray], dict[str, np.ndar
     received: dict[str, np.ndarray] = {}
     true: dict[str, np.ndarray] = {}
     number = done_s = 0
-    for block, (begin, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for block, (begin, end) in enumerate(itertools.pairwise(edges)):
         flights = traffic.arrivals(
             config.seed, block, world.routes, world.area, begin, end, world.rate_s
         )

@@ -152,10 +152,8 @@ def ends(seed: int, area: Area) -> tuple[list[tuple[np.ndarray, np.ndarray, int]
     size = np.array([area.east_m, area.north_m])
     around = (np.arange(GATES) + rng.uniform(0.2, 0.8, GATES)) / GATES * 4  # each side counts one
     side, share = around.astype(int), (around % 1)[:, None]
-    corner, edge = (
-        np.array([(0, 0), (1, 0), (1, 1), (0, 1)]),
-        np.array([(1, 0), (0, 1), (-1, 0), (0, -1)]),
-    )
+    corner = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
+    edge = np.array([(1, 0), (0, 1), (-1, 0), (0, -1)])
     gates = (corner[side] + share * edge[side]) * size
     airports = rng.uniform(0.25, 0.75, (AIRPORTS, 2)) * size
     places = np.vstack([gates, airports])
@@ -234,10 +232,8 @@ def arrivals(
     rng = stream(seed, "simulate", "arrivals", block)
     n = int(rng.poisson(rate_s * (end_s - start_s)))
     entry = np.round(np.sort(rng.uniform(start_s, end_s, n)), 3)
-    route, kind = (
-        rng.integers(len(routes.kind), size=n),
-        rng.choice(len(TYPES), n, p=TYPES["share"]),
-    )
+    route = rng.integers(len(routes.kind), size=n)
+    kind = rng.choice(len(TYPES), n, p=TYPES["share"])
     role, length = routes.kind[route], routes.length[route]
     there = routes.points[route, -1, 1] - routes.points[route, 0, 1]
     level = (

@@ -151,10 +151,8 @@ def make(
         # the drift: the mean flow at the wave's level and half the jet's peak, about the jet's
         # average over the area
         peak = 0.5 * jet.speed * np.exp(-(((level - jet.level) / jet.depth) ** 2))
-        east, north = (
-            mean[0] * level / 1e4 + peak * np.cos(jet.heading),
-            mean[1] * (1 - level / 1e4) + peak * np.sin(jet.heading),
-        )
+        east = mean[0] * level / 1e4 + peak * np.cos(jet.heading)
+        north = mean[1] * (1 - level / 1e4) + peak * np.sin(jet.heading)
         own = rng.normal(0, 1, WAVES) / (0.5 * length / rms)
         waves.append(
             np.stack(

@@ -151,10 +151,8 @@ def test_given_tokens_are_never_noised_and_stay_in_every_sample():
 
 def test_given_tokens_do_not_count_in_the_loss():
     model = Diffusion(5, 6).eval()
-    tokens, given = (
-        torch.randint(5, (8, 6), generator=seeds.torch_stream(0, "tokens")),
-        torch.zeros(8, 6, dtype=torch.bool),
-    )
+    tokens = torch.randint(5, (8, 6), generator=seeds.torch_stream(0, "tokens"))
+    given = torch.zeros(8, 6, dtype=torch.bool)
     given[:, :3] = True
     with torch.no_grad():
         model.readout.weight.zero_()
@@ -182,7 +180,10 @@ def test_more_is_given_in_training_only():
     tokens = torch.randint(5, (64, 6), generator=seeds.torch_stream(0, "t"))
     one, two = (Diffusion(5, 6, dropout=0.0, prompts=share) for share in (0.9, 0.0))
     two.load_state_dict(one.state_dict())
-    drawn = lambda model: model.loss(tokens, seeds.torch_stream(0, "l")).item()  # noqa: E731
+
+    def drawn(model):
+        return model.loss(tokens, seeds.torch_stream(0, "l")).item()
+
     assert drawn(one) != drawn(two) and drawn(one.eval()) == drawn(two.eval())
 
 
@@ -249,7 +250,10 @@ def test_it_learns_the_permutations_of_four_and_few_steps_are_worse_than_many():
         optimiser.step()
     model.eval()
     none = torch.zeros(2000, 4, dtype=torch.bool)
-    valid = lambda drawn: float((drawn.sort(1).values == torch.arange(4)).all(1).float().mean())  # noqa: E731
+
+    def valid(drawn):
+        return float((drawn.sort(1).values == torch.arange(4)).all(1).float().mean())
+
     start = torch.zeros(2000, 4, dtype=torch.long)
     many, one = (
         valid(model.sample(start, none, steps, seeds.torch_stream(0, "s"))) for steps in (32, 1)

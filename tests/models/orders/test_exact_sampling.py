@@ -146,14 +146,10 @@ def test_wrong_samplers_are_told_from_the_law(wrong):
 @pytest.mark.parametrize("drafts", DRAFTS)
 def test_it_draws_the_very_sample_of_sequential_sampling_with_the_same_noise(drafts):
     model, draws = network(13, 5, seed=3, dtype=torch.float64), generator("pathwise", drafts)
-    order, prompt = (
-        permutations.random(40, 13, draws),
-        torch.randint(0, 5, (40, 13), generator=draws),
-    )
-    noise, first = (
-        gumbel((40, 13, 5), draws, torch.float64),
-        torch.randint(0, 14, (40,), generator=draws),
-    )
+    order = permutations.random(40, 13, draws)
+    prompt = torch.randint(0, 5, (40, 13), generator=draws)
+    noise = gumbel((40, 13, 5), draws, torch.float64)
+    first = torch.randint(0, 14, (40,), generator=draws)
     fast = exact(model, order, prompt, draws, first, drafts, noise)
     slow = sequential(model, order, prompt, draws, first, noise=noise)
     assert torch.equal(fast.tokens, slow.tokens) and torch.equal(fast.order, order)
@@ -207,11 +203,9 @@ def test_a_row_gives_the_same_sample_alone_and_in_a_batch():
 
 
 def test_nothing_to_draw_takes_no_pass_and_other_drafts_are_refused():
-    law, draws, given = (
-        toy_laws.step(8, 3),
-        generator("nothing"),
-        torch.ones(2, 8, dtype=torch.int64),
-    )
+    law = toy_laws.step(8, 3)
+    draws = generator("nothing")
+    given = torch.ones(2, 8, dtype=torch.int64)
     sample = exact(law, permutations.left_to_right(2, 8), given, draws, first=8)
     assert torch.equal(sample.tokens, given) and not sample.passes.any()
     with pytest.raises(InputError, match="no such drafts"):

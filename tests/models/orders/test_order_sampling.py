@@ -92,11 +92,9 @@ def test_chains_and_what_is_kept_of_them_equal_the_uncached_forward_with_rows_at
     arm, chains
 ):
     model, (tokens, order) = made(arm), some()
-    cache, known, draws = (
-        Cache(model, tokens, order, KNOWN),
-        KNOWN.clone(),
-        generator("chains", chains),
-    )
+    cache = Cache(model, tokens, order, KNOWN)
+    known = KNOWN.clone()
+    draws = generator("chains", chains)
     cache.ask()  # the prompt alone
     while (known < LENGTH).all():
         remaining, real = rest(order, known)
@@ -280,10 +278,8 @@ def bent(law, sequences, chances, orders, samples, draws):
         burst(law, torch.zeros(10_000, sequences.shape[1], dtype=torch.int64), draws, orders)
         for _ in range(samples // 10_000)
     ]
-    share, exact = (
-        frequencies(torch.cat([one.tokens for one in made]), sequences),
-        chances.double() / chances.double().sum(),
-    )
+    share = frequencies(torch.cat([one.tokens for one in made]), sequences)
+    exact = chances.double() / chances.double().sum()
     mean = {
         name: float(torch.cat([getattr(one, name) for one in made]).double().mean())
         for name in ("rounds", "passes")

@@ -73,10 +73,8 @@ def test_a_curriculum_decides_row_by_row_with_its_share():
 
 
 def test_given_positions_come_ahead_and_nothing_else_moves():
-    order, given = (
-        random(30, 12, generator("ahead")),
-        torch.rand(30, 12, generator=generator("given")) < 0.4,
-    )
+    order = random(30, 12, generator("ahead"))
+    given = torch.rand(30, 12, generator=generator("given")) < 0.4
     for new, old, known in zip(
         ahead(order, given).tolist(), order.tolist(), given.tolist(), strict=True
     ):

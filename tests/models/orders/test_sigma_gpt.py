@@ -106,10 +106,15 @@ def plain_gpt(model, tokens):
             dtype=torch.float64,
         )
     x = weights["embedding.weight"][read] + torch.cat((table[:-1], table[1:]), 1)
-    norm = lambda x, name: functional.layer_norm(
-        x, (width,), weights[f"{name}.weight"], weights.get(f"{name}.bias")
-    )  # noqa: E731
-    linear = lambda x, name: x @ weights[f"{name}.weight"].T + weights.get(f"{name}.bias", 0.0)  # noqa: E731
+
+    def norm(x, name):
+        return functional.layer_norm(
+            x, (width,), weights[f"{name}.weight"], weights.get(f"{name}.bias")
+        )
+
+    def linear(x, name):
+        return x @ weights[f"{name}.weight"].T + weights.get(f"{name}.bias", 0.0)
+
     for index, block in enumerate(model.blocks):
         heads, value_width = block.heads, width // block.heads
         projected = linear(norm(x, f"blocks.{index}.attention_norm"), f"blocks.{index}.inward")
@@ -232,9 +237,9 @@ def test_sinusoids_of_both_positions_have_all_frequencies():
     ("axes", "rows"), [(None, 1 + 24), ([24], 1 + 24), ([2, 3, 4], 1 + 9), ([24, 1], 1 + 25)]
 )
 def test_a_grid_has_a_row_for_each_coordinate_and_one_before_the_first(axes, rows):
-    count = lambda arm: sum(
-        value.numel() for value in build("sigma_gpt", arm, SMALL, 5, 24).parameters()
-    )  # noqa: E731
+    def count(arm):
+        return sum(value.numel() for value in build("sigma_gpt", arm, SMALL, 5, 24).parameters())
+
     assert count({"positions": "grid", "axes": axes}) == count({}) + 8 * rows
 
 

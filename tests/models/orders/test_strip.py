@@ -45,10 +45,8 @@ def made(dtype, keys=6, arm=None):
 
 def some(name="some"):
     draws = generator(name)
-    order, tokens = (
-        permutations.random(ROWS, LENGTH, draws),
-        torch.randint(VOCABULARY, (ROWS, LENGTH), generator=draws),
-    )
+    order = permutations.random(ROWS, LENGTH, draws)
+    tokens = torch.randint(VOCABULARY, (ROWS, LENGTH), generator=draws)
     along = torch.cat((torch.zeros(ROWS, 1, dtype=torch.int64), tokens.gather(1, order)), 1).numpy()
     return tokens, order, along
 
@@ -83,10 +81,8 @@ def test_passes_of_any_steps_answer_as_the_training_forward(dtype, arm, keys):
 def test_what_a_pass_read_wrongly_is_written_over_before_anything_reads_it(dtype):
     model, (tokens, order, along) = made(dtype), some()
     expected = model(tokens, order)
-    strip, whole = (
-        Strip(model, order, along),
-        spans(np.zeros(ROWS, np.int64), np.full(ROWS, LENGTH), LENGTH),
-    )
+    strip = Strip(model, order, along)
+    whole = spans(np.zeros(ROWS, np.int64), np.full(ROWS, LENGTH), LENGTH)
     right = along.copy()
     along[:, 6:] = (along[:, 6:] + 1) % VOCABULARY
     wrong = strip.ask(whole)
@@ -173,10 +169,8 @@ def test_spans_are_all_steps_row_by_row():
 
 
 def test_a_pass_settles_up_to_and_with_the_first_that_is_not_its_draft():
-    along, known = (
-        np.array([[0, 1, 1, 1, 1], [0, 2, 2, 2, 2], [0, 3, 3, 3, 3]]),
-        np.array([0, 1, 4]),
-    )
+    along = np.array([[0, 1, 1, 1, 1], [0, 2, 2, 2, 2], [0, 3, 3, 3, 3]])
+    known = np.array([0, 1, 4])
     when, passes, positions = np.zeros((3, 4), np.int64), np.array([0, 4, 1]), np.array([0, 9, 4])
     truth = np.array([1, 7, 1, 2, 2, 5])
     steps = settle(

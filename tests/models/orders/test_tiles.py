@@ -54,10 +54,8 @@ def defined(packed, heads, width, causal):
 def test_values_and_gradients_are_those_of_the_definition(shape, causal):
     packed, heads, width = drawn(shape)
     assert tiles.takes(packed, width, shape[4])
-    read, expected = (
-        tiles.attend(packed, heads, width, causal),
-        defined(packed, heads, width, causal),
-    )
+    read = tiles.attend(packed, heads, width, causal)
+    expected = defined(packed, heads, width, causal)
     torch.testing.assert_close(read.double(), expected, atol=3e-6, rtol=3e-5)
     slope = torch.randn_like(read)
     (mine,), (other,) = (
@@ -163,10 +161,8 @@ def test_it_takes_single_precision_and_whole_registers_of_the_processor_only():
 
 @pytest.mark.parametrize("name", ["sigma_gpt", "diffusion"])
 def test_a_model_is_the_same_function_by_torch_s_kernel(name, monkeypatch):
-    tokens, order = (
-        torch.randint(5, (3, 21)),
-        permutations.random(3, 21, seeds.torch_stream(0, "tiles")),
-    )
+    tokens = torch.randint(5, (3, 21))
+    order = permutations.random(3, 21, seeds.torch_stream(0, "tiles"))
     found = []
     for compiled in (True, False):
         if not compiled:

@@ -53,10 +53,8 @@ def test_other_laws_are_sampled_exactly_too_and_drafts_that_nothing_checked_are_
     name, law
 ):
     draws, blank = generator(name), zeros(DRAWS, law.length)
-    order, prior = (
-        permutations.random(DRAWS, law.length, draws),
-        torch.randn(law.length, law.vocabulary, generator=draws),
-    )
+    order = permutations.random(DRAWS, law.length, draws)
+    prior = torch.randn(law.length, law.vocabulary, generator=draws)
     p, distance, most = judged(
         windowed(law, order, blank, draws, window=2, prior=prior).tokens,
         law.sequences,
@@ -103,10 +101,8 @@ def test_it_draws_the_very_sample_of_sequential_sampling_with_the_same_noise_fro
     window, told, dtype
 ):
     model, draws = network(13, 5, seed=3, dtype=dtype), generator("pathwise", str(window))
-    order, prompt = (
-        permutations.random(40, 13, draws),
-        torch.randint(0, 5, (40, 13), generator=draws),
-    )
+    order = permutations.random(40, 13, draws)
+    prompt = torch.randint(0, 5, (40, 13), generator=draws)
     noise, first = gumbel((40, 13, 5), draws, dtype), torch.randint(0, 14, (40,), generator=draws)
     prior = blind(model) if told else None
     fast = windowed(model, order, prompt, draws, first, window, prior, noise)
@@ -135,30 +131,22 @@ def test_it_draws_the_very_sample_of_sequential_sampling_with_the_same_noise_fro
 @priors
 def test_on_a_table_it_is_the_sample_of_sequential_sampling_bit_for_bit(window, told):
     law, draws = toy_laws.correlated(5, 3, 2), generator("table", str(window))
-    order, prompt = (
-        permutations.random(200, 5, draws),
-        torch.randint(0, 3, (200, 5), generator=draws),
-    )
-    noise, first = (
-        gumbel((200, 5, 3), draws, torch.float64),
-        torch.randint(0, 6, (200,), generator=draws),
-    )
+    order = permutations.random(200, 5, draws)
+    prompt = torch.randint(0, 3, (200, 5), generator=draws)
+    noise = gumbel((200, 5, 3), draws, torch.float64)
+    first = torch.randint(0, 6, (200,), generator=draws)
     prior = blind(law) if told else None
-    fast, slow = (
-        windowed(law, order, prompt, draws, first, window, prior, noise),
-        sequential(law, order, prompt, draws, first, noise=noise),
-    )
+    fast = windowed(law, order, prompt, draws, first, window, prior, noise)
+    slow = sequential(law, order, prompt, draws, first, noise=noise)
     assert torch.equal(fast.tokens, slow.tokens) and (fast.passes <= 5 - first).all()
 
 
 @priors
 def test_a_row_gives_the_same_sample_alone_and_in_a_batch_at_the_same_cost(told):
     model, draws = network(9, 3, seed=5, dtype=torch.float64), generator("alone")
-    order, noise, blank = (
-        permutations.random(6, 9, draws),
-        gumbel((6, 9, 3), draws, torch.float64),
-        zeros(6, 9),
-    )
+    order = permutations.random(6, 9, draws)
+    noise = gumbel((6, 9, 3), draws, torch.float64)
+    blank = zeros(6, 9)
     first = torch.tensor([0, 2, 0, 9, 5, 8])
     prior = blind(model) if told else None
     together = windowed(model, order, blank, draws, first, 3, prior, noise)
@@ -175,11 +163,9 @@ def test_a_row_gives_the_same_sample_alone_and_in_a_batch_at_the_same_cost(told)
 
 def test_a_window_of_all_that_remains_takes_the_passes_of_chains_and_a_smaller_one_fewer_positions():
     model, draws = network(30, 3, seed=7, dtype=torch.float64), generator("positions")
-    order, noise, blank = (
-        permutations.random(20, 30, draws),
-        gumbel((20, 30, 3), draws, torch.float64),
-        zeros(20, 30),
-    )
+    order = permutations.random(20, 30, draws)
+    noise = gumbel((20, 30, 3), draws, torch.float64)
+    blank = zeros(20, 30)
     chain = exact(model, order, blank, draws, drafts="chain", noise=noise)
     whole, some = (
         windowed(model, order, blank, draws, window=window, noise=noise) for window in (30, 4)
@@ -190,11 +176,9 @@ def test_a_window_of_all_that_remains_takes_the_passes_of_chains_and_a_smaller_o
 
 def test_drafts_that_are_right_are_settled_in_passes_of_whole_windows():
     model, draws = network(12, 3, seed=9, dtype=torch.float64), generator("right")
-    order, noise, blank = (
-        permutations.random(1, 12, draws).expand(5, -1),
-        gumbel((1, 12, 3), draws, torch.float64).expand(5, -1, -1),
-        zeros(5, 12),
-    )
+    order = permutations.random(1, 12, draws).expand(5, -1)
+    noise = gumbel((1, 12, 3), draws, torch.float64).expand(5, -1, -1)
+    blank = zeros(5, 12)
     truth = sequential(model, order, blank, draws, noise=noise).tokens
     sample = windowed(
         model,

@@ -60,10 +60,8 @@ def axes(config: Weather) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def damping(config: Weather, lead_s: float) -> np.ndarray:
     """What is left of each coefficient after `lead_s` seconds, on average: (L, M) complex, for l
     from 1 and m from 0."""
-    degree, order = (
-        np.arange(1, config.degree_max + 1)[:, None],
-        np.arange(config.degree_max + 1)[None],
-    )
+    degree = np.arange(1, config.degree_max + 1)[:, None]
+    order = np.arange(config.degree_max + 1)[None]
     memory_s = config.memory_days * DAY_S * (degree / PEAK) ** (-2 / 3)
     speed = config.jet_m_s / EARTH_M - 2 * TURN_RAD_S / (degree * (degree + 1) + DEFORMATION)
     return np.exp(-lead_s / memory_s - 1j * order * speed * lead_s)
@@ -90,11 +88,9 @@ def _normal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 def coefficients(config: Weather) -> np.ndarray:
     """c_lm at every time, (n, L, M) complex m^2/s, zero where m > l: a stationary draw of the
     law."""
-    rng, n, top = (
-        stream(config.seed, "weather", "eddies"),
-        config.days * 24 // config.step_h,
-        config.degree_max,
-    )
+    rng = stream(config.seed, "weather", "eddies")
+    n = config.days * 24 // config.step_h
+    top = config.degree_max
     keep = damping(config, config.step_h * 3600.0)
     fresh = deviations(config) * np.tril(np.ones((top, top + 1)), 1)
     c = np.empty((n, top, top + 1), complex)
@@ -143,10 +139,8 @@ class Sphere:
 def ground(config: Weather, sphere: Sphere) -> tuple[np.ndarray, np.ndarray]:
     """Height of the ground, m, and the share of land, both (p, q): drawn once, smooth, a third
     of the globe."""
-    rng, shape = (
-        stream(config.seed, "weather", "ground"),
-        (config.degree_max, config.degree_max + 1),
-    )
+    rng = stream(config.seed, "weather", "ground")
+    shape = (config.degree_max, config.degree_max + 1)
     degree = np.arange(1, shape[0] + 1)[:, None]
     rough = sphere.value(
         np.tril(np.ones(shape), 1) * degree**-1.5 * (degree <= 20) * _normal(rng, shape)
@@ -158,10 +152,8 @@ def ground(config: Weather, sphere: Sphere) -> tuple[np.ndarray, np.ndarray]:
 def mean_wind(config: Weather, sphere: Sphere, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The lasting part of the wind at 100 m, (p, q) m/s each: trades and westerlies, and waves
     that stand still."""
-    rng, shape = (
-        stream(config.seed, "weather", "standing"),
-        (config.degree_max, config.degree_max + 1),
-    )
+    rng = stream(config.seed, "weather", "standing")
+    shape = (config.degree_max, config.degree_max + 1)
     standing = (
         deviations(config)
         * np.tril(np.ones(shape), 1)

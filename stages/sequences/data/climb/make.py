@@ -80,12 +80,10 @@ def fly(
     early = rng.random((count, CLEARANCES)) < EARLY
     bias = 1.0 + 0.06 * rng.standard_normal(count)  # mass and speed of the day
     row, at = np.arange(count), np.zeros(count, int)
-    rate, since, held, gust = (
-        np.zeros(count),
-        np.full(count, 60.0),
-        np.zeros(count),
-        np.zeros(count),
-    )
+    rate = np.zeros(count)
+    since = np.full(count, 60.0)
+    held = np.zeros(count)
+    gust = np.zeros(count)
     reported, cleared = np.empty((count, rows)), np.empty((count, rows))
     for step in range(rows):
         reported[:, step], cleared[:, step] = (

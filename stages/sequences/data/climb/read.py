@@ -181,10 +181,8 @@ def surveillance(path: Path, source: int, config: ClimbReading, dropped: Counter
         ):
             when = np.arange(time[piece[0]], time[piece[-1]] + 1e-6, config.step_s)
             level = round(float(altitude[piece[-1]]) / LEVEL_FT) * LEVEL_FT
-            line, cleared = (
-                np.interp(when, time[piece], altitude[piece]),
-                np.full(len(when), max(0.0, level)),
-            )
+            line = np.interp(when, time[piece], altitude[piece])
+            cleared = np.full(len(when), max(0.0, level))
             flights.append(
                 Flight(icao.upper(), kind, source, int(flight["row"][int(piece[0])]), line, cleared)
             )
@@ -273,10 +271,8 @@ def tokens(chosen: list[tuple[Flight, int]], types: list[str], config: ClimbRead
         return np.clip(np.floor(feet / config.bin_ft + 0.5), 0, bins - 1).astype(np.int32)
 
     for row, (flight, begin) in enumerate(chosen):
-        cleared, altitude = (
-            binned(flight.cleared[begin : begin + steps]),
-            binned(flight.altitude[begin : begin + steps]),
-        )
+        cleared = binned(flight.cleared[begin : begin + steps])
+        altitude = binned(flight.altitude[begin : begin + steps])
         made[row, 0] = bins + types.index(flight.kind)
         made[row, 1 : 1 + len(cleared)] = cleared
         made[row, 1 + steps : 1 + steps + len(altitude)] = altitude

@@ -1,0 +1,48 @@
+"""The audit of this project's own numbers, at every depth: one number a family, of its cheapest
+cell, trained again and evaluated again.
+
+Each family's results are looked for on disk (`make repro` makes them); what is not there is skipped
+by name.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from stages.audit import audit, render
+from stages.audit.chain import Ledger, Metric, published
+from stages.errors import InputError
+
+HOME = Path(__file__).parents[2]
+# A number a family, and the depth to which it is audited: `train` where something is trained.
+NUMBERS = (
+    ("sparse_fields/mini/darcy/cnp-shared-20k-s0/mse", "train"),
+    ("any_order/mini/walk/sigma_gpt-random-60k-s0/nats", "train"),
+    ("wind_nowcast/mini/simulated/persistence/rmse_component_kn", "train"),
+    ("neighbours/mini/random_points/linear-iso-k100/comparisons", "eval"),
+)
+
+
+def number(address: str) -> str:
+    """The address, or one of the same experiment and profile whose results are here: a trained
+    cell's, if any is; the test is skipped where there is none."""
+    metric = Metric.parse(address)
+    place = f"{metric.folder}/evaluated/{metric.dataset}/metrics.json"
+    if not (HOME / place).is_file():
+        pytest.skip(f"{place} is not on disk: `make repro` makes it")
+    published(Ledger(HOME), metric)
+    return address
+
+
+@pytest.mark.parametrize("address, depth", NUMBERS)
+def test_an_honest_number_passes_at_every_depth(address, depth):
+    found = audit(number(address), depth, HOME)
+    assert found.verdict == "PASS", render(found)
+    assert "gives the published number to the last bit" in render(found)
+    if depth == "train":
+        assert "again gives the recorded weights to the last bit" in render(found)
+
+
+def test_a_number_that_is_not_published_is_told():
+    with pytest.raises(InputError, match="no such cell"):
+        published(Ledger(HOME), Metric.parse("sparse_fields/mini/darcy/nobody-s0/mse"))
