@@ -64,7 +64,7 @@ def results(
     for name in names:
         metrics, other = arms[name]["metrics"], beside(printed, name)
 
-        def told(key, metrics=metrics):
+        def told(key: str, metrics: dict[str, Any] = metrics) -> str:
             return number(metrics.get(key))
 
         used += [other[key] for key in (MSE, "rmse") if key in other]

@@ -49,7 +49,7 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
     for arm in names:
         path = standing(cells, about, dataset, arm)
 
-        def told(*keys, arm=arm):
+        def told(*keys: str, arm: str = arm) -> str:
             return number(at(cells, dataset, arm, "metrics", *keys))
 
         other = (
@@ -319,7 +319,7 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     for arm in ranked(cells, dataset):
         for sampler in sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of):
 
-            def told(key, arm=arm, sampler=sampler):
+            def told(key: str, arm: str = arm, sampler: str = sampler) -> dict[str, Any] | None:
                 return at(cells, dataset, arm, "samplers", sampler, prompt, "metrics", key)
 
             law, rounds = (
