@@ -10,6 +10,7 @@ tabulate.over_seeds, `cells` what evaluation wrote, `rates` what `rates` reads.
 Errors: MSE of test sets with 90 % bootstrap intervals over the independent sets.
 """
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
