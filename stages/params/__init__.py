@@ -49,6 +49,8 @@ from stages.params.sections import (
 )
 
 __all__ = [
+    "PARTS",
+    "WHOLE",
     "Budget",
     "Cds",
     "Contexts",
@@ -63,7 +65,6 @@ __all__ = [
     "Model",
     "Name",
     "NavierStokes",
-    "PARTS",
     "Params",
     "PointSets",
     "Poisson",
@@ -82,7 +83,6 @@ __all__ = [
     "Split",
     "Sweep",
     "Training",
-    "WHOLE",
     "Weather",
     "experiments",
     "gathered",
