@@ -7,6 +7,7 @@ PYTHON  ?= $(shell command -v python3.11 || echo python3)
 PROFILE ?=
 JOBS    ?= 2
 ARGS    ?=
+UNITS    = tests/structure/test_layers.py tests/structure/test_sizes.py $(wildcard tests/test_*.py) tests/preparation/test_modes_bits.py
 BIN      = $(VENV)/bin
 READY    = $(VENV)/.tradewind-ready
 
@@ -18,10 +19,11 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup repro test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-dag clean
+.PHONY: help setup repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-dag clean
 
 help:
 	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
+	@echo "make check                                        format, lint, types, imports, units: for every change"
 	@echo "make test                                         run the tests"
 	@echo "make test-faults                                  only what must survive kills, bad input and lies"
 	@echo "make release [FOLDER=.work/release]               a citable bundle of this commit"
@@ -47,6 +49,13 @@ repro: $(READY)
 	  $(BIN)/python -m flows.profiles $(PROFILE) -- $(abspath $(BIN))/dvc --wait-for-lock repro; \
 	fi
 	@if git rev-parse --quiet --verify HEAD >/dev/null 2>&1; then echo; $(BIN)/tradewind compare; fi
+
+# What a change is held to while it is made; `make test` runs it too.
+check: $(READY)
+	$(BIN)/ruff format --check --quiet stages flows tests
+	$(BIN)/ruff check --quiet stages flows tests
+	$(BIN)/mypy --cache-dir .work/mypy --no-error-summary
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(UNITS)
 
 # Files by name: sorted by their counts of tests, those with few and long ones would come last, and one core would wait.
 test: $(READY)

@@ -17,6 +17,7 @@ from safetensors.numpy import load_file
 from stages.fields import tables as set_tables
 from stages.fields.claims import MANY, ONE, SOLVED
 from stages.fields.printed import Companions
+from stages.fields.probe_means import probed
 from stages.fields.tables import MEAN, MSE
 from stages.figures import colours
 from stages.figures.curves import curves
@@ -252,12 +253,12 @@ def planted(cells: dict[str, Any], dataset: str, path: Path) -> bool:
     where neither was probed."""
     touched = {
         arm: found["effective"]
-        for arm, found in set_tables.probed(cells, dataset, "latents").items()
+        for arm, found in probed(cells, dataset, "latents").items()
         if "effective" in found
     }
     steps = {
         arm: found["steps"]
-        for arm, found in set_tables.probed(cells, dataset, "correction").items()
+        for arm, found in probed(cells, dataset, "correction").items()
         if "steps" in found
     }
     panels = [
@@ -290,7 +291,7 @@ def planted(cells: dict[str, Any], dataset: str, path: Path) -> bool:
 def overlaps(cells: dict[str, Any], dataset: str, path: Path) -> bool:
     """Table C.8 drawn: MSE against the share of the context from the targets' region. False
     where it was not probed."""
-    found = set_tables.probed(cells, dataset, "overlap")
+    found = probed(cells, dataset, "overlap")
     if not found:
         return False
     figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")

@@ -10,10 +10,10 @@ tabulate.over_seeds, `cells` what evaluation wrote, `rates` what `rates` reads.
 Errors: MSE of test sets with 90 % bootstrap intervals over the independent sets.
 """
 
-import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -183,8 +183,8 @@ def steps(cells: dict[str, Any], found: list[Scan]) -> str:
 def course(values: list[float]) -> str:
     """How numbers run: 'falls throughout', 'rises throughout', 'falls and then rises', 'rises
     and falls'."""
-    signs = [right < left for left, right in itertools.pairwise(values)]
-    turns = sum(left != right for left, right in itertools.pairwise(signs))
+    signs = [right < left for left, right in pairwise(values)]
+    turns = sum(left != right for left, right in pairwise(signs))
     if not turns:
         return "falls throughout" if signs[0] else "rises throughout"
     return "falls and then rises" if turns == 1 and signs[0] else "rises and falls"

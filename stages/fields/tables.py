@@ -8,13 +8,13 @@ stand below the table. Errors are of test sets unless a title says validation; t
 validation, as a mean over batches.
 """
 
-from statistics import fmean, stdev
 from typing import Any
 
 from stages.claims.levels import Side, judged, level
 from stages.fields.claims import SOLVED, overlapping
 from stages.fields.comparisons import Evaluated
 from stages.fields.printed import Companions, document, notes, theirs
+from stages.fields.probe_means import probed
 from stages.tables.published import Printed
 from stages.tables.table import NONE, Table, arm_of, label, number
 
@@ -64,7 +64,7 @@ def results(
     for name in names:
         metrics, other = arms[name]["metrics"], beside(printed, name)
 
-        def told(key: str, metrics: dict[str, Any] = metrics) -> str:
+        def told(key, metrics=metrics):
             return number(metrics.get(key))
 
         used += [other[key] for key in (MSE, "rmse") if key in other]
@@ -223,42 +223,6 @@ def copying(arms: dict[str, Any]) -> Table | None:
         for model in models
     )
     return Table("copying", ("model", *(f"{name}, MSE" for name in sets)), rows) if rows else None
-
-
-def leaves(
-    content: dict[str, Any], path: tuple[str, ...] = ()
-) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Every {"value", ...} in nested mappings by its path."""
-    if "value" in content:
-        return {path: content}
-    return {
-        key: one
-        for name, below in content.items()
-        if isinstance(below, dict)
-        for key, one in leaves(below, (*path, name)).items()
-    }
-
-
-def probed(cells: dict[str, Any], dataset: str, group: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Arm -> name -> mean (and std) over its seeds of one group of probes; a name that a seed
-    lacks is left out."""
-    members: dict[str, list[dict[Any, Any]]] = {}
-    for name, content in cells.items():
-        if name.startswith(dataset + "/") and group in content.get("probes", {}):
-            members.setdefault(arm_of(name).partition("/")[2], []).append(
-                leaves(content["probes"][group])
-            )
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for arm, rows in sorted(members.items()):
-        found[arm] = {}
-        for path in (path for path in rows[0] if all(path in row for row in rows)):
-            values = [row[path]["value"] for row in rows]
-            found[arm]["/".join(path)] = {
-                "mean": fmean(values),
-                "seeds": len(values),
-                "capped": any(row[path].get("capped") for row in rows),
-            } | ({"std": stdev(values)} if len(values) > 1 else {})
-    return found
 
 
 def errors_undone(cells: dict[str, Any], dataset: str) -> Table | None:

@@ -254,8 +254,8 @@ def flights(model: SequenceModel, data: "EvaluationData", numbers: np.ndarray, s
 def measured(
     model: SequenceModel, data: "EvaluationData", numbers: np.ndarray, shown: int
 ) -> Found:
-    """Of sequences `numbers` (N,) of an evaluation's EvaluationData: task -> {metric: {value, unit, n, low,
-    high}}, and of the first `shown` of each task by infilled/TASK_{truth,given,tokens,free}.
+    """Of sequences `numbers` (N,): task -> {metric: {value, unit, n, low, high}}, and of the first
+    `shown` of each task by infilled/TASK_{truth,given,tokens,free}.
     Nothing of other kinds, or of a task that no sequence allows.
     """
     kind = data.meta["kind"]

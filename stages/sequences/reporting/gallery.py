@@ -30,8 +30,10 @@ def draw(home: Path, prepared: Path, content: dict[str, Any]) -> None:
             def of(name, dataset=dataset):
                 return folder / f"{dataset}-{name}.png"
 
-            law = read_json(prepared / dataset / "sequences.json")["law"]
-            file = home / "evaluated" / dataset / "samples.safetensors"
+            law, file = (
+                read_json(prepared / dataset / "sequences.json")["law"],
+                home / "evaluated" / dataset / "samples.safetensors",
+            )
             tensors = load_file(file) if file.exists() else {}
             if tensors and about["kind"] == "maze":
                 mazes.mazes(tensors, cells, dataset, law, of("mazes"))

@@ -6,6 +6,7 @@
 (CELL/posteriors/SHARE). `about` tells each data set.
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,20 @@ def described(home: Path) -> order_arms.About:
     return found
 
 
+def entropy_of(about: dict[str, Any]) -> str:
+    """The sentence on a data set: numbers of sequences, prompt, and the entropy of its law."""
+    counts = ", ".join(f"{about['sequences'][name]:,} {name}" for name in ("train", "val", "test"))
+    told = f"Sequences: {counts}" + (
+        f"; the first {about['prompt']:,} tokens are given" if about["prompt"] else ""
+    )
+    if "entropy" in about:
+        told += (
+            f"; entropy of the law {about['entropy']:.4f} nats a token (perplexity "
+            f"{math.exp(about['entropy']):.3g}): no model is below it"
+        )
+    return told
+
+
 def sections(experiment: str, content: dict[str, Any]) -> list[Section]:
     """The tables of every data set of an experiment; `content` is its metrics.json."""
     cells, printed, found = content["cells"], companions(experiment), []
@@ -148,7 +163,7 @@ def sections(experiment: str, content: dict[str, Any]) -> list[Section]:
             if arm and shown
             else ("nats_left_to_right",)
         )
-        found.append(Section(dataset, order_tables.entropy_of(about), "/".join(path), tuple(told)))
+        found.append(Section(dataset, entropy_of(about), "/".join(path), tuple(told)))
     return found
 
 

@@ -10,7 +10,6 @@ Units: shares in %, MSE in flight levels squared (FL²) and ft², nats a token; 
 rounds, as the thesis counts them.
 """
 
-import math
 from statistics import fmean
 from typing import Any
 
@@ -327,8 +326,10 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
             def told(key, arm=arm, sampler=sampler):
                 return at(cells, dataset, arm, "samplers", sampler, prompt, "metrics", key)
 
-            law = about.get("bounds", {}).get(sampler.removeprefix("burst_"))
-            rounds = told("rounds")
+            law, rounds = (
+                about.get("bounds", {}).get(sampler.removeprefix("burst_")),
+                told("rounds"),
+            )
             if not rounds or not (rounds["mean"] or arm in RANKS):
                 continue
             bound = f"{law['mean']:.2f} ± {law['sd']:.2f}" if law else NONE
@@ -393,17 +394,3 @@ def densities(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
         f"0 is the exact density, 1 no overlap; 'matches' is read as below {comparisons.CLOSE:g}"
     )
     return (Table(f"densities on {dataset}", titles, tuple(rows)), words) if rows else None
-
-
-def entropy_of(about: dict[str, Any]) -> str:
-    """The sentence on a data set: numbers of sequences, prompt, and the entropy of its law."""
-    counts = ", ".join(f"{about['sequences'][name]:,} {name}" for name in ("train", "val", "test"))
-    told = f"Sequences: {counts}" + (
-        f"; the first {about['prompt']:,} tokens are given" if about["prompt"] else ""
-    )
-    if "entropy" in about:
-        told += (
-            f"; entropy of the law {about['entropy']:.4f} nats a token (perplexity "
-            f"{math.exp(about['entropy']):.3g}): no model is below it"
-        )
-    return told
