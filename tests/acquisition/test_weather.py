@@ -120,7 +120,7 @@ def test_every_coefficient_is_stationary_red_noise_with_the_stated_damping_and_p
     )
     found = (drawn[lag:] * np.conj(drawn[:-lag])).mean(0) / sd**2
     assert np.abs(found - keep)[inside].max() < 0.45 and np.abs(found - keep)[inside].mean() < 0.12
-    by_degree = np.array([(found[l, 1 : l + 2] / keep[l, 1 : l + 2]).mean() for l in range(2, 8)])
+    by_degree = np.array([(found[n, 1 : n + 2] / keep[n, 1 : n + 2]).mean() for n in range(2, 8)])
     np.testing.assert_allclose(by_degree, 1, atol=0.35)
 
 

@@ -60,7 +60,7 @@ def test_every_one_and_two_bit_error_and_every_burst_of_24_is_caught():
         remainders(
             [
                 f"{int(burst) << int(shift):028X}"
-                for burst, shift in zip(bursts, np.arange(2000) % 89)
+                for burst, shift in zip(bursts, np.arange(2000) % 89, strict=False)
             ]
         )
         != 0

@@ -72,7 +72,7 @@ def compare(golden: dict) -> tuple[int, Counter]:
     """Number of fields both define and the differences: name, or for registers (theirs, ours)."""
     table = messages.decode(np.array(list(golden)))
     compared, different = 0, Counter()
-    for expected, row in zip(golden.values(), table.iter_rows(named=True)):
+    for expected, row in zip(golden.values(), table.iter_rows(named=True), strict=True):
         ours = FIELDS | {"groundspeed": "gs_kt" if expected["df"] == 17 else "gs50_kt"}
         for name in expected.keys() & ours.keys():
             theirs, found = expected[name], row[ours[name]]
@@ -163,7 +163,9 @@ def test_real_adsb_as_rs1090():
         and set(table["typecode"]) == {4, 11, 19}
         and table["drop"].null_count() == len(table)
     )
-    for row, theirs in zip(table.iter_rows(named=True), rs1090.decode(reading["hex"].to_list())):
+    for row, theirs in zip(
+        table.iter_rows(named=True), rs1090.decode(reading["hex"].to_list()), strict=True
+    ):
         assert row["icao"].lower() == theirs["icao24"]
         if row["typecode"] == 19:
             assert (row["gs_kt"], row["trk_deg"]) == (

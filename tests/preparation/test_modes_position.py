@@ -51,7 +51,7 @@ def fly(seconds, lat=48.0, lon=8.0, speed_kt=450.0, every_s=0.5):
     north = lat + speed_kt / 3600 / 60 * 0.6 * ts
     east = lon + speed_kt / 3600 / 60 * 0.8 * ts / np.cos(np.radians(lat))
     odd = np.arange(len(ts)) % 2 == 1
-    code = np.array([encode(*values) for values in zip(north, east, odd)])
+    code = np.array([encode(*values) for values in zip(north, east, odd, strict=True)])
     return ts, odd, code[:, 0], code[:, 1], north, east
 
 

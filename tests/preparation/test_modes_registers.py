@@ -294,6 +294,7 @@ def test_ambiguity_between_50_and_60():
                 rng.integers(40, 230, 4000),
                 rng.integers(0, 180, 4000),
                 rng.integers(0, 180, 4000),
+                strict=True,
             )
         ]
     )
