@@ -385,7 +385,7 @@ def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
     from stages.training import store
 
     torch.set_num_threads(1)
-    monkeypatch.setattr(evaluate.os, "sched_getaffinity", lambda pid: {0})
+    monkeypatch.setattr("stages.scores.pool.os.sched_getaffinity", lambda pid: {0})
     monkeypatch.chdir(tmp_path)
     orders_project.build(tmp_path, ())
     plan = OrderEvaluation(
