@@ -59,7 +59,10 @@ def test_inputs_outputs_and_code_are_named_as_they_will_lie_with_their_sha256(pr
         "runs/x/sub/history.json": {"sha256": sha("{}"), "bytes": 2},
         "runs/x/weights": {"sha256": sha("w" * 10), "bytes": 10},
     }
-    assert made["code"]["files"] == {"stages/a.py": sha("a = 1\n"), "stages/p/b.py": sha("b = 2\n")}
+    assert made["code"]["files"] == {
+        "stages/a.py": sha("from stages.p import b\n\na = 1\n"),
+        "stages/p/b.py": sha("b = 2\n"),
+    }
     assert (made["stage"], made["cell"], made["seed"], made["params"]) == (
         "train",
         "mini/x",
