@@ -379,8 +379,10 @@ def test_the_experiment_has_a_page_of_its_own_and_the_index_leads_there():
 
 def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
     from stages.params.orders import OrderEvaluation
-    from stages.sequences import evaluate
+    from stages.scores import shell
     from stages.sequences import tokens as sequences
+    from stages.sequences.evaluation import measure
+    from stages.sequences.evaluation.data import Settings
     from stages.sequences.models import build
     from stages.training import store
 
@@ -420,6 +422,7 @@ def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
             run = tmp_path / home / f"sigma_gpt-{order}-tiny-s0"
             run.mkdir(parents=True)
             meta = {
+                "module": "stages.sequences.models.sigma_gpt",
                 "model": "sigma_gpt",
                 "arm": order,
                 "size": "tiny",
@@ -436,9 +439,8 @@ def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
                 run / "history.json",
                 {"val": [{"step": step, "loss": 2 / step} for step in (1, 2, 3)]},
             )
-        evaluate.evaluate(
-            home, folder, HOME / "evaluated" / dataset, evaluate.Settings(plan, seed=0)
-        )
+        cells, final = shell.trained(home), HOME / "evaluated" / dataset
+        measure.evaluate(cells, folder, final, Settings(plan, seed=0))
     monkeypatch.setattr(order_gallery, "draw", DRAW)
     stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
     text = (HOME / "table.md").read_text()
