@@ -422,7 +422,6 @@ def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
             run = tmp_path / home / f"sigma_gpt-{order}-tiny-s0"
             run.mkdir(parents=True)
             meta = {
-                "module": "stages.sequences.models.sigma_gpt",
                 "model": "sigma_gpt",
                 "arm": order,
                 "size": "tiny",
@@ -439,8 +438,8 @@ def test_what_the_real_evaluation_writes_is_tabulated(tmp_path, monkeypatch):
                 run / "history.json",
                 {"val": [{"step": step, "loss": 2 / step} for step in (1, 2, 3)]},
             )
-        cells, final = shell.trained(home), HOME / "evaluated" / dataset
-        measure.evaluate(cells, folder, final, Settings(plan, seed=0))
+        cells = shell.trained(home)
+        measure.evaluate(cells, folder, HOME / "evaluated" / dataset, Settings(plan, seed=0))
     monkeypatch.setattr(order_gallery, "draw", DRAW)
     stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
     text = (HOME / "table.md").read_text()
