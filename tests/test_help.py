@@ -71,7 +71,7 @@ def answers():
 def test_the_commands_are_found_in_the_tree():
     assert {
         "stages.winds.acquire",
-        "stages.evaluation",
+        "stages.winds.evaluate",
         "stages.fields.validate",
         "stages.cli",
         "flows.repro",

@@ -12,8 +12,8 @@ from scipy import stats
 from stages import files
 from stages.errors import DataError
 from stages.spreads import PRIOR
+from stages.units import KNOT_M_S
 from stages.winds import claims
-from stages.winds.metrics import KN
 
 ALL = {"day_average": 12.0, "hour_average": 10.0, "knn": 8.0, "kernel": 6.0}
 ONE, NEAREST, LEARNED = "gka_tnn-cached-none", "knn_tnn-swept-none", "gka_mlp_tnn-cached-none"
@@ -67,7 +67,7 @@ def made(
         }
         for by, bins in groups.items():
             for name, value in bins.items():
-                square = (value * KN) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
+                square = (value * KNOT_M_S) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
                 rows += [(cell, by, name, s, 50, float(e)) for s, e in enumerate(square)]
     pl.DataFrame(
         rows,
@@ -394,10 +394,10 @@ def test_resampled_errors_agree_with_a_bootstrap_written_out(tmp_path):
     rng, expected = np.random.default_rng(1), []
     for _ in range(4000):
         rows = np.concatenate([np.arange(s, s + 10) % 60 for s in rng.integers(60, size=6)])
-        rmse = np.sqrt(table[rows].sum(0) / (2 * 50 * 60)) / KN
+        rmse = np.sqrt(table[rows].sum(0) / (2 * 50 * 60)) / KNOT_M_S
         expected.append(rmse[rng.integers(3, size=3)].mean())
     assert (seeds, slices) == (3, 60) and value == pytest.approx(
-        (np.sqrt(table.sum(0) / 6000) / KN).mean()
+        (np.sqrt(table.sum(0) / 6000) / KNOT_M_S).mean()
     )
     assert draws.mean() == pytest.approx(
         np.mean(expected), rel=0.02

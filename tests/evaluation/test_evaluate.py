@@ -510,21 +510,12 @@ def test_one_cell_is_measured_anew_and_nothing_else_is_touched(project, capsys):
     assert evaluate.main([*words, "--cell", "knn", "--out", str(out)]) == 0
     assert evaluate.main([*words, "--cell", "knn"]) == 0
     assert capsys.readouterr().out == out.read_text()
-    value = json.loads(out.read_text())["metrics"]["rmse_component_m_s"]["value"]
-    assert evaluate.main([*words, "--cell", "knn", "--threads", "2"]) == 0
-    torch.set_num_threads(1)
-    other = json.loads(capsys.readouterr().out)["metrics"]["rmse_component_m_s"]["value"]
-    assert other == pytest.approx(value, rel=1e-5)
     assert not (project / "reports/wind_nowcast/mini/evaluated").exists()
     assert not (project / "reports/wind_nowcast/mini/records").exists()
-    elsewhere = project / "elsewhere"
-    shutil.copytree(project / RUNS / "kernel", elsewhere / "knn")
-    assert evaluate.main([*words, "--cell", "knn", "--runs", str(elsewhere)]) == 0
-    assert json.loads(capsys.readouterr().out)["metrics"] != json.loads(out.read_text())["metrics"]
     assert evaluate.main([*words, "--cell", "knm"]) == 2
     assert "did you mean 'knn'" in capsys.readouterr().err
     assert evaluate.main([*words, "--out", str(out)]) == 2
-    assert "only --cell takes" in capsys.readouterr().err
+    assert "--out is of --cell only" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ import torch
 from stages import cli, files, params
 from stages.batches import single
 from stages.errors import DataError, InputError
+from stages.units import KNOT_M_S
 from stages.winds import forecasts as field
 from stages.winds import measure
 from stages.winds.contexts.given import Contexts
-from stages.winds.metrics import KN
 from stages.winds.nowcast import capture, nowcast
 from stages.winds.pairs import Pairs
 
@@ -135,7 +135,7 @@ def test_direction_is_where_it_comes_from(u, v, degrees):
 def test_render_tells_knots_from_and_spread():
     wind = nowcast.Wind(
         nowcast.Point(46.5, 7.25, 34000, START),
-        50 * KN,
+        50 * KNOT_M_S,
         0.04,
         (4.0, 3.0),
         "the model's own",
