@@ -3,7 +3,7 @@ of sets, measured.
 
 Reads reports/EXPERIMENT/PROFILE/runs/DATASET and data/PROFILE/prepared/DATASET; writes metrics.json
 and predictions.safetensors into reports/EXPERIMENT/PROFILE/evaluated/DATASET, and a record.
-With `--cell CELL [--out FILE] [--runs FOLDER] [--threads N]` one cell's entry of metrics.json is
+With `--cell CELL [--out FILE]` one cell's entry of metrics.json is
 measured anew, a companion's (mean, nearest) too, and written as strict JSON to FILE or printed;
 results and record stay as they are.
 """

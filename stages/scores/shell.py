@@ -21,8 +21,6 @@ NAMES = ("experiment", "profile", "dataset")
 OPTIONS: dict[str, dict[str, Any]] = {
     "--cell": {"help": "measure this cell only, and leave results and record as they are"},
     "--out": {"type": Path, "help": "where the cell's entry goes, strict JSON; else it is printed"},
-    "--runs": {"type": Path, "help": "the folder of trained cells, instead of the experiment's"},
-    "--threads": {"type": int, "help": "threads, instead of params.yaml's"},
 }
 WEIGHTS = "weights.safetensors"  # of a trained cell, in its folder
 
@@ -55,32 +53,11 @@ class Machine:
 
     @classmethod
     def of(cls, asked: Asked) -> "Machine":
-        """As params.yaml and the command line have it; TRADEWIND_DEVICE chooses the device,
+        """As params.yaml has it; TRADEWIND_DEVICE chooses the device,
         without it CUDA is used where present."""
         from stages.batches import device  # with torch, which takes a second
 
-        return cls(asked.parameters.training.seed, threads_of(asked), str(device()))
-
-
-def threads_of(asked: Asked) -> int:
-    """Torch threads: those of params.yaml, or of `--threads`, which only `--cell` takes."""
-    threads = asked.names.get("threads")
-    if threads is None:
-        return int(asked.parameters.training.threads)
-    if int(threads) < 1:
-        raise InputError("no such number of threads", found=str(threads), expected="at least 1")
-    return int(threads)
-
-
-def refuse_lone_options(asked: Asked) -> None:
-    """InputError where an option of `--cell` stands without it."""
-    alone = [name for name in ("out", "runs", "threads") if asked.names.get(name) is not None]
-    if alone and asked.names.get("cell") is None:
-        raise InputError(
-            "an option that only --cell takes",
-            found=", ".join(f"--{name}" for name in alone),
-            remedy="name a cell, or leave the option out",
-        )
+        return cls(asked.parameters.training.seed, asked.parameters.training.threads, str(device()))
 
 
 def cells_of(runs: Path) -> list[Path]:
@@ -144,8 +121,8 @@ def one_cell(asked: Asked, place: str, find: Callable[[str], Mapping[str, Any]])
 def work(module: str, asked: Asked, evaluation: Evaluation, machine: Machine) -> Work:
     """The work of a stage that evaluates a data set's cells, or measures one of them anew."""
     profile, dataset, prepared = asked["profile"], asked["dataset"], asked.data("prepared")
-    runs = asked.names.get("runs") or asked.home / "runs" / dataset
-    final, place = asked.home / "evaluated" / dataset, f"{profile}/{dataset}"
+    runs, final = asked.home / "runs" / dataset, asked.home / "evaluated" / dataset
+    place = f"{profile}/{dataset}"
 
     def find(cell: str) -> Mapping[str, Any]:
         if (runs / cell / WEIGHTS).is_file():
@@ -184,12 +161,12 @@ def main(
     plan: Callable[[Asked], Work],
     argv: Sequence[str] | None = None,
     names: Sequence[str] = NAMES,
-    options: Mapping[str, Mapping[str, Any]] = OPTIONS,
 ) -> int:
     """The command line of an evaluation; its exit code."""
 
     def planned(asked: Asked) -> Work:
-        refuse_lone_options(asked)
+        if asked.names.get("out") is not None and asked.names.get("cell") is None:
+            raise InputError("--out is of --cell only", remedy="name a cell, or leave it out")
         return plan(asked)
 
-    return command(module, about, names, planned, argv, options)
+    return command(module, about, names, planned, argv, OPTIONS)

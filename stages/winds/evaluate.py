@@ -3,7 +3,7 @@ winds, measured.
 
 Reads reports/EXPERIMENT/PROFILE/runs/DATASET and data/PROFILE/prepared/DATASET; writes
 metrics.json, predictions, fields and slices into reports/EXPERIMENT/PROFILE/evaluated/DATASET, and
-a record. With `--cell CELL [--out FILE] [--runs FOLDER] [--threads N]` one cell's entry of
+a record. With `--cell CELL [--out FILE]` one cell's entry of
 metrics.json is measured anew and written as strict JSON to FILE or printed; results and record stay
 as they are.
 """

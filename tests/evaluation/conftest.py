@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import torch
 
-from stages import files
+from stages import files, params
 from stages.fields.models import axes, build
 from stages.params import Prepare
 from stages.training import store
@@ -139,3 +139,14 @@ def airspace(tmp_path_factory):
         **MSA,
     )
     return root
+
+
+@pytest.fixture(scope="session")
+def settings():
+    everything = params.load()
+    return everything.model_copy(update={"run": everything.profiles["mini"]})
+
+
+@pytest.fixture(scope="session")
+def runs(airspace):
+    return airspace / "reports/wind_nowcast/mini/runs/toy"

@@ -10,8 +10,8 @@ import torch
 from stages import seeds
 from stages.errors import DataError, DivergedError
 from stages.sequences import permutations
-from stages.sequences.evaluate import losses
 from stages.sequences.evaluation import perplexity
+from stages.sequences.evaluation.likelihood import losses
 from stages.sequences.models.sigma_gpt import SigmaGPT
 
 V, T = 4, 6

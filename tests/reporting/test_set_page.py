@@ -1,19 +1,17 @@
 """The experiments on sets of points on the page, and the audit of their numbers."""
 
 import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import sets_project
 import stage_runs
+from page_reader import Page, read, rows_of
 from PIL import Image
 from results_project import PROFILE
 from sets_project import COPIES, FAILURES, FIELDS, POISSON
-from test_page import Page, read, rows_of
 
-import stages.evaluation
 from stages import files
 from stages.audit import checks, rerun
 from stages.audit.chain import SOURCES, Metric
@@ -129,61 +127,52 @@ def test_the_readme_has_both_experiments(seen):
 # --- the audit of a number on sets
 
 
-def case(metric: str, trained: bool = True):
+def case(metric: str, cells: tuple[str, ...], trained: bool = True):
     """What rerun reads of a Case."""
     nodes = [SimpleNamespace(stage="evaluate", error="", record={"environment": {"device": "cpu"}})]
-    chain = SimpleNamespace(
-        nodes=nodes + ([SimpleNamespace(stage="train", error="", record={})] if trained else [])
+    train = [SimpleNamespace(stage="train", error="", record={})] if trained else []
+    return SimpleNamespace(
+        metric=Metric.parse(metric),
+        chain=SimpleNamespace(nodes=nodes + train, cells=cells),
+        root=Path("."),
+        locks=SimpleNamespace(producer=lambda home: SimpleNamespace(deps=("data", "runs"))),
     )
-    return SimpleNamespace(metric=Metric.parse(metric), chain=chain, root=Path("."))
 
 
 @pytest.fixture
-def evaluation(monkeypatch):
-    """A stand-in for the evaluation of sets: a run's number is its name's length, a companion's
-    0.5."""
+def laid(monkeypatch):
+    """A stand-in for the project laid out: a cell's number is its name's length, with what is
+    added to it, a companion's 0.5. It keeps which paths were linked."""
 
-    def number(value):
+    def cell(command, name):
+        value = 0.5 if name == "mean" else float(len(name) + laid.more)
         return {
             "metrics": {"mse": {"value": value, "unit": "1", "n": 3}},
             "probes": {"latents": {"effective": {"value": 2 * value}}},
         }
 
-    from stages.fields.evaluate import Settings
-
-    fake = SimpleNamespace(
-        Settings=SimpleNamespace(of=lambda *_: Settings(batch=2, resamples=3, seed=0)),
-        Held=SimpleNamespace(open=lambda prepared, settings: settings),
-        cell=lambda run, prepared, settings: number(float(len(run.name) + settings.threads - 1)),
-        companions=lambda held: iter([("mean", number(0.5), None)]),
-    )
-    monkeypatch.setitem(sys.modules, "stages.fields.evaluate", fake)
-    monkeypatch.setattr(stages.evaluation, "sets", fake, raising=False)
-    everything = SimpleNamespace(profiles={PROFILE: SimpleNamespace(learning={"poisson": None})})
-    monkeypatch.setattr(rerun.params, "load", lambda path: everything)
+    laid = SimpleNamespace(more=0, linked=[], cell=cell)
+    laid.link = laid.linked.append
+    monkeypatch.setattr(rerun.commands, "command", lambda locks, home: home)
+    return laid
 
 
-def test_a_number_of_a_cell_an_arm_and_a_probe_is_made_again_from_its_checkpoints(evaluation):
-    runs = {"msa-shared-20k-s0": Path("runs/msa-shared-20k-s0")}
-    name = f"{FIELDS}/{PROFILE}/poisson"
-    assert rerun.recomputed(case(f"{name}/msa-shared-20k-s0/mse"), runs)["value"] == 17.0
-    assert (
-        rerun.recomputed(case(f"{name}/msa-shared-20k-s0/mse"), runs, more_threads=1)["value"]
-        == 18.0
-    )
-    assert (
-        rerun.recomputed(case(f"{name}/msa-shared-20k-s0/probes/latents/effective"), runs)["value"]
-        == 34.0
-    )
-    both = runs | {"msa-shared-20k-s10": Path("runs/msa-shared-20k-s10")}
-    assert rerun.recomputed(case(f"{name}/msa-shared-20k/mse"), both)["mean"] == 17.5
+def test_a_number_of_a_cell_an_arm_and_a_probe_is_made_again_from_its_checkpoints(laid):
+    one, name = ("msa-shared-20k-s0",), f"{FIELDS}/{PROFILE}/poisson"
+    mse = case(f"{name}/msa-shared-20k-s0/mse", one)
+    assert rerun.recomputed(mse, laid)["value"] == 17.0
+    probed = case(f"{name}/msa-shared-20k-s0/probes/latents/effective", one)
+    assert rerun.recomputed(probed, laid)["value"] == 34.0
+    both = case(f"{name}/msa-shared-20k/mse", (*one, "msa-shared-20k-s10"))
+    assert rerun.recomputed(both, laid)["mean"] == 17.5
+    assert {*laid.linked} == {"data", "runs"}
+    laid.more = 1
+    assert rerun.recomputed(mse, laid)["value"] == 18.0
 
 
-def test_a_companion_that_nothing_trained_is_measured_again(evaluation):
-    assert (
-        rerun.recomputed(case(f"{FIELDS}/{PROFILE}/poisson/mean/mse", trained=False), {})["value"]
-        == 0.5
-    )
+def test_a_companion_that_nothing_trained_is_measured_again(laid):
+    mean = case(f"{FIELDS}/{PROFILE}/poisson/mean/mse", ("mean",), trained=False)
+    assert rerun.recomputed(mean, laid)["value"] == 0.5
 
 
 def test_files_pinned_by_a_listing_are_held_to_it(tmp_path):

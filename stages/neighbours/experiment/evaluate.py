@@ -6,7 +6,7 @@ reports/neighbours/PROFILE/evaluated/SET and its record. metrics.json holds the 
 queries.parquet what each cell did for each query, bound.json how often the document's lower bound
 is none on this set (bound.py). The processor alone is used: all three are the same to the bit on
 every run and device; times are measured elsewhere (tests/benchmarks).
-With `--cell CELL [--out FILE] [--threads N]` the set is searched again and one cell's entry of
+With `--cell CELL [--out FILE]` the set is searched again and one cell's entry of
 metrics.json written as strict JSON to FILE or printed; results and record stay as they are.
 """
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from stages.neighbours.experiment.sets import PointSet
 
 MODULE, EXPERIMENT = "stages.neighbours.experiment.evaluate", "neighbours"
-OPTIONS = {name: option for name, option in shell.OPTIONS.items() if name != "--runs"}
 
 
 def plan(asked: Asked) -> Work:
@@ -44,7 +43,7 @@ def plan(asked: Asked) -> Work:
     known("point set", name, sets, f"{where}.search.sets")
     from stages.neighbours.experiment.measure import Settings
 
-    threads = shell.threads_of(asked)
+    threads = asked.parameters.training.threads
     settings = Settings(search, profile.evaluation.bootstrap, threads)
     prepared = asked.data("prepared") if name in search.sets.original else None
     home = Path("reports", EXPERIMENT, profile.profile)
@@ -114,7 +113,7 @@ def evaluate(name: str, prepared: Path | None, final: Path, settings: "Settings"
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code of the command."""
     names = ("profile", "dataset")
-    return shell.main(MODULE, "Search a point set with every method.", plan, argv, names, OPTIONS)
+    return shell.main(MODULE, "Search a point set with every method.", plan, argv, names)
 
 
 if __name__ == "__main__":
