@@ -1,125 +1,16 @@
 """Claims: verdicts on tables made by hand whose answer is known, and on intervals that a plain
 bootstrap must agree with."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
-from known_spreads import WINDS, keep
 from scipy import stats
+from wind_cells import ALL, CHAPTER_1, LEARNED, NARROW, NEAREST, ONE, entry, made
 
-from stages import files
 from stages.errors import DataError
 from stages.spreads import PRIOR
 from stages.units import KNOT_M_S
 from stages.winds import claims
-
-ALL = {"day_average": 12.0, "hour_average": 10.0, "knn": 8.0, "kernel": 6.0}
-ONE, NEAREST, LEARNED = "gka_tnn-cached-none", "knn_tnn-swept-none", "gka_mlp_tnn-cached-none"
-CHAPTER_1 = {
-    "day_average": 12.0,
-    "hour_average": 10.0,
-    "persistence": 9.0,
-    f"{NEAREST}-s0": 8.0,
-    f"{ONE}-s0": 6.0,
-}
-
-
-NARROW = 1e-3  # a spread of training that decides nothing here
-
-
-def made(
-    project,
-    rmse,
-    leads=None,
-    distances=None,
-    hulls=None,
-    slices=40,
-    jitter=0.02,
-    seed=0,
-    spread=NARROW,
-    freedom=20,
-    hardness=0.6,
-    kinds=WINDS,
-):
-    """An evaluation folder: cell -> RMSE in kn; leads and distances: cell -> {bin: RMSE}; every
-    slice holds 50 points.
-
-    Slices differ in difficulty by a common factor (easy and hard minutes), and by `jitter` from
-    model to model.
-    `spread`: what was measured of the training of `kinds`, with `freedom` degrees; None: nothing
-    was.
-    """
-    rng = np.random.default_rng(seed)
-    hard = rng.lognormal(0, hardness, slices)
-    home = project / "reports/wind_nowcast/mini"
-    if spread is not None:
-        keep(home, kinds, spread, freedom)
-    folder = home / "evaluated/toy"
-    folder.mkdir(parents=True)
-    rows = []
-    for cell in rmse:
-        groups = {
-            "all": {"all": rmse[cell]},
-            "lead": (leads or {}).get(cell, {}),
-            "distance": (distances or {}).get(cell, {}),
-        }
-        for by, bins in groups.items():
-            for name, value in bins.items():
-                square = (value * KNOT_M_S) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
-                rows += [(cell, by, name, s, 50, float(e)) for s, e in enumerate(square)]
-    pl.DataFrame(
-        rows,
-        orient="row",
-        schema={
-            "cell": pl.String,
-            "by": pl.String,
-            "bin": pl.String,
-            "slice": pl.Int32,
-            "n": pl.Int32,
-            "squared_error_m2_s2": pl.Float64,
-        },
-    ).write_parquet(folder / "slices.parquet")
-    shares = {cell: (hulls or {}).get(cell, (0.0, 0.0, 0.0)) for cell in rmse}
-    files.write_json(
-        folder / "metrics.json",
-        {
-            "cells": {
-                cell: {
-                    "slices": slices,
-                    "metrics": {
-                        "hull_share": dict(zip(("value", "low", "high"), share, strict=True))
-                    },
-                }
-                for cell, share in shares.items()
-            }
-        },
-    )
-    return home
-
-
-def entry(home, name):
-    found = [
-        claim
-        for claim in claims.check(home, "wind_baselines" if name == "W-1" else "wind_nowcast")
-        if claim["id"] == name
-    ]
-    assert len(found) == 1
-    assert set(found[0]) == {
-        "id",
-        "dataset",
-        "text",
-        "source",
-        "verdict",
-        "compared",
-        "seeds",
-        "slices",
-        "interval",
-        "why",
-    }
-    json.dumps(found[0], allow_nan=False)
-    return found[0]
 
 
 def test_every_claim_once_for_each_data_set(tmp_path):

@@ -3,47 +3,25 @@ that it never changes."""
 
 import json
 import math
-import os
 import re
 import shutil
-import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-import torch
+from wind_settings import NEARBY, PREPARED, RUNS, SETTINGS, curve
 
 from stages import files
-from stages.batches import Prediction
-from stages.errors import DivergedError, InputError
-from stages.layers.heads import Gaussian
-from stages.params import Contexts as ContextSettings
 from stages.scores import shell
-from stages.training import store
 from stages.winds import breakdown, evaluate, evaluation_data, measure
 from stages.winds import forecasts as field
 from stages.winds.contexts.given import Contexts
-from stages.winds.evaluation_data import EvaluationData, Settings
+from stages.winds.evaluation_data import EvaluationData
 from stages.winds.pairs import Pairs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
-import small_project
-
-NEARBY = ContextSettings(
-    method="linear", places=8, horizontal_km=100.0, vertical_km=2.0, time_min=60.0
-)
-SETTINGS = Settings(
-    leads_min=(2.0, 5.0, 10.0, 12.0, 45.0, 600.0), resamples=100, seed=0, contexts=NEARBY
-)
-PREPARED, RUNS = "data/mini/prepared/toy", "reports/wind_nowcast/mini/runs/toy"
-
-
-def curve(leads_min):
-    """SETTINGS with other leads."""
-    return replace(SETTINGS, leads_min=leads_min)
 
 
 @pytest.fixture(scope="module")
@@ -301,24 +279,6 @@ def test_a_lead_whose_context_is_older_than_the_weights_is_left_out_and_named(
     )  # before the data
 
 
-@pytest.mark.parametrize(
-    ("train", "val", "test", "expected"),
-    [
-        ([1, 2], [10, 11], [20, 21], 8 * 60),
-        ([1, 2, 90], [10], [20, 95], 4 * 60),  # what was fitted after a target is not newer than it
-        ([30], [40], [20, 21], math.inf),
-        ([10, 11], [1], [20], 8 * 60),
-    ],
-)
-def test_causal_lead(train, val, test, expected):
-    assert (
-        evaluation_data.causal_lead_s(
-            {"slices": {"train": train, "val": val, "test": test}, "slice_s": 60.0}
-        )
-        == expected
-    )
-
-
 def test_permuted_values_cost_a_model_what_it_knows_of_places(airspace, written):
     """The nearest wind of shuffled ones is any of them: its expected square is the mean over the
     whole context."""
@@ -362,13 +322,6 @@ def test_permuted_values_cost_a_model_what_it_knows_of_places(airspace, written)
     assert np.array_equal(again.permuted, given.permuted[-len(again.permuted) :])
 
 
-def test_lead_names_sort_as_numbers():
-    leads = [7.5, 5, 30, 120, 60]
-    assert [
-        float(name) for name in sorted(evaluation_data.lead_name(60 * lead) for lead in leads)
-    ] == sorted(leads)
-
-
 def test_squared_errors_of_slices_add_up(evaluated, written):
     got = pl.read_parquet(evaluated / "slices.parquet")
     for cell, entry in written["cells"].items():
@@ -399,193 +352,9 @@ def test_metrics_are_strict_json(evaluated):
     assert not re.search(r"NaN|Infinity", (evaluated / "metrics.json").read_text())
 
 
-def test_no_cells_is_a_plain_error(project, tmp_path, capsys):
-    with pytest.raises(InputError, match="no trained cell"):
-        shell.trained(tmp_path)
-    (project / RUNS).unlink()
-    assert evaluate.main(["wind_nowcast", "mini", "toy"]) == 2
-    assert "no trained cell" in capsys.readouterr().err
-    assert not (project / "reports/wind_nowcast/mini/evaluated").exists()
-
-
 def test_what_a_killed_training_left_is_no_cell(airspace, evaluated, tmp_path):
     runs = tmp_path / "runs"
     shutil.copytree(airspace / RUNS / "knn", runs / "knn")
     shutil.copytree(airspace / RUNS / "knn", runs / ".kernel.x1.tmp")
     measure.evaluate(shell.trained(runs), airspace / PREPARED, tmp_path / "out", SETTINGS)
     assert set(files.read_json(tmp_path / "out/metrics.json")["cells"]) == {"knn"}
-
-
-@pytest.mark.fault("F18")
-def test_a_forecast_that_is_not_finite_stops_with_its_place(airspace):
-    class Broken(torch.nn.Module):
-        context = "slice"
-
-        def forward(self, batch):
-            return Prediction(torch.full_like(batch.target_x[:, :, :2], torch.nan))
-
-    pairs = Pairs.open(airspace / PREPARED)
-    first = pairs.targets("test")[0]
-    with pytest.raises(DivergedError, match=f"slice {first}, lead 600 s"):
-        field.forecasts(Broken(), Contexts(pairs, NEARBY), {600.0: [first]})
-
-
-def test_scale_and_units_of_a_known_model(airspace):
-    """A model that answers 1 and spread 2 in standardised units answers mean + std and 2 std in
-    m/s."""
-
-    class Known(torch.nn.Module):
-        context = "slice"
-
-        def forward(self, batch):
-            one = torch.ones_like(batch.target_x[:, :, :2])
-            return Gaussian(one, 2 * one)
-
-    pairs = Pairs.open(airspace / PREPARED)
-    mean, std = (np.array(pairs.meta["scaler"][name]) for name in ("y_mean", "y_std"))
-    given = field.forecasts(Known(), Contexts(pairs, NEARBY), {600.0: pairs.targets("test")[:2]})[
-        600.0
-    ]
-    assert given.mean == pytest.approx(np.tile(mean + std, (len(given.row), 1)))
-    assert given.scale == pytest.approx(np.tile(2 * std, (len(given.row), 1)))
-
-
-@pytest.fixture
-def project(airspace, tmp_path, monkeypatch):
-    """A project's root whose mini profile has the toy data set, with links to the prepared data
-    and the cells."""
-    home = Path.cwd()
-    small_project.code(tmp_path)
-    for name in (
-        "params.yaml",
-        "stages/params/budgets/mini/winds.yaml",
-        "stages/params/datasets/winds.yaml",
-    ):
-        text = (
-            (home / name)
-            .read_text(encoding="utf-8")
-            .replace("simulated", "toy")
-            .replace("bootstrap: 1000", "bootstrap: 100")
-        )
-        (tmp_path / name).write_text(text.replace("sizes: [20k]", "sizes: [5k]"), encoding="utf-8")
-    for name in (PREPARED, RUNS):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).symlink_to(airspace / name)
-    (tmp_path / "reports/wind_nowcast/dvc.yaml").touch()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TRADEWIND_DEVICE", raising=False)
-    return tmp_path
-
-
-def test_the_stage_writes_its_outputs_and_a_record_of_them(project):
-    """In a process of its own, where code that it does not declare is an error."""
-    run = subprocess.run(
-        [sys.executable, "-m", "stages.winds.evaluate", "wind_nowcast", "mini", "toy"],
-        capture_output=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr.decode()
-    final = project / "reports/wind_nowcast/mini/evaluated/toy"
-    record = files.read_json(project / "reports/wind_nowcast/mini/records/toy.evaluate.json")
-    assert record["outputs"] == {
-        p.relative_to(project).as_posix(): {"sha256": files.sha256(p), "bytes": p.stat().st_size}
-        for p in final.iterdir()
-    }
-    assert (
-        f"{RUNS}/knn/weights.safetensors" in record["inputs"]
-        and f"{PREPARED}/rows.parquet" in record["inputs"]
-    )
-    assert (
-        "stages/winds/metrics.py" in record["code"]["files"]
-        and "stages/winds/claims.py" not in record["code"]["files"]
-    )
-    assert not list(final.parent.glob(".*")) and record["environment"]["threads"] == 1
-    models = {"gka", "knn", "kernel", "kriging", "msa", "day_average", "hour_average"}
-    expected = {"stages.winds.evaluate", *(f"stages.fields.models.{model}" for model in models)}
-    assert set(record["code"]["modules"]) == expected
-
-
-def test_one_cell_is_measured_anew_and_nothing_else_is_touched(project, capsys):
-    words, out = ["wind_nowcast", "mini", "toy"], project / "out/knn.json"
-    assert evaluate.main([*words, "--cell", "knn", "--out", str(out)]) == 0
-    assert evaluate.main([*words, "--cell", "knn"]) == 0
-    assert capsys.readouterr().out == out.read_text()
-    assert not (project / "reports/wind_nowcast/mini/evaluated").exists()
-    assert not (project / "reports/wind_nowcast/mini/records").exists()
-    assert evaluate.main([*words, "--cell", "knm"]) == 2
-    assert "did you mean 'knn'" in capsys.readouterr().err
-    assert evaluate.main([*words, "--out", str(out)]) == 2
-    assert "--out is of --cell only" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("name", "meta", "says"),
-    [
-        ("gone-shared-5k-s0", {}, "the model gone is not in params.yaml"),
-        ("kernel", {}, "model knn is not of kernel"),
-        ("knn-wide-none-s0", {"arm": "wide"}, "arm wide is not of plain"),
-        ("knn-plain-5k-s0", {"size": "5k"}, "size 5k is not of none"),
-        (
-            "msa-shared-20k-s0",
-            {"model": "msa", "arm": "shared", "size": "20k"},
-            "size 20k is not of 5k",
-        ),
-        (
-            "msa-shared-5k-s7",
-            {"model": "msa", "arm": "shared", "size": "5k", "seed": 7},
-            "seed 7 is not of 0, 1, 2",
-        ),
-        ("msa-shared-5k-s2", {"model": "msa"}, "its checkpoint is that of msa-shared-5k-s0"),
-    ],
-)
-def test_a_cell_of_other_settings_is_refused_by_name(project, airspace, capsys, name, meta, says):
-    (project / RUNS).unlink()
-    shutil.copytree(airspace / RUNS, project / RUNS, dirs_exist_ok=True)
-    shutil.rmtree(project / RUNS / name, ignore_errors=True)
-    (project / RUNS / name).mkdir()
-    source = "msa-shared-5k-s0" if meta.get("model") == "msa" else "knn"
-    model, told = store.load(str(airspace / RUNS / source / "weights.safetensors"))
-    (project / RUNS / name / "weights.safetensors").write_bytes(store.dump(model, told | meta))
-    assert evaluate.main(["wind_nowcast", "mini", "toy"]) == 1
-    printed = capsys.readouterr().err
-    assert (
-        f"{RUNS}/{name}: {says}" in printed and "delete" in printed and printed.count(RUNS) == 2
-    )  # the folder of runs, and this cell
-    assert not (project / "reports/wind_nowcast/mini/evaluated").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("wind_nowcats", "mini", "toy"), "wind_nowcast"),
-        (("wind_nowcast", "mnii", "toy"), "mini"),
-        (("wind_nowcast", "mini", "toys"), "toy"),
-    ],
-)
-def test_a_wrong_name_ends_with_2_before_any_work(project, capsys, words, says):
-    assert evaluate.main(list(words)) == 2
-    assert (
-        says in capsys.readouterr().err
-        and not (project / "reports/wind_nowcast/mini/evaluated").exists()
-    )
-
-
-@pytest.mark.parametrize(("point", "left"), [("before_rename:2", "old"), ("after_rename:2", "new")])
-@pytest.mark.fault("F1", "F5")
-def test_a_kill_leaves_the_old_evaluation_or_the_new(project, point, left):
-    final = project / "reports/wind_nowcast/mini/evaluated/toy"
-    final.mkdir(parents=True)
-    (final / "old").write_text("old")
-    run = subprocess.run(
-        [sys.executable, "-m", "stages.winds.evaluate", "wind_nowcast", "mini", "toy"],
-        capture_output=True,
-        check=False,
-        env={**os.environ, "FAULT": point},
-    )  # the first passage is that of metrics.json
-    assert run.returncode == -9, run.stderr.decode()
-    names = {p.name for p in final.iterdir()}
-    assert (
-        names == {"old"}
-        if left == "old"
-        else {"metrics.json", "slices.parquet", "predictions-knn.parquet"} < names
-    )

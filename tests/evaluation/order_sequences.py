@@ -1,0 +1,113 @@
+"""Small sequences, prepared as the project prepares them, and untrained cells of them."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from stages import files, seeds
+from stages.params.orders import OrderEvaluation
+from stages.sequences import tokens as sequences
+from stages.sequences.evaluation.data import EvaluationData, Settings
+from stages.sequences.evaluation.passes import Drawn, Sampler
+from stages.sequences.models import build
+from stages.sequences.tokens import Sequences
+from stages.training import store
+
+SIZE = {"width": 16, "keys": 8, "hidden": 16, "heads": 2, "blocks": 1}
+PLAN = OrderEvaluation(
+    samples=40, batch=16, orders=(1, 5), diffusion=(1, 3), posteriors=10, bootstrap=200
+)
+SETTINGS = Settings(PLAN, seed=0)
+COUNTS = (30, 12, 60)  # train, val, test
+LENGTH = 6
+RUNS = "reports/any_order/mini/runs/orders"
+
+
+def drawn_by(kind: str, count: int) -> np.ndarray:
+    """Sequences of the laws of these tests."""
+    rng = np.random.default_rng(7)
+    if kind == "product":
+        return (rng.random((count, LENGTH)) < 0.3).astype(int)
+    if kind == "permutation":
+        return np.stack([rng.permutation(LENGTH) for _ in range(count)])
+    if kind == "step":
+        begin = rng.integers(5, size=(count, 1))
+        return ((np.arange(LENGTH) >= begin) & (np.arange(LENGTH) < begin + 2)).astype(int)
+    return rng.integers(3, size=(count, LENGTH))  # text
+
+
+LAWS = {
+    "product": {"length": LENGTH, "share": 0.3},
+    "permutation": {"length": LENGTH},
+    "step": {"length": LENGTH, "width": 2, "places": 5},
+    "text": {},
+}
+VOCABULARY = {"product": 2, "permutation": LENGTH, "step": 2, "text": 3}
+
+
+def prepared(folder: Path, kind: str, prompt: int = 0) -> Path:
+    """Prepared sequences of a kind."""
+    count = sum(COUNTS)
+    folder.mkdir(parents=True)
+    split = np.repeat([0, 1, 2], COUNTS)
+    sequences.write(
+        Sequences(
+            kind,
+            drawn_by(kind, count),
+            split,
+            split,
+            np.arange(count),
+            ("a", "b", "c"),
+            VOCABULARY[kind],
+            prompt,
+            LAWS[kind],
+        ),
+        folder,
+        {},
+    )
+    return folder
+
+
+def held(tmp_path, kind, prompt=0, settings=SETTINGS) -> EvaluationData:
+    return EvaluationData.open(prepared(tmp_path / kind, kind, prompt), settings)
+
+
+def made(tokens: np.ndarray) -> Sampler:
+    """A sampler that answers with these sequences, one pass each."""
+
+    def draw(shown, known, generator, state={"at": 0}):  # noqa: B006
+        rows = torch.from_numpy(tokens[state["at"] : state["at"] + len(shown)])
+        state["at"] += len(shown)
+        one = torch.ones_like(known)
+        return Drawn(
+            rows, torch.arange(rows.shape[1]).expand_as(rows), one, one, one * rows.shape[1]
+        )
+
+    return Sampler(draw)
+
+
+def write_cell(
+    runs: Path, kind: str, model="sigma_gpt", arm="random", order="random", seed=0
+) -> Path:
+    """An untrained cell in the checkpoint's format."""
+    seeds.everything(seed)
+    network = build(model, SIZE, None, VOCABULARY[kind], LENGTH)
+    folder = runs / f"{model}-{arm}-tiny-s{seed}"
+    folder.mkdir(parents=True)
+    meta = {
+        "module": f"stages.sequences.models.{model}",
+        "model": model,
+        "arm": arm,
+        "size": "tiny",
+        "seed": seed,
+        "arguments": SIZE,
+        "order": order,
+        "vocabulary": VOCABULARY[kind],
+        "length": LENGTH,
+    }
+    (folder / "weights.safetensors").write_bytes(store.dump(network, meta))
+    files.write_json(
+        folder / "history.json", {"val": [{"step": 5, "loss": 0.7, "left_to_right": 0.7}]}
+    )
+    return folder

@@ -1,0 +1,226 @@
+"""What is measured of a model of sequences: planted samplers good and bad, likelihoods, exact and
+wrong densities."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from order_sequences import COUNTS, LENGTH, PLAN, SIZE, VOCABULARY, drawn_by, held, made
+
+from stages.contracts import SequenceModel
+from stages.errors import DataError, DivergedError
+from stages.sequences import tokens as sequences
+from stages.sequences.evaluation import (
+    companions,
+    densities,
+    likelihood,
+    passes,
+    posteriors,
+    samples,
+)
+from stages.sequences.evaluation.data import EvaluationData, Settings
+from stages.sequences.evaluation.passes import Drawn, Sampler
+from stages.sequences.models.diffusion import Diffusion
+from stages.sequences.models.sigma_gpt import SigmaGPT
+from stages.sequences.tokens import Sequences
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.mark.parametrize(
+    ("kind", "chance"),
+    [("permutation", math.factorial(LENGTH) / LENGTH**LENGTH), ("step", 5 / 2**LENGTH)],
+)
+def test_a_perfect_sampler_is_valid_and_uniform_tokens_are_by_chance(tmp_path, kind, chance):
+    given = held(tmp_path, kind, settings=Settings(PLAN.model_copy(update={"samples": 60}), 0))
+    uniform = passes.trivial(np.full((LENGTH, VOCABULARY[kind]), 1.0))
+    entries, shown = samples.sampled(
+        given, {"perfect": made(drawn_by(kind, 500)[40:]), "uniform": uniform}, "x"
+    )
+    perfect, bad = (entries[name]["prompt"]["metrics"] for name in ("perfect", "uniform"))
+    assert perfect["valid"]["value"] == 1 and perfect["valid"]["n"] == 60
+    assert bad["valid"]["value"] <= chance + 4 * math.sqrt(chance / 60)
+    assert (
+        perfect["passes"]["value"] == 1
+        and perfect["passes"]["sd"] == 0
+        and perfect["positions"]["value"] == LENGTH
+    )
+    assert bad["passes"]["value"] == 0
+    assert (
+        shown["perfect/prompt/tokens"].shape == (8, LENGTH) == shown["uniform/prompt/order"].shape
+    )
+
+
+def test_a_sampler_sees_its_prompt_and_nothing_else(tmp_path):
+    given, seen = held(tmp_path, "permutation", prompt=2), []
+
+    def spy(tokens, known, generator):
+        seen.append((tokens.clone(), known.clone()))
+        return Drawn(tokens, tokens, known, known, known)
+
+    samples.sampled(given, {"spy": Sampler(spy)}, "x")
+    tokens, known = (torch.cat(parts) for parts in zip(*seen, strict=True))
+    assert [len(part[0]) for part in seen] == [16, 16, 8] and (known == 2).all()
+    truth = given.tokens[given.sampled()]
+    assert (tokens[:, :2].numpy() == truth[:, :2]).all() and (tokens[:, 2:] == 0).all()
+
+
+def test_tokens_that_there_are_not_are_refused_with_their_sampler(tmp_path):
+    with pytest.raises(DataError, match="(?s)tokens that there are not.*cell, wild"):
+        samples.sampled(
+            held(tmp_path, "product"), {"wild": made(np.full((100, LENGTH), 2))}, "cell"
+        )
+
+
+STEPS = 12
+
+
+CLIMB = {
+    "steps": STEPS,
+    "step_s": 60,
+    "bin_ft": 100,
+    "bins": 300,
+    "types": ["A320"],
+    "nothing": 301,
+}
+
+
+def climbs(folder: Path) -> EvaluationData:
+    """Flights that climb to 250 at a rate of their own; the sixty test flights are of twelve
+    aircraft."""
+    rng, count = np.random.default_rng(2), sum(COUNTS)
+    level = np.minimum(50 + np.arange(STEPS) * rng.integers(5, 30, size=(count, 1)), 250)
+    tokens = np.concatenate([np.full((count, 1), 300), np.full((count, STEPS), 250), level], 1)
+    split, number = np.repeat([0, 1, 2], COUNTS), np.arange(count)
+    folder.mkdir()
+    sequences.write(
+        Sequences(
+            "climb",
+            tokens,
+            split,
+            split,
+            number,
+            ("a", "b", "c"),
+            302,
+            STEPS + 2,
+            CLIMB,
+            group=split * 1000 + number // 5,
+        ),
+        folder,
+        {},
+    )
+    return EvaluationData.open(
+        folder, Settings(PLAN.model_copy(update={"samples": 60, "batch": 100}), 0)
+    )
+
+
+def test_flights_are_judged_by_prompt_and_the_truth_has_no_error_where_a_kept_altitude_has(
+    tmp_path,
+):
+    given = climbs(tmp_path / "climbs")
+    truth = given.tokens[given.sampled()]
+    entries, _ = samples.sampled(given, {"perfect": made(np.tile(truth, (4, 1)))}, "x")
+    assert set(entries["perfect"]) == {"0", "10", "50", "mid_climb"}
+    assert all(one["metrics"]["mse"]["value"] == 0 for one in entries["perfect"].values())
+    found = {name: entry for name, entry, _ in companions.companions(given)}
+    assert set(found) == {"uniform", "marginals", "persistence", "constant_rate"}
+    mse = {name: found[name]["samplers"][name]["10"]["metrics"]["mse"]["value"] for name in found}
+    assert 0 < mse["constant_rate"] < 0.2 * min(mse["persistence"], mse["uniform"])
+    kept = np.mean([(100.0 * (line[STEPS + 2 :] - line[STEPS + 1])) ** 2 for line in truth])
+    assert found["persistence"]["samplers"]["persistence"]["0"]["metrics"]["mse"][
+        "value"
+    ] == pytest.approx(kept)
+
+
+class Knows(SequenceModel):
+    """Answers product's law exactly, or with `share` for its 0.3."""
+
+    def __init__(self, share=0.3):
+        super().__init__()
+        self.law = torch.tensor([1 - share, share]).log()
+
+    def forward(self, tokens, order):
+        return self.law.expand(*order.shape, 2)
+
+
+@pytest.mark.parametrize("prompt", [0, 2])
+def test_likelihood_is_the_mean_log_chance_of_the_tokens_after_the_prompt(tmp_path, prompt):
+    given = held(tmp_path, "product", prompt)
+    found = likelihood.likelihood(Knows(), "random", given)
+    for split, suffix in (("test", ""), ("val", "_val")):
+        ones = given.tokens[given.split(split)][:, prompt:]
+        expected = -np.where(ones == 1, math.log(0.3), math.log(0.7)).mean()
+        for order in ("", "_left_to_right"):
+            one = found[f"nats{order}{suffix}"]
+            assert (
+                one["value"] == pytest.approx(expected, rel=1e-6)
+                and one["n"] == ones.size
+                and one["low"] < expected < one["high"]
+            )
+            assert found[f"perplexity{order}{suffix}"]["value"] == pytest.approx(
+                math.exp(expected), rel=1e-6
+            )
+
+
+def test_losses_follow_the_order_and_see_what_came_before_only(tmp_path):
+    network = SigmaGPT(3, LENGTH, **SIZE).eval()
+    tokens = torch.from_numpy(drawn_by("text", 20))
+    order = passes.ordered("random", 20, LENGTH, 2, torch.Generator().manual_seed(0))
+    whole = likelihood.losses(network, tokens, order, 2, 7)
+    last = order[:, -1:]
+    changed = tokens.scatter(1, last, (tokens.gather(1, last) + 1) % 3)
+    np.testing.assert_allclose(
+        likelihood.losses(network, changed, order, 2, 20)[:, :-1], whole[:, :-1], atol=1e-6
+    )
+    with torch.no_grad():
+        law = network(tokens, order).softmax(2)
+    assert whole[3, 1] == pytest.approx(
+        -math.log(float(law[3, 3, tokens[3, order[3, 3]]])), rel=1e-5
+    )
+
+
+def test_a_prediction_that_is_no_number_stops(tmp_path):
+    with pytest.raises(DivergedError, match="not a finite number"):
+        likelihood.likelihood(Knows(float("nan")), "random", held(tmp_path, "product"))
+
+
+def test_diffusion_tells_its_bound(tmp_path):
+    found = likelihood.likelihood(
+        Diffusion(2, LENGTH, **SIZE).eval(), "left_to_right", held(tmp_path, "product", 1)
+    )
+    assert set(found) == {"nats_bound", "nats_bound_val"}
+    assert (
+        found["nats_bound"]["value"] > -(0.3 * math.log(0.3) + 0.7 * math.log(0.7)) - 0.05
+    )  # no bound is below the entropy
+
+
+@pytest.mark.parametrize("kind", ["product", "permutation", "step"])
+def test_exact_densities_are_no_distance_from_themselves_and_uniform_ones_are_the_known_one(
+    tmp_path, kind
+):
+    given = held(tmp_path, kind)
+
+    def exact(tokens, known):
+        return posteriors.conditionals(kind, tokens, known, given.meta["law"])
+
+    assert {name: one["value"] for name, one in densities.densities(given, exact).items()} == {
+        "0": 0,
+        "10": 0,
+        "50": 0,
+    }
+    uniform = densities.densities(
+        given,
+        lambda tokens, known: np.full((*tokens.shape, VOCABULARY[kind]), 1 / VOCABULARY[kind]),
+    )
+    expected = {
+        "product": 0.2,
+        "permutation": 0.0,
+    }  # |0.3 - 0.5|; unconditioned, a permutation's places are uniform
+    if kind in expected:
+        assert (
+            uniform["0"]["value"] == pytest.approx(expected[kind], abs=1e-12)
+            and uniform["0"]["n"] == 10 * LENGTH
+        )
+    assert uniform["50"]["value"] > 0.1
