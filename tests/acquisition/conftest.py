@@ -180,3 +180,34 @@ def clock():
         return lasted
 
     return lap
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """A folder with files an archive would like to reach; after the test nothing but `work/` may
+    have changed."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "outside.txt").write_text("untouched")
+    (tmp_path / "yard").mkdir()
+    (tmp_path / "yard" / "inside.txt").write_text("untouched")
+
+    def look():
+        return {
+            path.relative_to(tmp_path): (
+                path.lstat().st_mode,
+                path.lstat().st_mtime_ns,
+                path.read_bytes() if path.is_file() else None,
+            )
+            for path in tmp_path.rglob("*")
+            if path != tmp_path / "work" and tmp_path / "work" not in path.parents
+        }
+
+    before = look()
+    yield tmp_path
+    assert look() == before
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "in" / "file.csv"

@@ -9,7 +9,6 @@ import torch
 from stages import files, params
 from stages.fields.models import axes, build
 from stages.params import Prepare
-from stages.scores import pool
 from stages.training import store
 from stages.winds import rows as preparation
 
@@ -142,19 +141,12 @@ def airspace(tmp_path_factory):
     return root
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def settings():
     everything = params.load()
     return everything.model_copy(update={"run": everything.profiles["mini"]})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runs(airspace):
     return airspace / "reports/wind_nowcast/mini/runs/toy"
-
-
-@pytest.fixture
-def one_thread(monkeypatch):
-    """These networks are too small for more threads, or processes."""
-    torch.set_num_threads(1)
-    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda pid: {0})

@@ -6,22 +6,32 @@ import math
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from wind_settings import NEARBY, PREPARED, RUNS, SETTINGS, curve
 
 from stages import files
 from stages.scores import shell
 from stages.winds import breakdown, evaluate, evaluation_data, measure
 from stages.winds import forecasts as field
 from stages.winds.contexts.given import Contexts
-from stages.winds.evaluation_data import EvaluationData
+from stages.winds.evaluation_data import EvaluationData, Settings
 from stages.winds.pairs import Pairs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+from evaluated_winds import NEARBY, PREPARED, RUNS
+
+SETTINGS = Settings(
+    leads_min=(2.0, 5.0, 10.0, 12.0, 45.0, 600.0), resamples=100, seed=0, contexts=NEARBY
+)
+
+
+def curve(leads_min):
+    """SETTINGS with other leads."""
+    return replace(SETTINGS, leads_min=leads_min)
 
 
 @pytest.fixture(scope="module")

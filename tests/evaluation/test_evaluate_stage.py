@@ -1,5 +1,4 @@
-"""The stage that evaluates winds: what it writes and records, what it refuses, what a kill
-leaves."""
+"""The stage that evaluates wind cells: its record, its refusals, one cell alone, a kill."""
 
 import os
 import shutil
@@ -8,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from wind_settings import PREPARED, RUNS
 
 from stages import files
 from stages.errors import InputError
@@ -18,6 +16,7 @@ from stages.winds import evaluate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 import small_project
+from evaluated_winds import PREPARED, RUNS
 
 
 def test_no_cells_is_a_plain_error(project, tmp_path, capsys):

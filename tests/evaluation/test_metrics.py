@@ -8,10 +8,10 @@ import pytest
 import scoringrules
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wind_points import values
 
-from stages.units import KNOT_M_S
 from stages.winds import metrics
-from stages.winds.metrics import Points
+from stages.winds.metrics import KN, Points
 
 
 def points(seed=0, n=240, slices=12, **more) -> Points:
@@ -23,16 +23,6 @@ def points(seed=0, n=240, slices=12, **more) -> Points:
         measured,
         **more,
     )
-
-
-def values(given: Points, resamples=100) -> dict:
-    found, undefined = metrics.summarise(
-        metrics.by_slice(metrics.columns(given), given.slice)[1],
-        resamples,
-        np.random.default_rng(0),
-    )
-    assert not undefined
-    return {name: entry["value"] for name, entry in found.items()}
 
 
 def test_every_metric_is_its_definition_written_out():
@@ -304,6 +294,3 @@ def test_the_interval_is_around_the_value_and_widens_with_unequal_slices():
         < found["rmse_component_kn"]["high"]
     )
     assert width(uneven) > 3 * width(found)
-
-
-# Where it errs: bands, distance, hull, track.

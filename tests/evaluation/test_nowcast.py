@@ -11,17 +11,19 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from nowcast_asked import ASKED, START, ask
+from nowcasts import ASKED, ask
 
-from stages import cli, files
+from stages import files
 from stages.batches import single
 from stages.errors import InputError
-from stages.units import KNOT_M_S
 from stages.winds import forecasts as field
 from stages.winds import measure
 from stages.winds.contexts.given import Contexts
+from stages.winds.metrics import KN
 from stages.winds.nowcast import nowcast
 from stages.winds.pairs import Pairs
+
+START = 1_768_456_800.0  # of the fixture
 
 
 def minute(airspace, wanted=2):
@@ -293,23 +295,3 @@ def test_an_area_is_told_in_numbers_that_can_be_asked(airspace, settings, runs):
 def test_a_folder_without_a_model(airspace, settings, tmp_path):
     with pytest.raises(InputError, match="not a trained cell"):
         ask(airspace, settings, ASKED, model=tmp_path)
-
-
-# Captures.
-
-
-def test_the_command(airspace, runs, capsys, monkeypatch):
-    words = [
-        "tradewind",
-        "nowcast",
-        "--context",
-        str(airspace / "winds.parquet"),
-        "--model",
-        str(runs / "msa-gaussian-5k-s0"),
-    ]
-    monkeypatch.setattr("sys.argv", [*words, "--at", ASKED])
-    assert cli.main() == 0
-    assert "2026-01-15T07:08:00Z" in capsys.readouterr().out
-    monkeypatch.setattr("sys.argv", [*words, "--at", "0,0,0,0"])
-    assert cli.main() == 2
-    assert capsys.readouterr().err.startswith("error: the model knows nothing of that place")

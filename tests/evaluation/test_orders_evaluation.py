@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
-from order_sequences import LENGTH, PLAN, RUNS, SETTINGS, SIZE, drawn_by, held, prepared, write_cell
+from order_cells import LENGTH, PLAN, SETTINGS, SIZE, VOCABULARY, drawn_by, held, prepared
 from safetensors.numpy import load_file
 
 from stages import files, params, seeds
@@ -17,22 +18,64 @@ from stages.errors import DataError, InputError
 from stages.params.orders import OrderBudget, OrderCell
 from stages.scores import pool, shell
 from stages.sequences import evaluate as command
-from stages.sequences.evaluation import densities
+from stages.sequences.evaluation import likelihood, passes
 from stages.sequences.evaluation import measure as evaluation
 from stages.sequences.evaluation.data import EvaluationData
 from stages.sequences.models import build
 from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.training import store
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-# --- samplers, planted
+RUNS = "reports/any_order/mini/runs/orders"
 
 
-# --- likelihood
+def write_cell(
+    runs: Path, kind: str, model="sigma_gpt", arm="random", order="random", seed=0
+) -> Path:
+    """An untrained cell in the checkpoint's format."""
+    seeds.everything(seed)
+    network = build(model, SIZE, None, VOCABULARY[kind], LENGTH)
+    folder = runs / f"{model}-{arm}-tiny-s{seed}"
+    folder.mkdir(parents=True)
+    meta = {
+        "module": f"stages.sequences.models.{model}",
+        "model": model,
+        "arm": arm,
+        "size": "tiny",
+        "seed": seed,
+        "arguments": SIZE,
+        "order": order,
+        "vocabulary": VOCABULARY[kind],
+        "length": LENGTH,
+    }
+    (folder / "weights.safetensors").write_bytes(store.dump(network, meta))
+    files.write_json(
+        folder / "history.json", {"val": [{"step": 5, "loss": 0.7, "left_to_right": 0.7}]}
+    )
+    return folder
 
 
-# --- densities
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """These networks are too small for more threads, or processes."""
+    torch.set_num_threads(1)
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda pid: {0})
+
+
+def test_losses_follow_the_order_and_see_what_came_before_only(tmp_path):
+    network = SigmaGPT(3, LENGTH, **SIZE).eval()
+    tokens = torch.from_numpy(drawn_by("text", 20))
+    order = passes.ordered("random", 20, LENGTH, 2, torch.Generator().manual_seed(0))
+    whole = likelihood.losses(network, tokens, order, 2, 7)
+    last = order[:, -1:]
+    changed = tokens.scatter(1, last, (tokens.gather(1, last) + 1) % 3)
+    np.testing.assert_allclose(
+        likelihood.losses(network, changed, order, 2, 20)[:, :-1], whole[:, :-1], atol=1e-6
+    )
+    with torch.no_grad():
+        law = network(tokens, order).softmax(2)
+    assert whole[3, 1] == pytest.approx(
+        -math.log(float(law[3, 3, tokens[3, order[3, 3]]])), rel=1e-5
+    )
 
 
 # --- everything
@@ -182,29 +225,6 @@ def test_other_sequences_and_no_cells_are_plain_errors(whole, tmp_path):
         shell.trained(tmp_path / "none")
     with pytest.raises(DataError, match="prepared sequences are missing"):
         EvaluationData.open(tmp_path / "none", SETTINGS)
-
-
-def test_text_is_told_in_perplexity_and_bits_its_samples_by_passes_and_whether_told_apart(tmp_path):
-    given = held(tmp_path, "text")
-    entry, _ = evaluation.measure(
-        build("sigma_gpt", SIZE, None, 3, LENGTH),
-        {"order": "left_to_right", "vocabulary": 3, "length": LENGTH},
-        given,
-        "x",
-    )
-    assert entry["metrics"]["bits_per_character"]["value"] == pytest.approx(
-        entry["metrics"]["nats"]["value"] / math.log(2)
-    )
-    assert {*entry["samplers"]["left_to_right"]["prompt"]["metrics"]} == {
-        "rounds",
-        "passes",
-        "positions",
-        "mmd",
-        "mmd_p",
-        "neighbour",
-        "neighbour_p",
-    }
-    assert densities.densities(given, lambda tokens, known: None) == {}  # no exact one is known
 
 
 # --- the command

@@ -5,14 +5,11 @@ import json
 
 import pytest
 from known_spreads import keep
-from set_cells import made, near, number
+from set_numbers import made, near, number
 
 from stages import files
 from stages.fields import claims as set_claims
 from stages.fields.comparisons import ratio
-
-# --- intervals
-
 
 # --- the claims
 

@@ -23,18 +23,9 @@ from audit_project import (  # noqa: F401
     number_of,
     relock,
 )
-from test_forgeries import (  # noqa: F401
-    EVALUATE,
-    FORGERIES,
-    FRAMES,
-    LOCK,
-    TABULATE,
-    TRAIN,
-    record,
-    then,
-    verified,
-    whole,
-)
+from forger import EVALUATE, FRAMES, LOCK, TABULATE, TRAIN, record, then
+from forgery_cases import FORGERIES
+from test_forgeries import verified, whole  # noqa: F401 (a fixture)
 
 from stages import records
 from stages.audit import DEPTHS, arithmetics, audit, render

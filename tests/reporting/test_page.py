@@ -1,109 +1,21 @@
 """The page: one well-formed file that needs nothing else, where every result stands beside what
 it must be compared with."""
 
-import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-import results_project
 import stage_runs
+from page_made import OWN, make, results
+from page_reader import Page, read, rows_of
 from results_project import CELLS, EXPERIMENT, FLOOR, HOME, PROFILE
 
 from stages import files
 from stages.page import render, report
-from stages.winds import figures, page, tables, tabulate
+from stages.winds import page, tables
 
-WHERE = f"({EXPERIMENT}, {PROFILE})"
-VOID = {
-    "meta",
-    "img",
-    "br",
-    "hr",
-    "link",
-    "input",
-    "source",
-    "wbr",
-    "col",
-    "base",
-    "area",
-    "embed",
-    "track",
-    "param",
-}
-HOSTILE = "a<b>&\"c'"
 SCRIPT = Path(render.__file__).with_name("page.js")
-OWN = f"{EXPERIMENT}/{PROFILE}/page.html"
 AGAINST, PRINTED = "vs hour_average", "printed RMSE [kn]"
-
-
-class Page(HTMLParser):
-    """What a reader of the page meets; `problems` lists tags that do not close in order."""
-
-    def __init__(self, text: str):
-        super().__init__(convert_charrefs=True)
-        self.open, self.problems, self.tags, self.ids, self.attributes, self.text = (
-            [],
-            [],
-            [],
-            [],
-            [],
-            "",
-        )
-        self.tables, self.region, self.figures = {}, None, []
-        self.feed(text)
-        self.close()
-        self.problems += [f"<{tag}> never closes" for tag in self.open]
-
-    def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        if len(found) < len(attrs):
-            self.problems.append(f"<{tag}> has an attribute twice")
-        self.tags.append(tag)
-        self.attributes += [(tag, *pair) for pair in attrs]
-        self.ids += [found["id"]] if "id" in found else []
-        if found.get("role") == "region":
-            self.region = found["aria-label"]
-            self.tables[self.region] = []
-        if tag == "tr":
-            self.tables[self.region].append([])
-        if tag in ("td", "th"):
-            self.tables[self.region][-1].append("")
-        if tag == "img":
-            self.figures.append(found)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.handle_endtag(tag)
-
-    def handle_endtag(self, tag):
-        if not self.open or self.open.pop() != tag:
-            self.problems.append(f"</{tag}> at {self.getpos()} closes what is not open")
-
-    def handle_data(self, data):
-        if "style" not in self.open and "script" not in self.open:
-            self.text += data
-        if self.open and ("td" in self.open or "th" in self.open):
-            self.tables[self.region][-1][-1] += data
-
-
-def make(root: Path, patch, cells: dict = CELLS) -> Page:
-    """Build the project in `root`, tabulate it and write the page."""
-    patch.chdir(root)
-    results_project.build(root, cells)
-    patch.setattr(figures, "draw", results_project.plain_figures)
-    stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
-    results_project.record("tabulate", experiment=EXPERIMENT)
-    stage_runs.write_pages(page, EXPERIMENT, PROFILE)
-    return read(OWN)
-
-
-def read(name: str = "index.html") -> Page:
-    return Page(Path("reports", name).read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -117,17 +29,6 @@ def seen(tmp_path_factory):
     """The experiment's page of the hand-made project, which is the working folder."""
     with pytest.MonkeyPatch.context() as patch:
         yield make(tmp_path_factory.mktemp("page"), patch)
-
-
-def rows_of(seen: Page, table: str) -> list[dict[str, str]]:
-    """The rows of a table, cells by the title of their column."""
-    titles, *rows = seen.tables[table]
-    assert len(set(titles)) == len(titles)
-    return [dict(zip(titles, row, strict=True)) for row in rows]
-
-
-def results(seen: Page, dataset: str) -> list[dict[str, str]]:
-    return rows_of(seen, f"results on {dataset} {WHERE}")
 
 
 # --- one file, well-formed, for everyone
@@ -417,65 +318,6 @@ def test_the_readme_beside_the_page_has_every_arm_and_every_claim(seen):
         ("###", "simulated"),
         ("###", "Claims of the documents"),
     ]
-
-
-# --- odd cases
-
-
-def test_names_and_sentences_are_text_never_markup(tmp_path, monkeypatch):
-    make(
-        tmp_path,
-        monkeypatch,
-        {HOSTILE: {"hour_average": (12.0, 11.0, 13.0), HOSTILE: (9.0, 8.0, 10.0)}},
-    )
-    claims = files.read_json(HOME / "claims.json")
-    claims[0] |= {"text": "<script>alert(1)</script>", "why": "</table><img src=http://x.example/>"}
-    files.write_json(HOME / "claims.json", claims)
-    stage_runs.write_pages(page, EXPERIMENT, PROFILE)
-    assert read().problems == []
-    seen = read(OWN)
-    assert seen.problems == [] and seen.tags.count("script") == 2 and "b" not in seen.tags
-    assert all("x.example" not in (value or "") for _, _, value in seen.attributes)
-    assert [row["model"] for row in results(seen, HOSTILE)] == ["hour_average", HOSTILE]
-    text = Path("reports", OWN).read_text()
-    data = re.search(r'id="chains">(.*?)</script>', text, re.DOTALL)[1]
-    assert "<" not in data and HOSTILE in json.loads(data)["runs"][f"{EXPERIMENT}/{PROFILE}"]["d"]
-    assert rows_of(seen, "the claims ledger")[0]["claim"] == "<script>alert(1)</script>"
-    assert f"lineage of {HOSTILE}" in [
-        value for _, name, value in seen.attributes if name == "aria-label"
-    ]
-
-
-def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_makes_a_page(
-    tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    Path("reports").mkdir()
-    report.report()
-    seen = read()
-    assert (
-        seen.problems == []
-        and seen.figures == []
-        and set(seen.tables) == {"all results", "errata of the documents"}
-    )
-    assert {value for _, name, value in seen.attributes if name == "href"} == {
-        "#results",
-        "#ledger",
-        "#claims",
-        "#errata",
-        "#validation",
-        "#audit",
-    }
-    assert Path("reports/README.md").read_text().startswith("# Results\n")
-
-
-def test_the_projects_own_pages_are_small_enough_to_send():
-    home = results_project.ROOT / "reports"
-    pages = [home / "index.html", *home.glob("*/*/page.html")]
-    assert len(pages) > 10
-    for path in pages:
-        assert path.stat().st_size <= 500_000, path
-        assert "data:image" not in path.read_text(encoding="utf-8"), path
 
 
 def test_the_front_page_knows_an_experiment_by_what_it_wrote_alone(front, tmp_path, monkeypatch):

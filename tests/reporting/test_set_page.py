@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 import sets_project
 import stage_runs
+from page_reader import Page, read, rows_of
 from PIL import Image
 from results_project import PROFILE
 from sets_project import COPIES, FAILURES, FIELDS, POISSON
-from test_page import Page, read, rows_of
 
 from stages import files
 from stages.audit import checks, rerun

@@ -1,20 +1,15 @@
 """Figures C.7 and C.4: sizes told by their names, sentences that follow from the numbers, and a
 benchmark's rows shown as they were measured."""
 
-import itertools
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
+from set_benchmark import times
 
 from stages import files
-from stages.fields import costs, sensitivity
-from stages.fields import results as set_results
 from stages.fields import scans as set_scans
-from stages.figures import colours, drawing
-from stages.figures.colours import colour
-from stages.winds import figures as winds_figures
+from stages.fields import sensitivity
 
 SIZES = {
     "msa-shared-layers_1": (0.4, 8_737),
@@ -25,7 +20,6 @@ SIZES = {
     "geofno-plain-width_4": (0.6, 13_439),
     "geofno-plain-width_16": (0.61, 202_547),
 }
-POINTS = (256, 4_096, 16_384)
 
 
 def found(errors=SIZES, dataset="rooms_brief", step=600):
@@ -48,93 +42,6 @@ def found(errors=SIZES, dataset="rooms_brief", step=600):
         for arm, (_, count) in errors.items()
     }
     return arms, cells
-
-
-def times():
-    """A benchmark in which MSA grows quadratically and HyperMixer linearly; the plain kernel was
-    left out at the largest size."""
-    of = {
-        "hypermixer": (1e-2, 1),
-        "msa": (1e-5, 2),
-        "torch": (2e-5, 2),
-        "layer ours": (4e-6, 2),
-        "layer flash": (5e-6, 2),
-        "layer math": (9e-6, 2),
-    }
-    rows = []
-    for name, points in itertools.product(of, POINTS):
-        factor, power = of[name]
-        ms = factor * points**power
-        other = of["layer flash" if name.startswith("layer") else "torch"]
-        rows.append(
-            {"contender": name, "points": points}
-            | (
-                {"skipped": "would need up to 9 GiB"}
-                if (name, points) == ("layer math", 16_384)
-                else {
-                    "ms": ms,
-                    "rounds_ms": [ms],
-                    "mib": 0.01 * points,
-                    "ratio": ms / (other[0] * points ** other[1]),
-                    "mib_ratio": 1.0,
-                }
-            )
-        )
-    growth = [
-        {
-            "contender": name,
-            "points": [4_096, 16_384],
-            "time": float(of[name][1]),
-            "low": of[name][1] - 0.1,
-            "high": of[name][1] + 0.1,
-            "memory": 1.0,
-        }
-        for name in of
-        if name != "layer math"
-    ]
-    models = [
-        {
-            "setting": "wind",
-            "model": "msa",
-            "arm": "traditional",
-            "size": "20k",
-            "work": "step",
-            "ms": 3.0,
-            "torch_ms": 6.0,
-            "ratio": 0.5,
-            "low": 0.4,
-            "high": 0.6,
-            "mib": 2.0,
-            "mib_ratio": 0.9,
-        },
-        {
-            "setting": "wind",
-            "model": "geofno",
-            "arm": "plain",
-            "size": "20k",
-            "work": "step",
-            "skipped": "two axes",
-        },
-    ]
-    machine = {"cpu": "A processor", "cores": 2, "threads": 1, "gpu": None, "versions": {}}
-    return {
-        "date": "2026-01-01",
-        "machine": machine,
-        "device": "cpu",
-        "quick": False,
-        "size": "20k",
-        "most_gib": 4.0,
-        "minutes": 6.0,
-        "quiet": False,
-        "others_cores": 1.4,
-        "models": models,
-        "contexts": rows,
-        "growth": growth,
-        "goals": [
-            {"goal": "a", "value": 0.5, "bar": 0.7, "met": True},
-            {"goal": "b", "value": 1.5, "bar": 1.1, "met": False},
-        ],
-    }
 
 
 def test_each_varied_argument_is_a_panel_in_its_own_order_and_other_arms_are_none():
@@ -332,54 +239,6 @@ def test_how_an_error_runs(values, told):
     assert sensitivity.course(values) == told
 
 
-def test_costs_stand_by_contender_and_size_with_exponent_and_ratio_and_what_was_left_out_is_a_dash():
-    (title, table), (other, _), (_, models), (met, goals) = costs.tables(times())
-    rows = {row[0]: row for row in table.rows}
-    assert (
-        title == "Time of a training step [ms]"
-        and "memory" in other
-        and table.titles[1:4] == ("256 points", "4,096 points", "16,384 points")
-    )
-    assert rows["HyperMixer-MSA"] == (
-        "HyperMixer-MSA",
-        "2.56",
-        "41",
-        "164",
-        "1.00 (0.90 to 1.10)",
-        "0.031 at 16,384 points",
-    )
-    assert (
-        rows["MSA"][-1] == "0.50 at 16,384 points"
-        and rows["torch's nn.TransformerEncoder"][-1] == "–"
-    )
-    assert rows["one layer: torch, plain kernel"][3:5] == ("–", "–")
-    assert (
-        models.rows[1][3] == "left out: two axes"
-        and met == "1 of 2 goals met"
-        and [row[-1] for row in goals.rows] == ["met", "missed"]
-    )
-
-
-def test_where_and_how_it_was_measured_is_told_and_how_to_measure_it_where_it_was_not(tmp_path):
-    told = costs.measured_on(times(), "mini")
-    assert (
-        "A processor, 2 cores, 1 thread:" in told
-        and "not quiet: other processes used 1.4 cores" in told
-    )
-    assert (
-        costs.read(tmp_path) == {}
-        and costs.tables({}) == []
-        and "`make bench-fields PROFILE=sample`" in costs.measured_on({}, "sample")
-    )
-    assert set_results.measured("failure_modes", "mini") is None
-    text = costs.markdown(times(), "mini")
-    assert (
-        text[0].startswith("## ")
-        and costs.YARDSTICK in text
-        and len(costs.markdown({}, "mini")) == 4
-    )
-
-
 def test_both_figures_are_drawn_small_and_with_the_same_bytes_again(tmp_path):
     for number in (1, 2):
         assert set_scans.sensitive(
@@ -399,99 +258,3 @@ def test_both_figures_are_drawn_small_and_with_the_same_bytes_again(tmp_path):
     assert (tmp_path / "rooms_brief-sensitivity.png").exists() and not (
         tmp_path / "costs.png"
     ).exists()
-
-
-# --- colours and ticks
-
-
-def seen(colour: str, view: np.ndarray) -> np.ndarray:
-    """CIELAB of '#rrggbb' as an eye sees it: `view` acts on linear RGB."""
-    part = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
-    linear = np.clip(
-        view @ np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4), 0, 1
-    )
-    xyz = (
-        np.array(
-            [
-                [0.4124564, 0.3575761, 0.1804375],
-                [0.2126729, 0.7151522, 0.0721750],
-                [0.0193339, 0.1191920, 0.9503041],
-            ]
-        )
-        @ linear
-        / (0.95047, 1, 1.08883)
-    )
-    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
-
-
-VIEWS = {
-    "all cones": np.eye(3),  # Machado et al. 2009, severity 1
-    "no red cones": np.array(
-        [
-            [0.152286, 1.052583, -0.204868],
-            [0.114503, 0.786281, 0.099216],
-            [-0.003882, -0.048116, 1.051998],
-        ]
-    ),
-    "no green cones": np.array(
-        [
-            [0.367322, 0.860646, -0.227968],
-            [0.280085, 0.672501, 0.047413],
-            [-0.011820, 0.042940, 0.968881],
-        ]
-    ),
-}
-
-
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
-def test_no_two_models_that_learn_look_alike_to_any_eye(view):
-    near = {
-        pair: np.linalg.norm(np.subtract(*(seen(colours.LEARNED[name], view) for name in pair)))
-        for pair in itertools.combinations(colours.LEARNED, 2)
-    }
-    assert min(near.values()) > 12, min(
-        near, key=near.get
-    )  # 2.3 is what an eye just tells apart side by side
-    assert (
-        max(seen(colour, view)[0] for colour in colours.LEARNED.values()) < 80
-    )  # lightness; white is 100
-
-
-def test_every_model_of_the_wind_figures_has_a_colour_of_its_own_and_arms_have_marks():
-    arms = [
-        "tfs-shared-20k",
-        "gen-shared_wind_small-20k",
-        "cnp-shared-20k",
-        "hypermixer-shared-20k",
-        "msa-shared-20k",
-        "msa-traditional-20k",
-        "msa-gaussian-20k",
-        *winds_figures.PLAIN,
-    ]
-    assert (
-        len({colour(arm) for arm in arms}) == len(arms)
-        and colour("unheard-of") not in colours.COLOURS.values()
-    )
-    assert {winds_figures.dash(arm) for arm in winds_figures.PLAIN} == {":"} and winds_figures.dash(
-        "tfs-shared-20k"
-    ) == "-"
-    assert len(set(drawing.MARKS)) == len(drawing.MARKS) >= len(arms)
-
-
-@pytest.mark.parametrize("low, high", [(1.4e-6, 2e-3), (0.006, 1.0), (0.02, 0.05), (1e-3, 4e4)])
-def test_numbers_on_a_logarithmic_axis_never_run_into_each_other(low, high):
-    figure, axes = drawing.plt.subplots(figsize=(4.6, 1))
-    axes.set(xscale="log", xlim=(low, high))
-    drawing.numbered(axes.xaxis)
-    figure.canvas.draw()
-    boxes = sorted(
-        (
-            text.get_window_extent()
-            for text in axes.get_xticklabels()
-            if low <= text.get_position()[0] <= high
-        ),
-        key=lambda box: box.x0,
-    )
-    drawing.plt.close(figure)
-    assert len(boxes) >= 2 and all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))

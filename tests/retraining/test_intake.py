@@ -1,30 +1,33 @@
 """Taking captures in: by hash, in whole steps, bad ones aside with their reasons, whatever is
 killed and whoever comes at once."""
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-import signal
 from pathlib import Path
 
 import pytest
-
-from stages import files, params
-from stages.errors import BusyError, DataError, InputError, IntegrityError, JudgeError, ParamsError
-from stages.winds.retraining import intake as work
-from stages.winds.retraining.intake import Verdict
-
-ROOT = Path(__file__).parents[2]
-PARAMETERS = params.load(ROOT / "params.yaml")
-DROP, RAW, QUARANTINE = (
-    Path("data/live/drop"),
-    Path("data/live/raw/captures"),
-    Path("data/live/quarantine"),
+from captures import (
+    DROP,
+    PARAMETERS,
+    QUARANTINE,
+    RAW,
+    ROOT,
+    START_S,
+    drop,
+    intake,
+    judge,
+    names,
+    toy,
+    tree,
 )
-START_S = 1_768_456_800
-GOOD = b"good"
+
+from stages import files
+from stages.errors import DataError, InputError, IntegrityError, JudgeError, ParamsError
+from stages.winds.retraining import intake as work
+from stages.winds.retraining.captures import state_of
+from stages.winds.retraining.intake import Verdict
 
 
 @pytest.fixture(autouse=True)
@@ -38,50 +41,8 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def toy(hour: int, kind: bytes = GOOD, tail: bytes = b"") -> bytes:
-    """A capture for the toy judge: what it is to be judged, and the hour it begins."""
-    return b"%s,%d,%s\n" % (kind, START_S + 3600 * hour, tail)
-
-
 def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def judge(path: Path, name: str) -> Verdict:
-    """A judge that costs nothing: good files say so."""
-    kind, start, _ = path.read_bytes().split(b",")
-    return Verdict(
-        () if kind == GOOD else ("it does not say that it is good",),
-        float(start),
-        float(start) + 3600,
-        1,
-        (),
-        7,
-    )
-
-
-def drop(**captures: bytes) -> None:
-    """Put files into the drop folder; `_` stands for the dot before csv."""
-    for name, content in captures.items():
-        (DROP / name.replace("_csv", ".csv")).write_bytes(content)
-
-
-def intake(judged=judge) -> dict:
-    return work.intake(PARAMETERS, "live", "captures", DROP, judged)
-
-
-def names(rows: list[dict]) -> list[str]:
-    return [row["name"] for row in rows]
-
-
-def tree(*tops: str) -> dict[str, bytes]:
-    """Every file's bytes under the folders, by path."""
-    return {
-        path.as_posix(): path.read_bytes()
-        for top in tops
-        for path in sorted(Path(top).rglob("*"))
-        if path.is_file()
-    }
 
 
 def manifest() -> dict:
@@ -230,18 +191,18 @@ def test_a_capture_in_quarantine_is_not_judged_again():
 def test_the_state_is_that_of_names_and_hashes_alone():
     drop(a_csv=toy(0), b_csv=toy(1))
     state = intake()["raw"]
-    assert work.state_of(RAW) == state and len(state) == 64
+    assert state_of(RAW) == state and len(state) == 64
     whole = manifest()
     for line in whole["files"].values():
         line["source"] = "elsewhere"
     files.write_json(RAW / "manifest.json", whole)
-    assert work.state_of(RAW) == state
+    assert state_of(RAW) == state
     name, line = next(iter(whole["files"].items()))
     for other in ({name: line | {"sha256": "0" * 64}}, {"other.csv": line}):
         files.write_json(RAW / "manifest.json", {"files": other})
-        assert work.state_of(RAW) != state
+        assert state_of(RAW) != state
     with pytest.raises(DataError, match="a file is missing"):
-        work.state_of("nowhere")
+        state_of("nowhere")
 
 
 # --- what is left, put aside, refused
@@ -370,74 +331,3 @@ def test_a_raw_folder_that_is_damaged_takes_nothing_in():
         intake()
     old.write_bytes(toy(0))
     assert names(intake()["accepted"]) == ["two.csv"]
-
-
-# --- kills, and two at once
-
-
-def child(fault: str) -> bool:
-    """One intake in a child with FAULT set; whether it was killed there. Any other bad end fails
-    the test."""
-    pid = os.fork()
-    if not pid:
-        os.environ["FAULT"], code = fault, 1
-        try:
-            intake()
-            code = 0
-        finally:
-            os._exit(code)
-    status = os.waitpid(pid, 0)[1]
-    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-    assert killed or status == 0
-    return killed
-
-
-def begin() -> None:
-    """One capture taken in, then a drop folder with good, bad, known and equal ones."""
-    for top in ("data", ".work"):
-        shutil.rmtree(top, ignore_errors=True)
-    DROP.mkdir(parents=True)
-    drop(first_csv=toy(0))
-    intake()
-    drop(a_csv=toy(2), b_csv=toy(1, b"bad"), c_csv=toy(1), d_csv=toy(2), e_csv=toy(0))
-
-
-@pytest.mark.fault("F1")
-def test_killed_anywhere_the_raw_folder_is_old_or_new_and_the_next_run_finishes_the_work():
-    begin()
-    old = tree(RAW)
-    intake()
-    wanted, new = tree("data"), tree(RAW)
-    assert len(new) == len(old) + 2
-    for point in (
-        "intake_claimed",
-        "intake_noted",
-        "before_rename",
-        "after_rename",
-        "intake_removed",
-    ):
-        kills = 0
-        for n in range(1, 100):
-            begin()
-            if not child(f"{point}:{n}"):
-                break
-            kills += 1
-            assert tree(RAW) in (old, new), f"{point}:{n}"
-            intake()
-            assert tree("data") == wanted, f"{point}:{n}"
-            assert sorted(os.listdir(RAW.parent)) == ["captures"] and os.listdir(
-                work.INCOMING
-            ) == [] == os.listdir(DROP)
-        assert kills >= 1, point
-
-
-@pytest.mark.fault("F7")
-def test_of_two_at_once_one_works_and_one_is_told():
-    Path(".work/locks").mkdir(parents=True)
-    drop(one_csv=toy(0))
-    with Path(".work/locks/intake-live-captures").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(BusyError) as caught:
-            intake()
-        assert caught.value.exit_code == 75 and os.listdir(DROP) == ["one.csv"]
-    assert names(intake()["accepted"]) == ["one.csv"]

@@ -1,5 +1,5 @@
-"""What is measured of a model of sequences: planted samplers good and bad, likelihoods, exact and
-wrong densities."""
+"""Samples and likelihoods of models of sequences: planted samplers good and bad, losses by hand,
+exact and wrong densities."""
 
 import math
 from pathlib import Path
@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from order_sequences import COUNTS, LENGTH, PLAN, SIZE, VOCABULARY, drawn_by, held, made
+from order_cells import COUNTS, LENGTH, PLAN, SIZE, VOCABULARY, drawn_by, held
 
 from stages.contracts import SequenceModel
 from stages.errors import DataError, DivergedError
+from stages.scores import pool
 from stages.sequences import tokens as sequences
 from stages.sequences.evaluation import (
     companions,
@@ -20,13 +21,36 @@ from stages.sequences.evaluation import (
     posteriors,
     samples,
 )
+from stages.sequences.evaluation import measure as evaluation
 from stages.sequences.evaluation.data import EvaluationData, Settings
 from stages.sequences.evaluation.passes import Drawn, Sampler
+from stages.sequences.models import build
 from stages.sequences.models.diffusion import Diffusion
-from stages.sequences.models.sigma_gpt import SigmaGPT
 from stages.sequences.tokens import Sequences
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+
+def made(tokens: np.ndarray) -> Sampler:
+    """A sampler that answers with these sequences, one pass each."""
+
+    def draw(shown, known, generator, state={"at": 0}):  # noqa: B006
+        rows = torch.from_numpy(tokens[state["at"] : state["at"] + len(shown)])
+        state["at"] += len(shown)
+        one = torch.ones_like(known)
+        return Drawn(
+            rows, torch.arange(rows.shape[1]).expand_as(rows), one, one, one * rows.shape[1]
+        )
+
+    return Sampler(draw)
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """These networks are too small for more threads, or processes."""
+    torch.set_num_threads(1)
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda pid: {0})
+
+
+# --- samplers, planted
 
 
 @pytest.mark.parametrize(
@@ -75,8 +99,6 @@ def test_tokens_that_there_are_not_are_refused_with_their_sampler(tmp_path):
 
 
 STEPS = 12
-
-
 CLIMB = {
     "steps": STEPS,
     "step_s": 60,
@@ -134,6 +156,9 @@ def test_flights_are_judged_by_prompt_and_the_truth_has_no_error_where_a_kept_al
     ] == pytest.approx(kept)
 
 
+# --- likelihood
+
+
 class Knows(SequenceModel):
     """Answers product's law exactly, or with `share` for its 0.3."""
 
@@ -164,23 +189,6 @@ def test_likelihood_is_the_mean_log_chance_of_the_tokens_after_the_prompt(tmp_pa
             )
 
 
-def test_losses_follow_the_order_and_see_what_came_before_only(tmp_path):
-    network = SigmaGPT(3, LENGTH, **SIZE).eval()
-    tokens = torch.from_numpy(drawn_by("text", 20))
-    order = passes.ordered("random", 20, LENGTH, 2, torch.Generator().manual_seed(0))
-    whole = likelihood.losses(network, tokens, order, 2, 7)
-    last = order[:, -1:]
-    changed = tokens.scatter(1, last, (tokens.gather(1, last) + 1) % 3)
-    np.testing.assert_allclose(
-        likelihood.losses(network, changed, order, 2, 20)[:, :-1], whole[:, :-1], atol=1e-6
-    )
-    with torch.no_grad():
-        law = network(tokens, order).softmax(2)
-    assert whole[3, 1] == pytest.approx(
-        -math.log(float(law[3, 3, tokens[3, order[3, 3]]])), rel=1e-5
-    )
-
-
 def test_a_prediction_that_is_no_number_stops(tmp_path):
     with pytest.raises(DivergedError, match="not a finite number"):
         likelihood.likelihood(Knows(float("nan")), "random", held(tmp_path, "product"))
@@ -194,6 +202,9 @@ def test_diffusion_tells_its_bound(tmp_path):
     assert (
         found["nats_bound"]["value"] > -(0.3 * math.log(0.3) + 0.7 * math.log(0.7)) - 0.05
     )  # no bound is below the entropy
+
+
+# --- densities
 
 
 @pytest.mark.parametrize("kind", ["product", "permutation", "step"])
@@ -224,3 +235,28 @@ def test_exact_densities_are_no_distance_from_themselves_and_uniform_ones_are_th
             and uniform["0"]["n"] == 10 * LENGTH
         )
     assert uniform["50"]["value"] > 0.1
+
+
+def test_text_is_told_in_perplexity_and_bits_and_its_samples_by_passes_and_whether_they_are_told_apart(
+    tmp_path,
+):
+    given = held(tmp_path, "text")
+    entry, _ = evaluation.measure(
+        build("sigma_gpt", SIZE, None, 3, LENGTH),
+        {"order": "left_to_right", "vocabulary": 3, "length": LENGTH},
+        given,
+        "x",
+    )
+    assert entry["metrics"]["bits_per_character"]["value"] == pytest.approx(
+        entry["metrics"]["nats"]["value"] / math.log(2)
+    )
+    assert {*entry["samplers"]["left_to_right"]["prompt"]["metrics"]} == {
+        "rounds",
+        "passes",
+        "positions",
+        "mmd",
+        "mmd_p",
+        "neighbour",
+        "neighbour_p",
+    }
+    assert densities.densities(given, lambda tokens, known: None) == {}  # no exact one is known

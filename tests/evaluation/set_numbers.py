@@ -1,11 +1,7 @@
-"""Evaluations of sets made by hand, with the numbers that a claim is tested by."""
-
-from scipy import stats
+"""Metrics of models of sets, made by hand."""
 
 from stages.fields.comparisons import Evaluated
 from stages.spreads import NOWHERE
-
-NORMAL = stats.norm.ppf(0.95)
 
 
 def number(value, spread=1.05, **more):

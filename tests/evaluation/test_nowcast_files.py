@@ -1,11 +1,15 @@
-"""What a nowcast reads of a capture: its form, its unusable rows, what is damaged."""
+"""Contexts that a nowcast is asked to read: forms, columns, unusable rows, damage; and the
+command."""
 
 import polars as pl
 import pytest
-from nowcast_asked import ASKED, ask
+from nowcasts import ASKED, ask
 
+from stages import cli
 from stages.errors import DataError, InputError
 from stages.winds.nowcast import capture
+
+# Captures.
 
 
 def test_csv_gives_what_parquet_gives(airspace, settings, tmp_path):
@@ -92,3 +96,20 @@ def test_damaged_and_absent_files(airspace, tmp_path, settings):
     pl.read_parquet(airspace / "winds.parquet")[:0].write_parquet(tmp_path / "empty.parquet")
     with pytest.raises(InputError, match="no usable wind"):
         ask(airspace, settings, ASKED, context=tmp_path / "empty.parquet")
+
+
+def test_the_command(airspace, runs, capsys, monkeypatch):
+    words = [
+        "tradewind",
+        "nowcast",
+        "--context",
+        str(airspace / "winds.parquet"),
+        "--model",
+        str(runs / "msa-gaussian-5k-s0"),
+    ]
+    monkeypatch.setattr("sys.argv", [*words, "--at", ASKED])
+    assert cli.main() == 0
+    assert "2026-01-15T07:08:00Z" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", [*words, "--at", "0,0,0,0"])
+    assert cli.main() == 2
+    assert capsys.readouterr().err.startswith("error: the model knows nothing of that place")

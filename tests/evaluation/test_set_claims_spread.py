@@ -1,5 +1,5 @@
-"""The intervals by which claims on sets are decided: of seeds, of a measured spread, of sets that
-seeds share."""
+"""How unsure a claim on sets of points is: intervals that other reckonings must agree with,
+measured spreads, counts that were cut off."""
 
 import math
 
@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 from known_spreads import content
 from scipy import stats
-from set_cells import NORMAL, made, near, number
+from set_numbers import made, near, number
 
 from stages.claims.levels import Level, Side, half_width, level
 from stages.fields.comparisons import ratio
 from stages.spreads import PRIOR, Spreads
+
+NORMAL = stats.norm.ppf(0.95)
+
+
+# --- intervals
 
 
 def test_without_spread_within_cells_the_interval_is_welchs():

@@ -1,4 +1,5 @@
-"""Where forecasts err: altitude bands, distances, hulls and tracks, each held to its definition."""
+"""Bins of altitude and distance, great circles, nearest points, hulls and tracks, against
+definitions written out and cases made by hand."""
 
 import math
 
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from stages.scores.hull import Hull
 from stages.winds import breakdown
 from stages.winds.breakdown import HULL_TOLERANCE_M_S as ALLOWED
+
+# Where it errs: bands, distance, hull, track.
 
 
 def test_altitude_bands():

@@ -1,21 +1,48 @@
-"""Forecasts of whole slices: their unit, and where one that is not finite stops."""
+"""One model evaluated: its lead, its scale and units, and a forecast that is not finite."""
 
+import math
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from wind_settings import NEARBY, PREPARED
 
 from stages.batches import Prediction
 from stages.errors import DivergedError
 from stages.layers.heads import Gaussian
+from stages.winds import evaluation_data
 from stages.winds import forecasts as field
 from stages.winds.contexts.given import Contexts
 from stages.winds.pairs import Pairs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+from evaluated_winds import NEARBY, PREPARED
+
+
+@pytest.mark.parametrize(
+    ("train", "val", "test", "expected"),
+    [
+        ([1, 2], [10, 11], [20, 21], 8 * 60),
+        ([1, 2, 90], [10], [20, 95], 4 * 60),  # what was fitted after a target is not newer than it
+        ([30], [40], [20, 21], math.inf),
+        ([10, 11], [1], [20], 8 * 60),
+    ],
+)
+def test_causal_lead(train, val, test, expected):
+    assert (
+        evaluation_data.causal_lead_s(
+            {"slices": {"train": train, "val": val, "test": test}, "slice_s": 60.0}
+        )
+        == expected
+    )
+
+
+def test_lead_names_sort_as_numbers():
+    leads = [7.5, 5, 30, 120, 60]
+    assert [
+        float(name) for name in sorted(evaluation_data.lead_name(60 * lead) for lead in leads)
+    ] == sorted(leads)
 
 
 @pytest.mark.fault("F18")

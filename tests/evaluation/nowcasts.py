@@ -1,8 +1,7 @@
-"""A nowcast asked of the small airspace."""
+"""A nowcast of the toy airspace, asked in one way."""
 
 from stages.winds.nowcast import nowcast
 
-START = 1_768_456_800.0  # of the fixture
 ASKED = "46.5,7.0,25000,2026-01-15T07:08:00Z"
 
 

@@ -1,0 +1,213 @@
+"""Parts of params.yaml that must fit each other: names, sequences, figures; and parts in files of
+their own."""
+
+import json
+from pathlib import Path
+
+import pytest
+from params_changed import TRUE, changed, load, refused
+
+from stages import params
+from stages.errors import ParamsError
+
+BUDGET = {"steps": 9, "validate_every": 3, "patience": 3, "batch": 4, "learning_rate": 1e-3}
+CELL = {"dataset": "product", "model": "sigma_gpt", "arm": "random", "size": "tiny", "seed": 0}
+
+
+def test_names_that_do_not_meet_are_listed_at_once(tmp_path):
+    text = (
+        changed("    sizes: [5k]", "    sizes: [6k]")
+        .replace("    seeds: [0, 1, 2]", "    seeds: [3, 3]", 1)
+        .replace("width: 32", "width: 33")
+    )
+    message = refused(tmp_path, text)
+    assert all(
+        words in message
+        for words in ("mini.sizes: '6k'", "mini.seeds: 3 stands", "100k.width is 33")
+    )
+
+
+def test_what_msa_takes_is_what_the_model_says():
+    from stages.fields import models as fields
+
+    msa = fields.model_class("msa")
+    assert {key: set(words) for key, words in params.MSA_WORDS.items()} == {
+        key: set(msa.words[key]) for key in ("encoder", "head", "block")
+    }
+    assert {key: fields.LIMITS[key] for key in params.MSA_COUNTS} == params.MSA_COUNTS
+
+
+# --- the parts that have files of their own
+
+
+def parted(tmp_path, **files: str) -> params.Params:
+    """The example, its models, its protocol and mini's training budget moved into files of their
+    own (or others in their place)."""
+    whole = params.read_yaml(Path(__file__).with_name("params_example.yaml"))
+    parts = {f"models/{name}.yaml": one for name, one in whole.pop("models").items()}
+    parts["protocol.yaml"] = {key: whole.pop(key) for key in ("training", "contexts")}
+    parts["budgets/mini/winds.yaml"] = {
+        key: whole["profiles"]["mini"].pop(key) for key in ("training", "evaluation")
+    }
+    for name, content in parts.items():
+        place = tmp_path / "stages/params" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(
+            files.get(name.replace("/", "_").removesuffix(".yaml"), json.dumps(content)),
+            encoding="utf-8",
+        )
+    whole.pop("run")
+    (tmp_path / "params.yaml").write_text(
+        json.dumps(whole)[:-1] + ', "run": ' + json.dumps(whole["profiles"]["mini"]) + "}",
+        encoding="utf-8",
+    )
+    return params.load(tmp_path / "params.yaml")
+
+
+def test_parts_in_files_of_their_own_make_the_same_parameters(tmp_path):
+    assert parted(tmp_path) == load(tmp_path / "stages", TRUE)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("protocol", '{"decode": {}}', "parameters stand twice"),
+        ("budgets_mini_winds", '{"profile": "mini"}', "profile, also in"),
+        ("budgets_mini_winds", "[1]", "these parameters are no mapping"),
+        ("models_msa", "arms: [", "the file is not plain YAML"),
+        ("models_msa", "{}", "models.msa.arms"),
+        ("protocol", '{"trainign": 1}', "trainign"),
+    ],
+)
+def test_a_part_that_is_no_part_is_told_with_its_file_or_key(tmp_path, file, text, told):
+    with pytest.raises(ParamsError) as caught:
+        parted(tmp_path, **{file: text})
+    assert told in str(caught.value)
+
+
+def test_a_file_where_no_parameters_belong_is_refused(tmp_path):
+    parted(tmp_path)
+    stray = tmp_path / "stages/params/budgets/mini.yaml"
+    stray.write_text("training: {steps: 1}")
+    with pytest.raises(ParamsError) as caught:
+        params.load(tmp_path / "params.yaml")
+    assert "no parameters belong here" in str(caught.value) and str(stray) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("params.yaml", ""),
+        ("stages/params/protocol.yaml", ""),
+        ("stages/params/budgets/mini.yaml", None),
+        ("stages/params/models/msa.yaml", "models.msa"),
+        ("stages/params/budgets/mini/winds.yaml", "profiles.mini"),
+        ("stages/params/datasets/sets.yaml", "datasets"),
+        ("stages/params/models/msa.py", None),
+        ("stages/params/other/msa.yaml", None),
+        ("reports/models/msa.yaml", None),
+    ],
+)
+def test_a_part_knows_its_place_in_the_whole(file, expected):
+    assert params.prefix(file) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"sequences": ["laws"]}, "sequences: 'laws' is unknown"),
+        ({"sequences": ["simulated"]}, "enters as frames, not as sequences"),
+        ({"readings": {}}, "readings: 'product' is missing"),
+        ({"acquired": ["product"]}, "acquired: 'product' is not among its datasets"),
+        (
+            {"learning_orders": {"step": BUDGET}},
+            "learning_orders: 'step' is not in its `sequences`",
+        ),
+        (
+            {"order_cells": [CELL | {"dataset": "step"}]},
+            "order_cells: 'step' is not in its `learning_orders`",
+        ),
+        (
+            {"order_cells": [CELL | {"arm": "backwards"}]},
+            "models.sigma_gpt has no arm 'backwards' of size 'tiny'",
+        ),
+        ({"orders": None}, "orders: missing, but there are cells to evaluate"),
+    ],
+)
+def test_sequences_that_do_not_fit_are_told(tmp_path, change, told):
+    whole = params.read_yaml(Path(__file__).with_name("params_example.yaml"))
+    whole["datasets"]["product"] = {
+        "entry": "sequences",
+        "kind": "sequences",
+        "sequences": {"kind": "product", "seed": 0, "train": 9, "val": 9, "test": 9},
+    }
+    whole["models"]["sigma_gpt"] = {
+        "arms": {"random": {"order": "random"}},
+        "sizes": {"tiny": {"width": 16}},
+    }
+    mini = whole["profiles"]["mini"]
+    mini |= {
+        "sequences": ["product"],
+        "readings": {"product": {"reader": "laws", "seed": 0}},
+        "learning_orders": {"product": BUDGET},
+        "orders": {"samples": 9},
+        "order_cells": [CELL],
+    }
+    whole["run"] = mini
+    assert load(tmp_path, json.dumps(whole)).run.order_cells[0].dataset == "product"
+    assert told in refused(
+        tmp_path, json.dumps(whole | {"profiles": whole["profiles"] | {"mini": mini | change}})
+    )
+
+
+def test_data_sets_of_figure_c7_differ_in_their_learning_rate_alone():
+    """Else the rate would not be what its panels by rate show; a size is learned at every rate."""
+    profile = params.load().profiles["sample"]
+    for names in (profile.brief, profile.brief_winds):
+        budgets = [profile.learning[name].model_dump() for name in names]
+        told = [budget.pop("learning_rate") for budget in budgets]
+        assert (
+            len(set(told)) == len(told) > 1
+            and all(budget == budgets[0] for budget in budgets)
+            and not any(budget["rates"] for budget in budgets)
+        )
+        assert len({profile.sets[name] for name in names}) == 1 and all(
+            name.endswith("_brief") for name in names
+        )
+    assert len(profile.sensitivity) == 12 and {one.size for one in profile.wind_widths} == {
+        one.size for one in profile.sensitivity if one.model == "geofno"
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"brief_winds": ["gusts"]}, "brief_winds: 'gusts' is not in its `problems`"),
+        ({"brief_winds": ["copies", "copies"]}, "brief_winds: 'copies' stands there 2 times"),
+        (
+            {"wind_widths": [{"model": "msa", "arm": "shared", "size": "width_0"}]},
+            "wind_widths: models.msa has no arm 'shared' of size 'width_0'",
+        ),
+        ({"learning": {}}, "learning: 'copies' is missing"),
+    ],
+)
+def test_winds_of_figure_c7_that_do_not_fit_are_told(tmp_path, change, told):
+    whole = params.read_yaml(Path(__file__).with_name("params_example.yaml"))
+    whole["datasets"]["copies"] = {
+        "entry": "sets",
+        "kind": "sines",
+        "sines": {"seed": 0, "frequency": None, "points": 9, "train": 9, "val": 9, "test": 9},
+    }
+    mini = whole["profiles"]["mini"]
+    mini |= {
+        "problems": ["copies"],
+        "sets": {"copies": {"reader": "sines", "seed": 0, "context": 9, "targets": 9}},
+        "learning": {"copies": BUDGET},
+        "field_seeds": [0],
+        "brief_winds": ["copies"],
+    }
+    whole["run"] = mini
+    assert load(tmp_path, json.dumps(whole)).run.brief_winds == ("copies",)
+    assert told in refused(
+        tmp_path, json.dumps(whole | {"profiles": whole["profiles"] | {"mini": mini | change}})
+    )
