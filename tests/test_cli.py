@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from stages import audit, cli, errors
+from stages import audit, cli, errors, params
 from stages.audit import comparison, comparison_text
 from stages.winds.nowcast import benchmark, nowcast
 
@@ -196,7 +196,7 @@ def test_a_folder_that_is_no_project_is_the_users_mistake(monkeypatch, capsys, t
 
 def test_nowcast_passes_on_what_was_asked_and_prints_the_answer(monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr(cli.params, "load", lambda: "the params")
+    monkeypatch.setattr(params, "load", lambda: "the params")
     monkeypatch.setattr(
         nowcast, "nowcast", lambda context, **given: asked.append((context, given)) or ["a row"]
     )

@@ -27,15 +27,12 @@ COMMANDS = sorted(
     - {LEASH}
 )
 HEAVY = {"torch", "great_expectations", "matplotlib", "prefect", "dask", "distributed", "optuna"}
-# These train or time with torch and hand its modules on; whoever asks them for help waits for it.
+# These train with torch and hand its modules on; whoever asks them for help waits for it.
 WITH_TORCH = {
     "stages.winds.train",
     "stages.fields.train",
     "stages.sequences.train",
     "stages.winds.sweep",
-    "tests.benchmarks.bench_msa",
-    "tests.benchmarks.bench_sequences",
-    "tests.benchmarks.bench_neighbours",
 }
 every = pytest.mark.parametrize("command", COMMANDS)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stages import files, records
+from stages import code, files, records
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def project(tmp_path, monkeypatch):
         "data/in.csv": "1,2\n",
         ".tmp/weights": "w" * 10,
         ".tmp/sub/history.json": "{}",
-        "stages/a.py": "a = 1\n",
+        "stages/a.py": "from stages.p import b\n\na = 1\n",
         "stages/p/b.py": "b = 2\n",
         "stages/p/__pycache__/b.pyc": "x",
         "data/.gitignore": "/in.csv\n",
@@ -38,7 +38,7 @@ def record(**more):
         inputs=["data"],
         outputs=records.outputs_of(Path(".tmp"), "runs/x"),
         params={"steps": 3},
-        code=["stages/a.py", "stages/p"],
+        code=code.recorded(["stages.a"]),
         seed=1,
         threads=1,
         **more,
@@ -59,7 +59,10 @@ def test_inputs_outputs_and_code_are_named_as_they_will_lie_with_their_sha256(pr
         "runs/x/sub/history.json": {"sha256": sha("{}"), "bytes": 2},
         "runs/x/weights": {"sha256": sha("w" * 10), "bytes": 10},
     }
-    assert made["code"]["files"] == {"stages/a.py": sha("a = 1\n"), "stages/p/b.py": sha("b = 2\n")}
+    assert made["code"]["files"] == {
+        "stages/a.py": sha("from stages.p import b\n\na = 1\n"),
+        "stages/p/b.py": sha("b = 2\n"),
+    }
     assert (made["stage"], made["cell"], made["seed"], made["params"]) == (
         "train",
         "mini/x",
@@ -75,23 +78,27 @@ def test_a_record_is_strict_json_and_the_same_bytes_on_every_run(project):
     assert files.read_json("a.json") == record()
 
 
-def test_the_code_digest_changes_with_a_byte_a_name_and_a_file(project):
+def test_the_code_digest_changes_with_a_meaning_a_name_and_a_file(project):
     digests = [record()["code"]["digest"]]
-    for change in (
-        lambda: Path("stages/a.py").write_text("a = 2\n"),
-        lambda: Path("stages/p/b.py").rename("stages/p/c.py"),
-        lambda: Path("stages/p/d.py").write_text(""),
+    imports = "from stages.p import b\n"
+    for text, change in (
+        (f"{imports}a = 2\n", None),
+        ("from stages.p import c\na = 2\n", lambda: Path("stages/p/b.py").rename("stages/p/c.py")),
+        ("from stages.p import c, d\na = 2\n", lambda: Path("stages/p/d.py").write_text("")),
     ):
-        change()
+        Path("stages/a.py").write_text(text)
+        if change:
+            change()
         digests.append(record()["code"]["digest"])
     assert len(set(digests)) == 4
     Path("stages/p/__pycache__/b.pyc").write_text("compiled anew")
+    Path("stages/a.py").write_text('"""What it is."""\nfrom stages.p import c, d\na = 2  # two\n')
     assert record()["code"]["digest"] == digests[-1]
 
 
 def test_a_missing_input_is_an_error_and_not_an_empty_record(project):
     with pytest.raises(FileNotFoundError):
-        records.make("s", "c", inputs=["data/absent.csv"], outputs={}, params={}, code=[])
+        records.make("s", "c", inputs=["data/absent.csv"], outputs={}, params={}, code={})
 
 
 def test_the_environment_names_versions_machine_device_and_constraints(project):

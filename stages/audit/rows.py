@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.audit.rows_read import SPLITS, Held
+from stages.audit.rows_read import Held
 from stages.errors import InputError
 from stages.params import nearest
+from stages.splits import SPLITS
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import numpy as np
 from stages.errors import DataError, InputError, IntegrityError
 from stages.files import read_json, sha256
 from stages.params import nearest
+from stages.splits import SPLITS
 
-SPLITS = ("train", "val", "test")
 AIRCRAFT = ("AIRCRAFT", "icao")  # columns of raw files of flights that name the aircraft
 
 

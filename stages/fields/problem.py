@@ -20,8 +20,8 @@ from safetensors.numpy import save
 
 from stages import files
 from stages.errors import DataError
+from stages.splits import SPLITS
 
-SPLITS = ("train", "val", "test")
 LEAST_SD = 1e-12
 
 

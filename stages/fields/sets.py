@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from stages.batches import Batch
 from stages.errors import DataError
 from stages.files import read_json
+from stages.splits import SPLITS
 
-SPLITS = ("train", "val", "test")
 TABLES = ("context_x", "context_y", "target_x", "target_y")
 CHUNK = 1 << 20  # tokens of a forward call while predicting
 

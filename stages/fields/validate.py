@@ -18,10 +18,10 @@ from safetensors.numpy import load_file
 
 from stages import files, runner
 from stages.errors import DataError
+from stages.splits import SPLITS
 from stages.validation import stage
 from stages.validation.rules import MANIFEST, Rule, Table, acquired, both
 
-SPLITS = ("train", "val", "test")
 TABLES = ("context_x", "context_y", "target_x", "target_y")
 FAR = (
     20.0  # standard deviations of the training sets, or units of a problem that is not standardised

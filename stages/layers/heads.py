@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -25,6 +25,7 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 LOG_ROOT = 0.5 * math.log(2 * math.pi)
 
 
+@runtime_checkable
 class Predictive(Protocol):
     """A distribution of every target component, components independent of each other."""
 

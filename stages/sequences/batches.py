@@ -30,9 +30,9 @@ from stages.params import nearest
 from stages.params.orders import OrderBudget
 from stages.sequences import permutations
 from stages.sequences.losses import cross_entropy
+from stages.splits import SPLITS
 from stages.training.group import ALONE, Group
 
-SPLITS = ("train", "val", "test")
 MOST = 1024  # sequences of a forward call while validating
 
 

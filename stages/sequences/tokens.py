@@ -26,8 +26,8 @@ from stages.arrays import load
 from stages.errors import DataError
 from stages.params.sequences import Made
 from stages.seeds import stream
+from stages.splits import SPLITS
 
-SPLITS = ("train", "val", "test")
 KINDS = ("product", "step", "permutation", "walk", "maze", "climb", "grammar", "text")
 
 

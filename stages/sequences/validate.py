@@ -19,10 +19,10 @@ from safetensors.numpy import load_file
 
 from stages import files, runner
 from stages.errors import DataError
+from stages.splits import SPLITS
 from stages.validation import stage
 from stages.validation.rules import MANIFEST, Rule, Table, acquired, both
 
-SPLITS = ("train", "val", "test")
 LAWS = ("product", "step", "permutation", "walk")
 DAMAGED = "prepared sequences are not those of their description: look at this kind's reader"
 

@@ -19,11 +19,10 @@ from stages.contracts import FieldModel
 from stages.layers.heads import Predictive
 from stages.training.group import ALONE, Group
 from stages.training.losses import root, score, square
+from stages.units import KNOT_M_S
 
 if TYPE_CHECKING:
     from stages.winds.contexts.given import Contexts
-
-KNOT_M_S = 1852 / 3600
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from stages.errors import DataError
 from stages.files import read_json
 from stages.scores import bootstrap
 from stages.spreads import Spreads, kind_of
-from stages.winds.metrics import KN
+from stages.units import KNOT_M_S
 
 COMPETITIVE = 1.1  # "competitive": at most this many times the other's error
 # of a logarithm: Student's tails at few degrees of freedom leave the floating-point numbers
@@ -121,11 +121,11 @@ def errors(
     for side, table, k in zip(sides, matrix, counts, strict=True):
         total, part = table.sum(0), drawn[:, first : first + 1 + k]
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_seed = np.sqrt(part[:, 1:] / (2 * part[:, :1])) / KN
+            by_seed = np.sqrt(part[:, 1:] / (2 * part[:, :1])) / KNOT_M_S
         own = trained_again(measured, side.arm) if k == 1 else 1.0
         found.append(
             (
-                float((np.sqrt(total[1:] / (2 * total[0])) / KN).mean()),
+                float((np.sqrt(total[1:] / (2 * total[0])) / KNOT_M_S).mean()),
                 np.take_along_axis(by_seed, picks[k], 1).mean(1) * own,
             )
         )

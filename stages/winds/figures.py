@@ -19,9 +19,9 @@ from stages.figures.colours import colour
 from stages.figures.drawing import MARKS, plt, save
 from stages.files import atomic_folder, read_json
 from stages.tables.table import datasets_of, label
+from stages.units import KNOT_M_S
 from stages.winds.tables import curve, floor_of, leading, ordered, samplers_of, trials_of
 
-KNOT = 1852 / 3600  # m/s
 PLAIN = (
     "day_average",
     "hour_average",
@@ -151,21 +151,22 @@ def arrow(frame: pl.DataFrame, kind: str = "") -> tuple[Any, ...]:
     return (
         frame["lon_deg"],
         frame["lat_deg"],
-        frame[f"u{kind}_m_s"] / KNOT,
-        frame[f"v{kind}_m_s"] / KNOT,
+        frame[f"u{kind}_m_s"] / KNOT_M_S,
+        frame[f"v{kind}_m_s"] / KNOT_M_S,
     )
 
 
 def forecast_panel(panel: Axes, context: pl.DataFrame, field: pl.DataFrame, title: str) -> None:
     """The forecast over a whole level, its spread where it tells one, and what it was made from."""
-    speed = np.hypot(field["u_m_s"], field["v_m_s"]).to_numpy() / KNOT
+    speed = np.hypot(field["u_m_s"], field["v_m_s"]).to_numpy() / KNOT_M_S
     lon, lat = np.unique(field["lon_deg"]), np.unique(field["lat_deg"])
     shade = panel.pcolormesh(
         lon, lat, speed.reshape(len(lat), len(lon)), cmap="YlGnBu", shading="gouraud", vmin=0
     )
     if field["u_scale_m_s"].null_count() == 0:
         spread = (
-            np.sqrt((field["u_scale_m_s"] ** 2 + field["v_scale_m_s"] ** 2) / 2).to_numpy() / KNOT
+            np.sqrt((field["u_scale_m_s"] ** 2 + field["v_scale_m_s"] ** 2) / 2).to_numpy()
+            / KNOT_M_S
         )
         lines = panel.contour(
             lon, lat, spread.reshape(len(lat), len(lon)), levels=5, colors="#8c1c13", linewidths=0.9
@@ -191,7 +192,7 @@ def forecast_panel(panel: Axes, context: pl.DataFrame, field: pl.DataFrame, titl
 def measured_panel(panel: Axes, here: pl.DataFrame) -> None:
     """The forecast where aircraft measured, coloured by its error, over what they measured."""
     error = (
-        np.hypot(here["u_pred_m_s"] - here["u_m_s"], here["v_pred_m_s"] - here["v_m_s"]) / KNOT
+        np.hypot(here["u_pred_m_s"] - here["u_m_s"], here["v_pred_m_s"] - here["v_m_s"]) / KNOT_M_S
     ).to_numpy()
     panel.quiver(*arrow(here), color="black", scale=900, width=0.0040, alpha=0.5, label="measured")
     arrows = panel.quiver(
@@ -254,7 +255,7 @@ def error_map(predictions: dict[str, pl.DataFrame], rows: pl.DataFrame, path: Pa
             here["v_pred_m_s"] - here["v_m_s"]
         ) ** 2
         total, _, _ = np.histogram2d(
-            here["lon_deg"], here["lat_deg"], bins=bins, weights=square / KNOT**2
+            here["lon_deg"], here["lat_deg"], bins=bins, weights=square / KNOT_M_S**2
         )
         count, _, _ = np.histogram2d(here["lon_deg"], here["lat_deg"], bins=bins)
         grid = np.sqrt(np.divide(total, count, out=np.full_like(total, np.nan), where=count >= 5))

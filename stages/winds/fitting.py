@@ -12,8 +12,8 @@ from stages.training import loop
 from stages.training.checkpoint import Checkpoints
 from stages.training.group import ALONE, Group
 from stages.training.loop import Settings
+from stages.units import FOOT_KM
 from stages.winds.batches import Data
-from stages.winds.contexts.nearby import FOOT_KM
 
 if TYPE_CHECKING:
     from stages.winds.contexts.given import Contexts

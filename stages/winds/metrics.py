@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from stages.scores import bootstrap, scores
-from stages.units import KNOT_M_S as KN
+from stages.units import KNOT_M_S
 
 REFERENCE_KT = 450.0  # ground speed at which an along-track wind error is turned into time
 Sums = dict[str, np.ndarray]
@@ -69,7 +69,7 @@ def along_track_seconds(error: np.ndarray, track: np.ndarray) -> np.ndarray:
     stated one, so that the figure measures the wind forecast and not which aircraft happened to
     fly. NaN where the track is unknown.
     """
-    off_kt = (error * track).sum(1) / KN
+    off_kt = (error * track).sum(1) / KNOT_M_S
     return 3600.0 * 100.0 * np.abs(1.0 / (REFERENCE_KT + off_kt) - 1.0 / REFERENCE_KT)
 
 
@@ -182,7 +182,7 @@ _SPEEDS = {
 METRICS: dict[str, tuple[str, str, Callable[[Sums], np.ndarray]]] = {
     **{f"{name}_m_s": ("m/s", count, formula) for name, (count, formula) in _SPEEDS.items()},
     **{
-        f"{name}_kn": ("kn", count, lambda s, f=formula: f(s) / KN)
+        f"{name}_kn": ("kn", count, lambda s, f=formula: f(s) / KNOT_M_S)
         for name, (count, formula) in _SPEEDS.items()
     },
     "angle_mae_deg": ("degree", "n_angle", _mean("angle", "n_angle")),
@@ -196,7 +196,7 @@ METRICS: dict[str, tuple[str, str, Callable[[Sums], np.ndarray]]] = {
     "log_likelihood_kn": (
         "nat",
         "n_scale",
-        lambda s: s["likelihood_m_s"] / s["n_scale"] + np.log(KN),
+        lambda s: s["likelihood_m_s"] / s["n_scale"] + np.log(KNOT_M_S),
     ),
     "coverage_90": ("1", "n_scale", _mean("covered", "n_scale")),
     "hull_share": ("1", "n", _mean("outside", "n")),

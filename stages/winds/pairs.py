@@ -16,6 +16,7 @@ import polars as pl
 
 from stages import files
 from stages.errors import DataError, ParamsError
+from stages.splits import SPLITS
 from stages.winds import slices
 
 TRUTH = ("u_true_m_s", "v_true_m_s")
@@ -76,8 +77,8 @@ class Pairs:
     def targets(self, split: str) -> list[int]:
         """Slice numbers used as targets in `split`, ascending: each holds rows and has a context
         at the split's lead."""
-        if split not in slices.NAMES:
-            raise ParamsError("unknown split", expected=" | ".join(slices.NAMES), found=repr(split))
+        if split not in SPLITS:
+            raise ParamsError("unknown split", expected=" | ".join(SPLITS), found=repr(split))
         return list(self.meta["slices"][split])
 
     def pair(self, slice: int, context: str = "slice", lead_s: float | None = None) -> Pair:

@@ -22,6 +22,7 @@ from tqdm import tqdm
 from stages import files
 from stages.errors import DataError
 from stages.params import Prepare
+from stages.splits import SPLITS
 from stages.winds import slices
 
 CHUNK = 1_000_000  # rows read at once; part of what determines the file's bytes
@@ -96,8 +97,8 @@ def prepare(
         "scaler": scaler,
         "columns_x": list(X),
         "slices": used,
-        "rows": {name: count("targets", name) for name in slices.NAMES},
-        "context_rows": {name: count("context", name) for name in slices.NAMES},
+        "rows": {name: count("targets", name) for name in SPLITS},
+        "context_rows": {name: count("context", name) for name in SPLITS},
         "area": area,
         "files": names,
         "truth": truth,
@@ -239,7 +240,7 @@ def write_rows(
     the drops by reason."""
     times, kept = np.empty(rows), 0
     dropped, flights = Counter(null=0, outside_range=0, over_wind_max=0, duplicate=0), Flights()
-    used: dict[str, list[int]] = {name: [] for name in slices.NAMES}
+    used: dict[str, list[int]] = {name: [] for name in SPLITS}
     options = {
         "compression": "zstd",
         "compression_level": 3,
@@ -258,7 +259,7 @@ def write_rows(
             split = splits(numbers.unique().sort().to_list(), times[:kept], settings, t0_s)
             for j, code in split.items():
                 if code >= 0:
-                    used[slices.NAMES[code]].append(j)
+                    used[SPLITS[code]].append(j)
             chunk = chunk.with_columns(
                 pl.col("ts_s").alias("t_s"),
                 numbers.alias("slice"),
@@ -276,7 +277,7 @@ def splits(numbers: list[int], times: np.ndarray, settings: Prepare, t0_s: float
     """Split code of each slice number: -1 unless it lies in an interval and has a row in its
     slice context."""
     found = dict.fromkeys(numbers, -1)
-    for code, name in enumerate(slices.NAMES):
+    for code, name in enumerate(SPLITS):
         for inside in slices.target_ranges(settings, name):
             for j in numbers:
                 if j in inside:
@@ -296,7 +297,7 @@ def used_windows(
     w, lead = settings.slice_s, settings.lead_s
     windows: dict[str, list[tuple[int, int, str]]] = {}
     spans = []
-    for name in slices.NAMES:
+    for name in SPLITS:
         if not used[name]:
             raise DataError(
                 "a split has no pair of a target slice and a context that both hold rows",

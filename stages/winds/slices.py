@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from stages.errors import DataError, ParamsError
 from stages.params import Prepare, Split
+from stages.splits import SPLITS
 
-NAMES = ("train", "val", "test")  # the position is the code in column `split` of rows.parquet
 CONTEXTS = ("slice", "hour", "day")
 HOUR_S, DAY_S = 3600.0, 86400.0
 
@@ -65,7 +65,7 @@ def context_window(
 def spans(settings: Prepare) -> list[Span]:
     """All role spans that the parameters allow, sorted by time; seconds from t0."""
     w, found = settings.slice_s, []
-    for split in NAMES:
+    for split in SPLITS:
         for slices in target_ranges(settings, split):
             if slices:
                 first, last = slices[0], slices[-1]
@@ -106,7 +106,7 @@ def unissued(settings: Prepare) -> list[str]:
         f"test [{start:.10g}, {end:.10g}) starts {start - known:.10g} s after {split} "
         f"[{begin:.10g}, {known:.10g}) ends"
         for start, end in sorted(settings.split.test)
-        for split in NAMES[:2]
+        for split in SPLITS[:2]
         for begin, known in sorted(getattr(settings.split, split))
         if 0 <= start - known < settings.lead_s
     ]
@@ -178,7 +178,7 @@ def check(settings: Prepare, where: str) -> None:
         )
         settings = settings if empty else resolve(settings, 0.0, ample)
     else:
-        empty = [name for name in NAMES if not any(target_ranges(settings, name))]
+        empty = [name for name in SPLITS if not any(target_ranges(settings, name))]
     if empty:
         raise ParamsError(
             "a split holds no whole slice",

@@ -11,6 +11,7 @@ import pytest
 
 from stages import params
 from stages.errors import InputError
+from stages.units import FOOT_M, KNOT_M_S
 from stages.winds.sky import air, airspace, simulated
 
 BASE = dict(
@@ -124,13 +125,13 @@ def test_truth_is_the_wind_itself(usual):
     truth = pl.read_parquet(usual[0] / "truth.parquet")
     world = airspace.sky(params.Simulate(**BASE))
     u, v = world.wind(
-        truth["lat_deg"], truth["lon_deg"], truth["alt_ft"] * air.FOOT_M, truth["ts_s"] - START
+        truth["lat_deg"], truth["lon_deg"], truth["alt_ft"] * FOOT_M, truth["ts_s"] - START
     )
     assert (
         np.abs(u - truth["u_true_m_s"].to_numpy()).max() < 2e-3
         and np.abs(v - truth["v_true_m_s"].to_numpy()).max() < 2e-3
     )
-    knot = air.KNOT_M_S
+    knot = KNOT_M_S
     track = np.radians(truth["trk_deg"].to_numpy())
     heading = np.radians(truth["hdg_true_deg"].to_numpy())
     gs, tas = truth["gs_kt"].to_numpy() * knot, truth["tas_kt"].to_numpy() * knot
@@ -205,7 +206,7 @@ def test_sensors_err_as_configured_and_without_bias(clear):
         truth.height, rel=0.02
     )  # the truth's moments are those of the heading reports
     lon, lat, alt = (heard[name].to_numpy() for name in ("lon_deg", "lat_deg", "alt_ft"))
-    east, north, _ = ppigrf.igrf(lon, lat, alt * air.FOOT_M / 1000, datetime(2026, 1, 15))
+    east, north, _ = ppigrf.igrf(lon, lat, alt * FOOT_M / 1000, datetime(2026, 1, 15))
     declination = np.degrees(np.arctan2(east, north)).ravel()
     n = heard.height
     error = (
@@ -215,13 +216,13 @@ def test_sensors_err_as_configured_and_without_bias(clear):
     assert error.std() == pytest.approx(spread, rel=0.06) and abs(
         error.mean()
     ) < 4 * spread / np.sqrt(n)
-    tas = heard["mach"].to_numpy() * air.sound_speed(alt * air.FOOT_M) / air.KNOT_M_S
+    tas = heard["mach"].to_numpy() * air.sound_speed(alt * FOOT_M) / KNOT_M_S
     error = tas - heard["tas_kt"].to_numpy()
     spread = np.hypot(1.0, 0.004 * 580 / np.sqrt(12))  # Mach steps of 0.004 are about 2.3 kt
     assert error.std() == pytest.approx(spread, rel=0.06) and abs(
         error.mean()
     ) < 4 * spread / np.sqrt(n)
-    tas = air.tas_of_cas(heard["ias"].to_numpy() * air.KNOT_M_S, alt * air.FOOT_M) / air.KNOT_M_S
+    tas = air.tas_of_cas(heard["ias"].to_numpy() * KNOT_M_S, alt * FOOT_M) / KNOT_M_S
     assert abs((tas - heard["tas_kt"].to_numpy()).mean()) < 0.15
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from stages.errors import InputError
+from stages.units import FOOT_M, KNOT_M_S
 from stages.winds.sky import air, flight, traffic, wind
 
 AREA = traffic.Area(44.0, 4.0, 500e3, 600e3, 4000.0, 12000.0)
@@ -42,10 +43,10 @@ def test_airspeeds():
     assert tas[0] == pytest.approx(130.0) and np.all(np.diff(tas) > 0)
     assert air.cas_of_tas(tas, alt) == pytest.approx(np.full(50, 130.0))
     # 300 kt and Mach 0.78 are the same speed at 29,314 ft, the airliners' crossover
-    crossover = 29314 * air.FOOT_M
-    assert air.tas_of_cas(300 * air.KNOT_M_S, crossover) / air.sound_speed(
-        crossover
-    ) == pytest.approx(0.78, abs=1e-3)
+    crossover = 29314 * FOOT_M
+    assert air.tas_of_cas(300 * KNOT_M_S, crossover) / air.sound_speed(crossover) == pytest.approx(
+        0.78, abs=1e-3
+    )
 
 
 def test_ground_vector_is_air_vector_plus_wind_and_moves_the_aircraft(flown):
@@ -103,7 +104,7 @@ def test_flights_climb_cruise_descend_and_stay_inside(flown):
 
 def test_semicircular_rule_and_cruise_speed(flown):
     _, routes, flights, tracks = flown
-    hundreds = np.rint(flights.level_m / air.FOOT_M / 100).astype(int)
+    hundreds = np.rint(flights.level_m / FOOT_M / 100).astype(int)
     eastbound = routes.points[flights.route, -1, 1] >= routes.points[flights.route, 0, 1]
     assert np.array_equal(hundreds // 10 % 2 == 1, eastbound)
     assert (hundreds % 10 == 0).all()

@@ -72,7 +72,7 @@ def test_knots_are_1852_metres_an_hour():
     )
     for name in (name for name in got if name.endswith("_m_s") and not name.startswith("log")):
         assert got[name.removesuffix("m_s") + "kn"] * 1852 / 3600 == pytest.approx(got[name])
-    assert pytest.approx(0.514444, abs=1e-6) == metrics.KN
+    assert pytest.approx(0.514444, abs=1e-6) == metrics.KNOT_M_S
 
 
 def test_the_mean_of_slices_is_another_number():
@@ -224,7 +224,7 @@ def test_gaussian_scores_in_all_units():
     assert got["log_likelihood"] == pytest.approx(density(np.array([9.0, 6.0])))  # standardised
     assert got["log_likelihood_m_s"] == pytest.approx(density(1.0)) and got[
         "log_likelihood_kn"
-    ] == pytest.approx(density(KN))
+    ] == pytest.approx(density(KNOT_M_S))
     inside = np.abs(given.measured - given.predicted) <= 1.6448536269514722 * given.scale
     assert got["coverage_90"] == pytest.approx(inside.mean())
 
@@ -234,7 +234,7 @@ def test_along_track_time_of_one_aircraft():
     forecast is 10 kn of error."""
     given = Points(
         np.zeros(2, int),
-        np.array([[10 * KN, 0], [0, 10 * KN]]),
+        np.array([[10 * KNOT_M_S, 0], [0, 10 * KNOT_M_S]]),
         np.zeros((2, 2)),
         track=np.array([[1.0, 0], [1, 0]]),
     )

@@ -114,7 +114,7 @@ def test_direction_is_where_it_comes_from(u, v, degrees):
 def test_render_tells_knots_from_and_spread():
     wind = nowcast.Wind(
         nowcast.Point(46.5, 7.25, 34000, START),
-        50 * KN,
+        50 * KNOT_M_S,
         0.04,
         (4.0, 3.0),
         "the model's own",

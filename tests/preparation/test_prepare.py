@@ -18,7 +18,8 @@ from stages import files, params
 from stages.errors import DataError, GateError, IntegrityError, ParamsError
 from stages.runner import Asked
 from stages.runner import run as run_stage
-from stages.winds import prepare, slices
+from stages.splits import SPLITS
+from stages.winds import prepare
 from stages.winds import rows as preparing
 from stages.winds.pairs import Pairs
 from stages.winds.rows import X, Y
@@ -49,7 +50,7 @@ def roles(folder: Path) -> dict[str, np.ndarray]:
                 ]
             )
         )
-        for name in slices.NAMES
+        for name in SPLITS
     }
 
 
@@ -72,7 +73,7 @@ def test_no_row_and_no_flight_within_the_gap_is_on_both_sides(sky):
 def test_split_column_is_the_role_as_target(sky):
     _, meta, folder = sky
     rows = pl.read_parquet(folder / "rows.parquet")
-    for code, name in enumerate(slices.NAMES):
+    for code, name in enumerate(SPLITS):
         assert sorted(rows.filter(split=code)["slice"].unique()) == meta["slices"][name]
         assert rows.filter(split=code).height == meta["rows"][name]
     assert set(rows["split"].unique()) == {-1, 0, 1, 2}
@@ -372,4 +373,4 @@ def test_real_hour(tmp_path):
         "duplicate": 3,
     }  # counted in the file by hand
     assert meta["t0_s"] == 1484136000.0  # 2017-01-11 12:00:00 UTC
-    assert min(len(meta["slices"][name]) for name in slices.NAMES) >= 3
+    assert min(len(meta["slices"][name]) for name in SPLITS) >= 3

@@ -16,6 +16,7 @@ from prepared_sky import START_S, WIND_MAX_M_S, prepared, tidy, winds
 from stages.errors import DataError, ParamsError
 from stages.params import Prepare, load
 from stages.runner import Asked
+from stages.splits import SPLITS
 from stages.winds import prepare, rows, slices
 
 ROOT_PARAMS = Path(__file__).parents[2] / "params.yaml"
@@ -66,7 +67,7 @@ def test_the_law_holds_for_all_settings_and_all_data_or_it_is_told_how_much_is_m
         plan.lead_s,
         plan.embargo_s,
     )
-    (train,), (val,), (test,) = (getattr(found.split, name) for name in slices.NAMES)
+    (train,), (val,), (test,) = (getattr(found.split, name) for name in SPLITS)
     assert train[1] <= val[0] < val[1] <= test[0]
     for asked, (start, end) in ((plan.rolling.val_s, val), (plan.rolling.test_s, test)):
         assert asked - plan.slice_s < end - start <= asked * (1 + 1e-12)
@@ -98,7 +99,7 @@ def test_the_law_holds_where_the_data_have_holes_and_every_split_holds_a_slice_t
         assert needed(str(error)) > 0
         return
     slices.check(found, "here")
-    for name in slices.NAMES:
+    for name in SPLITS:
         assert any(j in inside for inside in slices.target_ranges(found, name) for j in usable), (
             name
         )
@@ -179,9 +180,7 @@ def test_a_rolling_split_without_a_whole_slice_is_refused_before_any_work(
 def test_rows_are_those_of_the_same_intervals_written_by_hand(tmp_path):
     table = winds(truth=True)
     rolled = prepared(table, tmp_path / "rolled", ROLLING)
-    split = slices.Split(
-        **{name: tuple(map(tuple, rolled["split"][name])) for name in slices.NAMES}
-    )
+    split = slices.Split(**{name: tuple(map(tuple, rolled["split"][name])) for name in SPLITS})
     fixed = ROLLING.model_copy(update={"split": split, "rolling": None})
     plain = prepared(table, tmp_path / "fixed", fixed)
     assert rolled.pop("rolling") == {"test_s": 1800.0, "val_s": 900.0} and "rolling" not in plain
@@ -196,12 +195,10 @@ def test_the_newest_rows_are_test_rows(tmp_path):
     table = winds()
     meta = prepared(table, tmp_path, ROLLING)
     rows = pl.read_parquet(tmp_path / "rows.parquet")
-    assert rows["split"][-1] == slices.NAMES.index("test") and rows["t_s"][-1] == table["ts_s"][-1]
-    times = {
-        name: rows.filter(split=code)["t_s"].to_numpy() for code, name in enumerate(slices.NAMES)
-    }
+    assert rows["split"][-1] == SPLITS.index("test") and rows["t_s"][-1] == table["ts_s"][-1]
+    times = {name: rows.filter(split=code)["t_s"].to_numpy() for code, name in enumerate(SPLITS)}
     assert times["test"].min() >= table["ts_s"][-1] - 1800 - 60
-    for early, late in itertools.pairwise(slices.NAMES):
+    for early, late in itertools.pairwise(SPLITS):
         assert times[late].min() - times[early].max() >= ROLLING.embargo_s + ROLLING.lead_s
     assert meta["rows"]["train"] > meta["rows"]["test"] > meta["rows"]["val"] > 0
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from stages import params
 from stages.errors import DataError, ParamsError
 from stages.params import Prepare
+from stages.splits import SPLITS
 from stages.winds import slices
 
 T0 = 1_600_000_080.0
@@ -51,8 +52,8 @@ def test_only_whole_slices_belong_to_an_interval():
 def roles_by_second(settings: Prepare, horizon: int) -> dict[str, set[int]]:
     """Every second that a split uses, found by walking slices one after another."""
     w, lead = int(settings.slice_s), int(settings.lead_s)
-    used: dict[str, set[int]] = {name: set() for name in slices.NAMES}
-    for name, j in itertools.product(slices.NAMES, range(horizon)):
+    used: dict[str, set[int]] = {name: set() for name in SPLITS}
+    for name, j in itertools.product(SPLITS, range(horizon)):
         if any(
             start <= j * w and (j + 1) * w <= end for start, end in getattr(settings.split, name)
         ):

@@ -17,6 +17,7 @@ from stages import records
 from stages.audit import rows, rows_read
 from stages.errors import InputError, IntegrityError
 from stages.files import write_json
+from stages.splits import SPLITS
 from stages.winds import slices
 
 MIDNIGHT = 1768521600.0  # 2026-01-16T00:00:00Z
@@ -56,7 +57,7 @@ def prepared_winds(root: Path, planted: bool = False) -> list[tuple]:
             "test": list(range(230, 240)),
         },
     }
-    split = {j: k for k, name in enumerate(slices.NAMES) for j in meta["slices"][name]}
+    split = {j: k for k, name in enumerate(SPLITS) for j in meta["slices"][name]}
     made = [
         (meta["t0_s"] + 60 * j + 1, split.get(j, -1), j // 100, int(j >= 150), j, f"AC{j // 100}")
         for j in range(240)
@@ -137,7 +138,7 @@ def test_targets_and_contexts_are_those_of_the_time_slices(tmp_path):
     made = prepared_winds(tmp_path)
     held = rows_read.opened("mini/winds", tmp_path)
     meta = json.loads((tmp_path / "data/mini/prepared/winds/prepared.json").read_text())
-    for name in slices.NAMES:
+    for name in SPLITS:
         windows = [
             slices.context_window(meta["t0_s"], j, 60.0, 600.0, "slice")
             for j in meta["slices"][name]

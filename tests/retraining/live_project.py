@@ -124,7 +124,7 @@ def record(stage: str, inputs: list[Path], outputs: list[Path], cell: str | None
         inputs=inputs,
         outputs={p.as_posix(): p for p in records.files_in(outputs)},
         params={},
-        code=[],
+        code={"modules": [], "digest": "0" * 64, "files": {}},
     )
     files.write_json(
         records.location(

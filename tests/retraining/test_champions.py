@@ -9,8 +9,9 @@ import live_project
 import pytest
 import torch
 
-from stages import cli, files
+from stages import cli, files, params
 from stages.errors import InputError, IntegrityError
+from stages.fields.models import build
 from stages.training import store as checkpoints
 from stages.winds.nowcast import nowcast
 from stages.winds.retraining import champions, judge, ledger
@@ -165,7 +166,7 @@ def test_weights_that_are_no_model_are_refused_even_where_all_hashes_agree(proje
         cell = tmp_path / name
         cell.mkdir()
         if content is None:
-            poisoned = checkpoints.build(
+            poisoned = build(
                 "msa", {"width": 12, "heads": 2, "layers": 1, "encoder": "shared", "head": "mean"}
             )
             with torch.no_grad():
@@ -255,7 +256,7 @@ def test_without_a_champion_there_is_nothing_to_roll_back_or_to_ask(tmp_path, mo
 
 def verb(monkeypatch, settings, *arguments: str) -> int:
     monkeypatch.setattr("sys.argv", ["tradewind", *arguments])
-    monkeypatch.setattr(cli.params, "load", lambda: settings)
+    monkeypatch.setattr(params, "load", lambda: settings)
     return cli.main()
 
 

@@ -13,7 +13,7 @@ import torch
 from stages.errors import DataError
 from stages.scores import bootstrap
 from stages.training import store
-from stages.winds.metrics import KN
+from stages.units import KNOT_M_S
 from stages.winds.retraining import compare
 from stages.winds.retraining.compare import Answers
 
@@ -203,7 +203,7 @@ def test_a_champion_answers_the_same_through_differently_scaled_prepared_data(da
     after = ask(
         name, compare.Prepared(data.meta | {"scaler": scaler}, data.t_s, data.columns), chosen
     )
-    assert np.abs(after.mean - before.mean).max() / KN < 1e-4
+    assert np.abs(after.mean - before.mean).max() / KNOT_M_S < 1e-4
     meta = loaded(name)[1]
     wrong = compare.ask(
         loaded(name)[0],
@@ -213,7 +213,7 @@ def test_a_champion_answers_the_same_through_differently_scaled_prepared_data(da
         live_project.settings().contexts,
     )
     assert (
-        name == "knn" or np.abs(wrong.mean - before.mean).max() / KN > 0.1
+        name == "knn" or np.abs(wrong.mean - before.mean).max() / KNOT_M_S > 0.1
     )  # the scaler does matter
 
 
@@ -233,7 +233,7 @@ def test_the_errors_are_root_mean_squares_over_rows_and_both_components_in_knots
     east, north = (
         compare.errors_m_s(a, data)[f"rmse_{axis}_m_s"]["value"] for axis in ("east", "north")
     )
-    assert math.sqrt((east**2 + north**2) / 2) / KN == pytest.approx(
+    assert math.sqrt((east**2 + north**2) / 2) / KNOT_M_S == pytest.approx(
         found["rmse_component_kn"]["challenger"], abs=1e-4
     )
 
@@ -273,7 +273,7 @@ def test_the_interval_is_that_of_a_brute_force_block_bootstrap(data, chosen):
         ][:s]
         rows = np.concatenate([groups[k] for k in picked])
         draws.append(
-            [math.sqrt(np.mean((side.mean[rows] - truth[rows]) ** 2)) / KN for side in (a, b)]
+            [math.sqrt(np.mean((side.mean[rows] - truth[rows]) ** 2)) / KNOT_M_S for side in (a, b)]
         )
     differences = np.diff(np.array(draws)[:, ::-1], axis=1)[:, 0]
     width = found["high"] - found["low"]

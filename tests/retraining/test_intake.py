@@ -26,6 +26,7 @@ from captures import (
 from stages import files
 from stages.errors import DataError, InputError, IntegrityError, JudgeError, ParamsError
 from stages.winds.retraining import intake as work
+from stages.winds.retraining.captures import state_of
 from stages.winds.retraining.intake import Verdict
 
 
@@ -190,18 +191,18 @@ def test_a_capture_in_quarantine_is_not_judged_again():
 def test_the_state_is_that_of_names_and_hashes_alone():
     drop(a_csv=toy(0), b_csv=toy(1))
     state = intake()["raw"]
-    assert work.state_of(RAW) == state and len(state) == 64
+    assert state_of(RAW) == state and len(state) == 64
     whole = manifest()
     for line in whole["files"].values():
         line["source"] = "elsewhere"
     files.write_json(RAW / "manifest.json", whole)
-    assert work.state_of(RAW) == state
+    assert state_of(RAW) == state
     name, line = next(iter(whole["files"].items()))
     for other in ({name: line | {"sha256": "0" * 64}}, {"other.csv": line}):
         files.write_json(RAW / "manifest.json", {"files": other})
-        assert work.state_of(RAW) != state
+        assert state_of(RAW) != state
     with pytest.raises(DataError, match="a file is missing"):
-        work.state_of("nowhere")
+        state_of("nowhere")
 
 
 # --- what is left, put aside, refused

@@ -144,7 +144,7 @@ def test_two_workers_make_the_same_files_and_the_record_counts_them(project, alo
         (
             ("wind_baselines", "mini", "sim", "gka"),
             {},
-            r"unknown data set of winds[\s\S]*did you mean 'simulated'",
+            r"unknown data set of winds[\s\S]*known: gp_wind, simulated",
         ),
         (NAMES, {"TRADEWIND_SWEEP_WORKERS": "none"}, "not a number of workers"),
         ((*NAMES, "--join"), {}, "workers join a sweep through a database"),

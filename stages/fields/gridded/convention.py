@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from stages.errors import DataError
+from stages.units import KNOT_M_S
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ UNITS = {  # unit -> words for it, each with factor and offset to that unit
         "m s**-1": (1, 0),
         "m s-1": (1, 0),
         "m/s": (1, 0),
-        "knots": (1852 / 3600, 0),
-        "knot": (1852 / 3600, 0),
-        "kt": (1852 / 3600, 0),
+        "knots": (KNOT_M_S, 0),
+        "knot": (KNOT_M_S, 0),
+        "kt": (KNOT_M_S, 0),
     },
     "Pa": {
         "Pa": (1, 0),

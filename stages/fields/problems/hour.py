@@ -18,14 +18,15 @@ import numpy as np
 import polars as pl
 
 from stages.errors import DataError, InputError
-from stages.fields.problem import SPLITS, Counts, Sets
+from stages.fields.problem import Counts, Sets
 from stages.seeds import stream
+from stages.splits import SPLITS
+from stages.units import KNOT_M_S
 
 FILE = "wind.csv"
 X, Y = ("lat", "lon", "alt"), ("vwx", "vwy")
 RANGES = {"lat": (-90.0, 90.0), "lon": (-180.0, 180.0), "alt": (-2000.0, 60000.0)}
 FASTEST_M_S = 128.61  # 250 kn, the thesis' own limit
-KNOT_M_S = 1852 / 3600
 SLICE_S, LEAD = 60, 15  # a slice; its context ends so many slices before it
 MINUTES = {
     "train": (16, 24),

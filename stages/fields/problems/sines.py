@@ -20,10 +20,11 @@ import numpy as np
 
 from stages.arrays import load
 from stages.errors import DataError, InputError
-from stages.fields.problem import SPLITS, Counts, Sets
+from stages.fields.problem import Counts, Sets
 from stages.files import atomic_file, read_json, write_json
 from stages.params import Sines
 from stages.seeds import stream
+from stages.splits import SPLITS
 
 
 def sine(points: np.ndarray, frequency: float) -> np.ndarray:

@@ -23,7 +23,8 @@ from stages.errors import DataError
 from stages.files import atomic_file
 from stages.params.sequences import Grammar, Reading
 from stages.seeds import stream
-from stages.sequences.tokens import SPLITS, Sequences, describe, described, kept, origins
+from stages.sequences.tokens import Sequences, describe, described, kept, origins
+from stages.splits import SPLITS
 
 NOUNS = ("bird", "cat", "cow", "dog", "goat", "hen")
 VERBS = ("jump", "run", "sing", "sleep", "swim")

@@ -25,7 +25,8 @@ import polars as pl
 
 from stages.errors import DataError, InputError
 from stages.params.sequences import Text
-from stages.sequences.tokens import SPLITS, Sequences
+from stages.sequences.tokens import Sequences
+from stages.splits import SPLITS
 
 SUFFIXES = (".txt", ".raw", ".tokens", ".parquet", ".xz")
 MILLION = 10**6

@@ -19,9 +19,8 @@ from torch import Tensor, nn
 from stages.batches import Batch
 from stages.layers.local import HORIZONTAL_KM, TIME_MIN, VERTICAL_KM, weights
 from stages.params import Contexts as Settings
+from stages.units import EARTH_KM, FOOT_KM
 
-EARTH_KM = 6371.0088
-FOOT_KM = 0.0003048
 KINDS = ("neighbours", "recent")
 
 

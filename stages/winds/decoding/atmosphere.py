@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-KNOT_M_S = 1852.0 / 3600.0
-FOOT_M = 0.3048
+from stages.units import FOOT_M, KNOT_M_S
 
 SEA_LEVEL_TEMPERATURE_K = 288.15
 SEA_LEVEL_PRESSURE_PA = 101_325.0

@@ -15,13 +15,13 @@ from pathlib import Path
 import polars as pl
 
 from stages.errors import DataError
+from stages.units import KNOT_M_S
 from stages.winds.decoding.winds import conform, towards
 
 DAY_S, WEEK_DAYS = 86_400.0, 7
 # SkySoft does not state the unit of WIND_SPEED. The thesis' tables of errors in it are in kn, and
 # its limit of 250 for a possible wind is the strongest jet in kn but beyond any on record in m/s:
 # kn is taken.
-SKYSOFT_SPEED_M_S = 1852.0 / 3600.0
 FLIGHT_LEVEL_FT = 100.0
 
 STATE_COLUMNS = {
@@ -87,7 +87,7 @@ def _meteo_states(rows: pl.LazyFrame, number: int) -> pl.LazyFrame:
 def _skysoft(rows: pl.LazyFrame, number: int) -> pl.LazyFrame:
     """Week `number`, day DAY, second UNIX_TIME of that day (which restarts at each midnight),
     counted from the first week."""
-    u, v = towards(pl.col("WIND_SPEED") * SKYSOFT_SPEED_M_S, pl.col("WIND_ORIGIN_ANGLE_DEG"))
+    u, v = towards(pl.col("WIND_SPEED") * KNOT_M_S, pl.col("WIND_ORIGIN_ANGLE_DEG"))
     return rows.with_columns(
         ts_s=(number * WEEK_DAYS + pl.col("DAY")) * DAY_S + pl.col("UNIX_TIME"),
         icao="FLIGHT_ID",

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from stages.params import Decode
+from stages.units import KNOT_M_S
 from stages.winds.decoding import atmosphere
-from stages.winds.decoding.atmosphere import KNOT_M_S
 from stages.winds.decoding.declination import covers, declination_deg
 
 COLUMNS = {

@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 
 from stages import files
 from stages.errors import DataError, InputError
+from stages.splits import SPLITS
 from stages.winds.nowcast import scorer
-from stages.winds.nowcast.benchmark_about import PAIRS, ROWS, SPLITS, TRUTH, croissant, readme
+from stages.winds.nowcast.benchmark_about import PAIRS, ROWS, TRUTH, croissant, readme
 from stages.winds.pairs import Pairs
 
 

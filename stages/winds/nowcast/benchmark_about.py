@@ -6,12 +6,12 @@ from typing import Any
 import polars as pl
 
 from stages import files
+from stages.splits import SPLITS
 
 VERSION = "1.0.0"
 # of this version's definition; a constant, so that the bytes know no clock
 PUBLISHED = "2026-11-20"
 LICENCE = "https://spdx.org/licenses/MIT"
-SPLITS = ("train", "val", "test")
 # column: (decimals, Croissant type, meaning)
 ROWS = {
     "row": (None, "sc:Integer", "number of the row, from 0, in order of time"),

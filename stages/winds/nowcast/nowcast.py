@@ -23,10 +23,10 @@ from stages import files
 from stages.errors import DataError, InputError
 from stages.params import Params
 from stages.training import store
+from stages.units import KNOT_M_S
 from stages.winds import breakdown, slices
 from stages.winds.contexts.nearby import KINDS, Measured, Nearby
 from stages.winds.forecasts import PLACE, ask, local
-from stages.winds.metrics import KN
 from stages.winds.nowcast import capture
 from stages.winds.nowcast.points import Point, parse, read_points
 
@@ -314,7 +314,7 @@ def render(rows: list[Wind]) -> str:
         ),
     ]
     for row in rows:
-        p, knots = row.point, row.speed_m_s / KN
+        p, knots = row.point, row.speed_m_s / KNOT_M_S
         degrees = 0 if knots < 0.5 else round(row.from_deg) or 360
 
         def pair(unit, s=row.spread_m_s):
@@ -323,6 +323,6 @@ def render(rows: list[Wind]) -> str:
         lines.append(
             f"{iso(p.ts_s):20}  {p.lat_deg:8.4f}  {p.lon_deg:9.4f}  {p.alt_ft:6.0f}  "
             f"{degrees:03d}°  {knots:5.1f} kn {row.speed_m_s:5.1f} m/s  {row.u_m_s:+6.1f}, "
-            f"{row.v_m_s:+6.1f}  {pair(KN):>11}  {pair(1.0):>11}  {row.nearest_km:4.0f} km"
+            f"{row.v_m_s:+6.1f}  {pair(KNOT_M_S):>11}  {pair(1.0):>11}  {row.nearest_km:4.0f} km"
         )
     return "\n".join(lines)

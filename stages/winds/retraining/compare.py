@@ -22,10 +22,10 @@ import torch
 from stages import files, params
 from stages.errors import DataError, DivergedError
 from stages.scores import bootstrap
+from stages.units import KNOT_M_S
 from stages.winds import forecasts as field
 from stages.winds import slices
 from stages.winds.contexts.given import Contexts
-from stages.winds.metrics import KN
 from stages.winds.pairs import Pairs
 
 
@@ -226,7 +226,7 @@ def decide(
     )
 
     def error(table):
-        return np.sqrt(table[..., 1:] / (2 * table[..., :1])) / KN
+        return np.sqrt(table[..., 1:] / (2 * table[..., :1])) / KNOT_M_S
 
     ours, theirs = error(sums.sum(0))
     drawn = error(bootstrap.resample(sums, resamples, rng))

@@ -10,8 +10,6 @@ All functions take arrays of any one shape.
 import numpy as np
 
 G_M_S2 = 9.80665
-KNOT_M_S = 1852 / 3600
-FOOT_M = 0.3048
 P0_PA, T0_K, R_J_KG_K, LAPSE_K_M, TROPOPAUSE_M = 101325.0, 288.15, 287.05287, 0.0065, 11000.0
 A0_M_S = np.sqrt(1.4 * R_J_KG_K * T0_K)
 

@@ -10,6 +10,7 @@ Units: degrees, m, m/s, s. Shapes: F flights, A of them still in the air.
 
 import numpy as np
 
+from stages.units import FOOT_M, KNOT_M_S
 from stages.winds.sky import air
 from stages.winds.sky.traffic import TYPES, Area, Flights, Routes, Tracks, wrap
 from stages.winds.sky.wind import EARTH_M, Wind
@@ -17,7 +18,7 @@ from stages.winds.sky.wind import EARTH_M, Wind
 ROLL_MAX_DEG, ROLL_RATE_DEG_S, ROLL_GAIN = 25.0, 4.0, 1.3
 ACCELERATION_M_S2 = 0.4
 DESCENT_FT_MIN, ALTITUDE_LAG_S, RATE_LAG_S = 2800.0, 25.0, 6.0
-FT_MIN = air.FOOT_M / 60
+FT_MIN = FOOT_M / 60
 LOGGED = ("lat", "lon", "alt", "target", "vs", "tas", "heading", "roll", "u", "v", "east", "north")
 
 
@@ -38,7 +39,7 @@ def airspeed(s: dict[str, np.ndarray], descends: np.ndarray) -> np.ndarray:
     """True airspeed of the schedule, m/s: the type's climb or descent CAS, until the cruise Mach
     number is slower."""
     types = TYPES[s["kind"]]
-    cas = np.where(descends, types["descent_cas"], types["climb_cas"]) * air.KNOT_M_S * s["factor"]
+    cas = np.where(descends, types["descent_cas"], types["climb_cas"]) * KNOT_M_S * s["factor"]
     return np.minimum(
         air.tas_of_cas(cas, s["alt"]), types["mach"] * s["factor"] * air.sound_speed(s["alt"])
     )

@@ -22,7 +22,7 @@ from stages.errors import InputError
 from stages.files import atomic_file
 from stages.params import Gaussian
 from stages.seeds import stream
-from stages.winds.sky.air import FOOT_M
+from stages.units import FOOT_M
 from stages.winds.sky.traffic import Area
 from stages.winds.sky.wind import EARTH_M
 

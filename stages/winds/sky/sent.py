@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stages.units import FOOT_M, KNOT_M_S
 from stages.winds.sky import air, encode, flight
 
 # The six frames of an update; HEADING is 6,0 and TURN is 5,0.
@@ -41,7 +42,7 @@ def words(
 ) -> np.ndarray:
     """The 56-bit words of N frames of one kind, from true state `s`, update numbers k and what
     the sensors read."""
-    knots, feet, rate = 1 / air.KNOT_M_S, s["alt"] / air.FOOT_M, s["vs"] / flight.FT_MIN
+    knots, feet, rate = 1 / KNOT_M_S, s["alt"] / FOOT_M, s["vs"] / flight.FT_MIN
     if kind == POSITION:
         return encode.position(s["lat"], s["lon"], feet, k % 2)
     if kind == VELOCITY:
@@ -57,7 +58,7 @@ def words(
         return encode.bds50(s["roll"], track, speed * knots, turn, sensed["tas"] * knots)
     if kind == CALL:
         return encode.identification(who.callsign)
-    selected = np.rint(s["target"] / air.FOOT_M / 100) * 100
+    selected = np.rint(s["target"] / FOOT_M / 100) * 100
     registers = {
         "4,0": encode.bds40(selected, np.full(len(k), 1013.2)),
         "2,0": encode.bds20(who.callsign),
@@ -82,7 +83,5 @@ def frames(
     identity = (
         k + k // len(ROTATION) + kind
     ) % 2 == 1  # surveillance asks for altitude and identity in turn
-    code = np.where(
-        identity, encode.identity13(who.squawk), encode.altitude13(s["alt"] / air.FOOT_M)
-    )
+    code = np.where(identity, encode.identity13(who.squawk), encode.altitude13(s["alt"] / FOOT_M))
     return encode.reply(who.address, word, code, identity), short

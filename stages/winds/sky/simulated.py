@@ -27,7 +27,8 @@ from tqdm import tqdm
 from stages import params
 from stages.files import atomic_file, sha256
 from stages.seeds import stream
-from stages.winds.sky import air, encode, flight, traffic
+from stages.units import FOOT_M, KNOT_M_S
+from stages.winds.sky import encode, flight, traffic
 from stages.winds.sky.airspace import Sky, declination_at, sky
 from stages.winds.sky.sent import CALL, HEADING, POSITION, VELOCITY, Fleet, fleet, frames
 
@@ -108,12 +109,12 @@ def truth(
     exact = {
         "lat_deg": s["lat"],
         "lon_deg": traffic.wrap(s["lon"]),
-        "alt_ft": s["alt"] / air.FOOT_M,
+        "alt_ft": s["alt"] / FOOT_M,
         "u_true_m_s": u,
         "v_true_m_s": v,
-        "gs_kt": np.hypot(east, north) / air.KNOT_M_S,
+        "gs_kt": np.hypot(east, north) / KNOT_M_S,
         "trk_deg": np.degrees(np.arctan2(east, north)) % 360,
-        "tas_kt": s["tas"] / air.KNOT_M_S,
+        "tas_kt": s["tas"] / KNOT_M_S,
         "hdg_true_deg": s["heading"],
         "roll_deg": s["roll"],
     }
@@ -132,7 +133,7 @@ def heard(
     of, k, t_ms = moments(stream(seed, "simulate", "moments", block), world, tracks)
     rng = stream(seed, "simulate", "sensors", block)
     noise_heading = rng.normal(0, config.heading_noise_deg, len(of))
-    noise_tas = rng.normal(0, config.airspeed_noise_kt, len(of)) * air.KNOT_M_S
+    noise_tas = rng.normal(0, config.airspeed_noise_kt, len(of)) * KNOT_M_S
     radio = stream(seed, "simulate", "radio", block)
     parts: list[dict[str, np.ndarray]] = []
     true: dict[str, np.ndarray] = {}

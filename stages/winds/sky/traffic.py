@@ -17,6 +17,7 @@ import numpy as np
 
 from stages.errors import InputError
 from stages.seeds import stream
+from stages.units import FOOT_M
 from stages.winds.sky import air
 from stages.winds.sky.wind import EARTH_M
 
@@ -199,9 +200,7 @@ def levels(area: Area, eastbound: np.ndarray, wanted: np.ndarray, lowest: np.nda
     """The flight levels (hundreds of feet) nearest to `wanted` by the semicircular rule, inside
     the area and above `lowest`."""
     every = np.arange(10, 420, 10)
-    every = every[
-        (every * 100 * air.FOOT_M >= area.bottom_m) & (every * 100 * air.FOOT_M <= area.top_m)
-    ]
+    every = every[(every * 100 * FOOT_M >= area.bottom_m) & (every * 100 * FOOT_M <= area.top_m)]
     odd = every // 10 % 2 == 1
     if not odd.any() or odd.all():
         raise InputError(
@@ -241,7 +240,7 @@ def arrivals(
             area, there >= 0, rng.normal(TYPES["level"][kind], TYPES["spread"][kind]), np.zeros(n)
         )
         * 100
-        * air.FOOT_M
+        * FOOT_M
     )
     start, then, switch = level.copy(), level.copy(), np.full(n, -1.0)
     joins = role == FROM
@@ -249,9 +248,9 @@ def arrivals(
     # one crossing in eight enters 2000 to 8000 ft below its level, still climbing; one in six
     # changes level on its way
     late = (role == OVER) & (rng.random(n) < 1 / 8)
-    start[late] -= rng.uniform(2000, 8000, n)[late] * air.FOOT_M
+    start[late] -= rng.uniform(2000, 8000, n)[late] * FOOT_M
     steps = (role == OVER) & ~late & (rng.random(n) < 1 / 6)
-    other = level + rng.choice([-2000, 2000], n) * air.FOOT_M
+    other = level + rng.choice([-2000, 2000], n) * FOOT_M
     steps &= (other >= area.bottom_m) & (other <= area.top_m)
     then[steps] = other[steps]
     switch[steps] = (rng.uniform(0.3, 0.8, n) * length)[steps]

@@ -18,9 +18,10 @@ import numpy as np
 
 from stages.arrays import load
 from stages.errors import DataError, InputError
-from stages.fields.problem import SPLITS, Counts, Sets
+from stages.fields.problem import Counts, Sets
 from stages.files import read_json
 from stages.seeds import stream
+from stages.splits import SPLITS
 
 GAP = 50  # outputs from context to target
 

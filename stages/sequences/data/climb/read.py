@@ -25,7 +25,8 @@ import polars as pl
 from stages.errors import DataError
 from stages.params.sequences import ClimbReading
 from stages.seeds import stream
-from stages.sequences.tokens import SPLITS, Sequences
+from stages.sequences.tokens import Sequences
+from stages.splits import SPLITS
 
 STEP_S, LEVEL_FT, HIGHEST_FT = 4.0, 100.0, 45_000.0
 DOCUMENTS = ("FLIGHT_ID", "AIRCRAFT_TYPE", "CFL", "TRACK_ALTITUDE")
