@@ -7,8 +7,8 @@ import polars as pl
 from known_spreads import WINDS, keep
 
 from stages import files
+from stages.units import KNOT_M_S
 from stages.winds import claims
-from stages.winds.metrics import KN
 
 ALL = {"day_average": 12.0, "hour_average": 10.0, "knn": 8.0, "kernel": 6.0}
 ONE, NEAREST, LEARNED = "gka_tnn-cached-none", "knn_tnn-swept-none", "gka_mlp_tnn-cached-none"
@@ -62,7 +62,7 @@ def made(
         }
         for by, bins in groups.items():
             for name, value in bins.items():
-                square = (value * KN) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
+                square = (value * KNOT_M_S) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
                 rows += [(cell, by, name, s, 50, float(e)) for s, e in enumerate(square)]
     pl.DataFrame(
         rows,
