@@ -96,7 +96,7 @@ def test_metrics_are_those_of_the_closed_form():
     )
 
 
-def test_two_levels_of_tokens_that_tell_a_text_as_well_have_the_same_bits_and_perplexity():
+def test_two_levels_of_tokens_that_tell_a_text_as_well_have_the_same_bits_and_word_perplexity():
     """100 characters, 20 words: told in 100 tokens of 1.2 nats or in 40 of 3 nats."""
     single = perplexity.metrics(
         np.full((20, 5), 1.2),

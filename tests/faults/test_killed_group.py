@@ -61,7 +61,7 @@ def killed_until_it_is_not(folder: Path, stage: str, point: str, group: Path, lo
 @pytest.mark.slow_fault
 @pytest.mark.fault("F1")
 @pytest.mark.parametrize("stage", lab.ORDER)
-def test_the_whole_group_killed_at_any_point_of_any_stage_leaves_old_or_new_and_the_next_repro_ends_as_undisturbed(
+def test_the_group_killed_anywhere_leaves_old_or_new_and_the_next_repro_ends_as_undisturbed(
     copy, tmp_path, stage
 ):
     (tmp_path / "group").mkdir()

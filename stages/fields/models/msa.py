@@ -68,7 +68,9 @@ class MSA(FieldModel):
         numbers = 1 if self.law is None else self.law.numbers
         self.readout = mlp(width, width, width, o_dim * numbers)  # gamma
 
-    def forward(self, batch: Batch) -> Prediction | predictive.Predictive:
+    def forward(
+        self, batch: Batch
+    ) -> Prediction | predictive.Gaussian | predictive.Mixture | predictive.Quantiles:
         """Mean (or law) at every target, B T O; an empty context gives what the targets'
         positions alone suggest."""
         tokens = self.encoder(batch.context_x, batch.context_y, batch.target_x)
