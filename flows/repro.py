@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from flows.process import DVC, WORK, FlowError, environment, leashed
@@ -248,11 +249,10 @@ class Threads:
             seconds[stage] = round(time.monotonic() - begin, 1)
 
         self.submit = single.submit
-        self.flow = flow(
-            name="repro", task_runner=ThreadPoolTaskRunner(max_workers=jobs), persist_result=False
-        )
+        runner: Any = ThreadPoolTaskRunner(max_workers=jobs)
+        self.flow = flow(name="repro", task_runner=runner, persist_result=False)
 
-    def problem(self, stage: str, _future) -> str:
+    def problem(self, stage: str, _future: Any) -> str:
         """Why the stage failed, "" when it did not."""
         return self.problems.get(stage, "the task did not begin")
 
@@ -373,7 +373,7 @@ def end_children() -> None:
             child.kill()
 
 
-def stop(number: int, _frame) -> None:
+def stop(number: int, _frame: FrameType | None) -> None:
     """SIGTERM: end the children and leave by an ordinary exit, so that params.yaml is put right."""
     end_children()
     raise SystemExit(128 + number)

@@ -41,7 +41,7 @@ OWED = PLACE / "owed.json"  # the state that is being judged; gone when its comm
 FAILED = PLACE / "failed.json"  # the attempt that need not be repeated
 RUNNER = "TRADEWIND_RUNNER"  # the process id of the schedule that starts runs
 SHORT = "drop more captures"  # what `prepare` says of too little data
-Step = Callable[[str, Callable], Callable]
+Step = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 Say = Callable[[str], None]
 
 
@@ -314,7 +314,7 @@ def unfinished(error: FlowError, key: dict[str, str]) -> Outcome:
     )
 
 
-def flow_of(ends: list[Outcome]):
+def flow_of(ends: list[Outcome]) -> Any:
     """The Prefect flow; how a run ended is also appended to `ends`."""
     os.environ.update(environment())  # Prefect reads it when it is imported
     from prefect import flow, get_run_logger, task
@@ -322,10 +322,10 @@ def flow_of(ends: list[Outcome]):
     from prefect.states import Cancelled, Completed, Failed
 
     def step(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*arguments):
+        def run(*arguments: Any) -> Any:
             kept: list[Any] = []
 
-            def part():
+            def part() -> Any:
                 try:
                     kept.append(work(*arguments))
                 except FlowError as error:  # a state without a traceback
@@ -344,7 +344,7 @@ def flow_of(ends: list[Outcome]):
         return run
 
     @flow(name="retrain", persist_result=False)
-    def retrain(drop: str | None = None, again: bool = False, jobs: int | None = None):
+    def retrain(drop: str | None = None, again: bool = False, jobs: int | None = None) -> Any:
         """Look into the drop folder once; retrain and judge when the raw captures are new."""
         if os.environ.get(RUNNER):
             die_with(int(os.environ[RUNNER]))
@@ -369,7 +369,7 @@ def flow_of(ends: list[Outcome]):
     return retrain
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """The flow under its name, `flows.retrain.retrain`: Prefect is imported when it is asked
     for, not with this file."""
     if name == "retrain":

@@ -37,7 +37,7 @@ from flows.server import (
 
 # Deployment -> the flow's module (the flow has the deployment's name) and how many of its runs may
 # be at work at once.
-DEPLOYMENTS = {"retrain": {"module": "flows.retrain", "at_once": 1}}
+DEPLOYMENTS: dict[str, dict[str, Any]] = {"retrain": {"module": "flows.retrain", "at_once": 1}}
 POLL_S = 5.0  # how often the runner asks for due runs
 HEAL_S = 10.0
 
@@ -112,7 +112,7 @@ async def heal(first: bool) -> int:
     return len({run.id for run in dead})
 
 
-def deployment(name: str, cron: str, parameters: dict[str, Any]):
+def deployment(name: str, cron: str, parameters: dict[str, Any]) -> Any:
     """A deployment of the table for the runner; not to be called from a running event loop."""
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
     from prefect.client.schemas.schedules import CronSchedule

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,6 +20,9 @@ from torch import Tensor, nn
 from stages.batches import Batch
 from stages.layers.local import HORIZONTAL_KM, TIME_MIN, VERTICAL_KM, weights
 from stages.params import Contexts as Settings
+
+if TYPE_CHECKING:
+    from stages.neighbours.contract import Index
 
 EARTH_KM = 6371.0088
 FOOT_KM = 0.0003048
@@ -44,7 +48,7 @@ class Nearby:
         self.measured, self.settings = measured, settings
 
     @cached_property
-    def index(self):
+    def index(self) -> "Index":
         """The neighbour search that params.yaml names, over all rows."""
         from stages.neighbours import methods  # compiled code and SciPy: only for those who search
 
