@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.process import WORK, FlowError, environment, only_one
-from flows.retrain import RUNNER, Settings, settings
+from flows.retrain import RUNNER
 from flows.server import (
     DATABASES,
     PASSWORDS,
@@ -34,6 +34,7 @@ from flows.server import (
     free_port,
     running,
 )
+from flows.settings import Settings, settings
 
 # Deployment -> the flow's module (the flow has the deployment's name) and how many of its runs may
 # be at work at once.
