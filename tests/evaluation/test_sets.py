@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 from torch import nn
-from toy_sets import COUNTS, POINTS, cell, heat_again, read, toy
+from toy_sets import COUNTS, POINTS, SETTINGS, cell, heat_again, read, toy
 
 from stages import files, params
 from stages.batches import Prediction
@@ -25,8 +25,6 @@ from stages.fields.evaluation_data import EvaluationData, Settings
 from stages.fields.sets import PreparedSets
 from stages.scores import pool, shell
 from stages.training import store
-
-SETTINGS = Settings(batch=8, resamples=200, seed=0)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Small sets of points, and untrained cells on them."""
+"""Small sets, prepared as the project prepares them, and untrained cells of them."""
 
 from pathlib import Path
 
@@ -7,9 +7,13 @@ import torch
 
 from stages import files
 from stages.fields import problem as preparation
+from stages.fields.evaluation_data import Settings
 from stages.fields.models import build
 from stages.fields.sets import PreparedSets
 from stages.training import store
+
+SETTINGS = Settings(batch=8, resamples=200, seed=0)
+
 
 COUNTS, POINTS = {"train": 30, "val": 12, "test": 21}, 24
 

@@ -50,7 +50,7 @@ def released(tmp_path_factory):
         '"dataset": {"kind": "simulate", "entry": "frames", "simulate": {"seed": 20260}}, '
         '"datasets": {',
     )
-    run(folder, "dvc", "commit", "-q", "-f")
+    run(folder, sys.executable, "-m", "dvc", "commit", "-q", "-f")
     commit(folder)
     return folder, exports.release(folder / ".work/out", folder)
 
