@@ -5,6 +5,7 @@ README.md is written by hand; only these blocks are made, from what the experime
 front page, so that no number in it is typed. The caption of experiments after the first names them.
 """
 
+import argparse
 import re
 import sys
 from pathlib import Path
@@ -45,5 +46,12 @@ def readme(path: Path = Path("README.md")) -> None:
         stream.write(BLOCK.sub(lambda found: block(found[1], found[2].split()), text))
 
 
+def main(argv: list[str] | None = None) -> int:
+    """Exit code of the command."""
+    about = "Write the result tables of README.md anew, from what each experiment's page tells."
+    argparse.ArgumentParser(prog="python -m stages.page.readme", description=about).parse_args(argv)
+    return reported(readme)
+
+
 if __name__ == "__main__":
-    sys.exit(reported(readme))
+    sys.exit(main())

@@ -164,6 +164,7 @@ def _order(folder: Path) -> None:
         "vocabulary": 3,
         "length": 5,
         "order": "random",
+        "module": "stages.sequences.models.sigma_gpt",
     }
     model = orders.build("sigma_gpt", None, size, 3, 5)
     (folder / "weights.safetensors").write_bytes(
@@ -336,7 +337,7 @@ READERS = {
         lambda f: nowcast.read_points(f / "a.csv"),
     ),
     "field model": Reader("weights.safetensors", _field, lambda f: nowcast.load(f)),
-    "order model": Reader("weights.safetensors", _order, lambda f: sampled.load(f)),
+    "order model": Reader("weights.safetensors", _order, store.load),
     "checkpoint": Reader(
         "step-000000003/state.safetensors",
         lambda f: Checkpoints(f).save(3, STATE, {"step": 3}),

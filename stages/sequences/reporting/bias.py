@@ -10,7 +10,6 @@ independent draws of the law show; no sampler is below it but by luck. No units.
 from pathlib import Path
 from typing import Any
 
-from stages.figures.drawing import numbered, plt, save
 from stages.tables.table import Table
 
 DPI = 80
@@ -81,6 +80,8 @@ def table(bias: Bias) -> tuple[Table, str]:
 def figure(bias: Bias, path: Path) -> bool:
     """Total variation against the orders tried, a colour a law; False where nothing was
     measured."""
+    from stages.figures.drawing import numbered, plt, save  # with matplotlib
+
     if not bias:
         return False
     picture, axes = plt.subplots(figsize=(6.6, 3.4), layout="constrained")

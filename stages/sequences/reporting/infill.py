@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.figures.drawing import plt, save
 from stages.sequences.evaluation import maze, vertical
 from stages.sequences.reporting.arms import Cells, Told, at, called, members, number, ranked
-from stages.sequences.reporting.canvas import DPI, Tensors, colour, panels
-from stages.sequences.reporting.flights import shade
 from stages.sequences.reporting.mazes import draw_maze
 from stages.tables.table import Table
+
+if TYPE_CHECKING:
+    from stages.sequences.reporting.canvas import Tensors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,7 @@ def table(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
     )
 
 
-def first(tensors: Tensors, task: str) -> str | None:
+def first(tensors: "Tensors", task: str) -> str | None:
     """The beginning of the names of the first cell's tensors of a task."""
     return next(
         (
@@ -100,9 +100,12 @@ def first(tensors: Tensors, task: str) -> str | None:
     )
 
 
-def mazes(tensors: Tensors, law: dict[str, Any], path: Path) -> bool:
+def mazes(tensors: "Tensors", law: dict[str, Any], path: Path) -> bool:
     """A row a maze: its true path, a free sample, a sample of each task with the given cell
     ringed. False without tensors."""
+    from stages.figures.drawing import save  # with matplotlib
+    from stages.sequences.reporting.canvas import DPI, panels  # with matplotlib
+
     tasks = [(task, start) for task in TASKS if (start := first(tensors, task))]
     if not tasks:
         return False
@@ -143,9 +146,13 @@ def judge(panel: "Axes", made: np.ndarray, given: np.ndarray) -> None:
     )
 
 
-def flights(tensors: Tensors, law: dict[str, Any], path: Path) -> bool:
+def flights(tensors: "Tensors", law: dict[str, Any], path: Path) -> bool:
     """Figure 4.2: a column a flight, those that climb or descend most; above with the points
     given, below free. False without tensors."""
+    from stages.figures.drawing import plt, save  # with matplotlib
+    from stages.sequences.reporting.canvas import DPI, colour  # with matplotlib
+    from stages.sequences.reporting.flights import shade  # with matplotlib
+
     begin = first(tensors, "points")
     if begin is None:
         return False
@@ -195,6 +202,6 @@ def flights(tensors: Tensors, law: dict[str, Any], path: Path) -> bool:
     return True
 
 
-def draw(tensors: Tensors, kind: str, law: dict[str, Any], path: Path) -> bool:
+def draw(tensors: "Tensors", kind: str, law: dict[str, Any], path: Path) -> bool:
     """The figure of a kind of sequences; False where nothing was infilled."""
     return {"maze": mazes, "climb": flights}[kind](tensors, law, path) if kind in CAPTION else False

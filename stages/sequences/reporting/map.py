@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from stages.claims.levels import leaf
-from stages.figures.drawing import plt, save
 from stages.sequences.reporting.arms import (
     Cells,
     Told,
@@ -123,6 +122,8 @@ def draw(
 ) -> bool:
     """The map; `colour` of an arm and `worded` sampler are the other figures'. False where
     nothing was laid out."""
+    from stages.figures.drawing import plt, save  # with matplotlib
+
     parts = {
         name.removeprefix("map/"): plane
         for name, plane in tensors.items()

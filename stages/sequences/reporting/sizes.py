@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from stages.figures.drawing import plt, save
 from stages.sequences import comparisons, memory_claims
 from stages.sequences.reporting.arms import (
     RANKS,
@@ -160,6 +159,8 @@ def figure(
 ) -> bool:
     """Figure 4.5 of one family: shares of training (dashed) and test prompts (full) against
     training sequences. False with no arm."""
+    from stages.figures.drawing import plt, save  # with matplotlib
+
     drawn = {
         arm: [one for _, one in points(cells, about, family, arm)] for arm in arms_of(cells, family)
     }
