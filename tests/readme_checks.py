@@ -15,7 +15,7 @@ from stages.winds.tables import label
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"(?ms)^```(\w*)\n(.*?)^```")
 EXPERIMENTS = ("wind_nowcast", "wind_baselines")
-BLOCK = re.compile(r"(?s)<!-- results:([\w-]+) -->\n(.*?)<!-- /results -->")
+BLOCK = re.compile(r"(?s)<!-- results:([\w-]+)[ \w]* -->\n(.*?)<!-- /results -->")
 NUMBER = re.compile(r"(-?\d+\.\d\d)(?: ± (\d+\.\d\d))?(?: \[(-?\d+\.\d\d), (-?\d+\.\d\d)\])?")
 
 

@@ -27,8 +27,10 @@ from readme_checks import (
 from stages import cli
 from stages.audit.history import blobs, git
 from stages.errors import DataError
+from stages.page import experiment
 from stages.page.readme import readme as fill
 from stages.tables import published
+from stages.winds import page as winds
 from stages.winds.tables import label
 
 # --- the project's README
@@ -184,7 +186,12 @@ def test_a_readme_that_is_right_passes_every_check(project):
         (numbers_not_measured, "*mini, sim*:", "All:", "without"),
         (numbers_not_measured, "results:mini", "results:full", "full/metrics.json"),
         (numbers_not_measured, "RMSE per component", "RMSE", "column"),
-        (numbers_not_measured, "<!-- results:mini -->\n", "", "no results block"),
+        (
+            numbers_not_measured,
+            "<!-- results:mini wind_nowcast wind_baselines -->\n",
+            "",
+            "no results block",
+        ),
     ],
 )
 def test_a_planted_mistake_is_told(project, check, right, wrong, told):
@@ -193,10 +200,9 @@ def test_a_planted_mistake_is_told(project, check, right, wrong, told):
 
 
 def test_an_empty_results_block_tells_every_arm_that_it_leaves_out(project):
-    assert numbers_not_measured("<!-- results:mini -->\n<!-- /results -->", project) == [
-        "mini: sim/hour_average is not told",
-        "mini: sim/knn is not told",
-    ]
+    assert numbers_not_measured(
+        "<!-- results:mini wind_nowcast wind_baselines -->\n<!-- /results -->", project
+    ) == ["mini: sim/hour_average is not told", "mini: sim/knn is not told"]
 
 
 # --- the blocks as they are made
@@ -212,9 +218,19 @@ def filled(project, monkeypatch):
         (ROOT / "reports/wind_nowcast/companions.csv").read_bytes()
     )
     path = project / "README.md"
-    path.write_text(BLOCK.sub("<!-- results:mini -->\n<!-- /results -->", GOOD))
+    page_tells(project)
+    marker = "<!-- results:mini wind_nowcast wind_baselines -->\n<!-- /results -->"
+    path.write_text(BLOCK.sub(marker, GOOD))
     fill(path)
     return path
+
+
+def page_tells(project: Path) -> None:
+    """page.json of the hand-made experiment: its short tables, as winds' page tells them."""
+    home = project / "reports/wind_nowcast/mini"
+    arms = json.loads((home / "metrics.json").read_text())["arms"]
+    told = [experiment.short(winds.short("wind_nowcast", arms, "sim"))]
+    (home / experiment.DATA).write_text(json.dumps({"short": told}))
 
 
 def test_a_filled_block_passes_the_checks_and_nothing_else_is_touched(filled, project):
@@ -233,6 +249,7 @@ def test_filling_again_gives_the_same_bytes_and_new_numbers_replace_the_old(fill
     metrics = project / "reports/wind_nowcast/mini/metrics.json"
     metrics.write_text(metrics.read_text().replace("9.9901", "8.0"))
     assert numbers_not_measured(filled.read_text(), project) != []
+    page_tells(project)
     fill(filled)
     assert (
         numbers_not_measured(filled.read_text(), project) == [] and "9.99" not in filled.read_text()

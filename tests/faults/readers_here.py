@@ -42,7 +42,7 @@ from stages.winds.decoding import truth, winds
 from stages.winds.modes import frames
 from stages.winds.nowcast import nowcast
 from stages.winds.pairs import Pairs
-from stages.winds.retraining import compare, intake, ledger
+from stages.winds.retraining import captures, compare, ledger
 
 sys.path[:0] = [str(Path(__file__).parents[1] / name) for name in ("training", "reporting")]
 import toy_sky  # noqa: E402
@@ -357,7 +357,7 @@ READERS = {
     "raw manifest": Reader(
         "manifest.json",
         texts(manifest__json='{"files": {"a.csv": {"sha256": "00", "bytes": 3}}}'),
-        lambda f: intake.state_of(f),
+        captures.state_of,
     ),
     "run record": Reader("data/mini/records/a.acquire.json", _record, _node),
     "lock": Reader("dvc.lock", _record, _locks),

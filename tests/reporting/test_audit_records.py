@@ -7,18 +7,7 @@ from importlib import metadata
 
 import audit_project
 import pytest
-from audit_project import (  # noqa: F401 (fixtures)
-    DATA,
-    NUMBER,
-    REPORTS,
-    RUN,
-    TABLE,
-    about,
-    edit,
-    forge,
-    project,
-    template,
-)
+from audit_project import DATA, NUMBER, REPORTS, RUN, TABLE, about, edit, forge, project, template  # noqa: F401 (fixtures)
 
 from stages import records
 from stages.audit import audit, render, settings
