@@ -30,7 +30,6 @@ from stages.fields.models import build
 from stages.fields.problems.darcy import read as darcy
 from stages.fields.sets import PreparedSets
 from stages.params import reading
-from stages.sequences import evaluate as sampled
 from stages.sequences import models as orders
 from stages.sequences.batches import Prepared as Sequences
 from stages.training import store

@@ -37,7 +37,8 @@ OBEDIENT = (
     ),
 )
 ALL = (
-    "from stages import fake, training; fake.SHIFT = getattr(training, 'SHIFT', 0.0); from stages.fake import *; "
+    "from stages import fake, training; fake.SHIFT = getattr(training, 'SHIFT', 0.0); "
+    "from stages.fake import *; "
     "acquire(); decode(); validate(); prepare(); "
     'train("wind_nowcast", "mini", "simulated", "knn"); train("sensor_noise", "mini", "simulated", '
     '"knn"); [train("wind_nowcast", "mini", "simulated", "msa", "--arm", "shared", "--size", "5k", '
