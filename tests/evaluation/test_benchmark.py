@@ -124,6 +124,7 @@ def run(frozen, *words):
         capture_output=True,
         text=True,
         cwd="/",
+        check=False,
     )
 
 

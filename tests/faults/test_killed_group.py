@@ -130,8 +130,8 @@ def test_the_hook_of_this_test_kills_the_parent_too(tmp_path):
     end with 255."""
     (tmp_path / "sitecustomize.py").write_text(GROUP)
     child = (
-        "import sys\nsys.path.insert(0, %r)\nfrom stages.files import fault\nfault('here')\n"
-        % str(lab.HOME)
+        f"import sys\nsys.path.insert(0, {str(lab.HOME)!r})\n"
+        "from stages.files import fault\nfault('here')\n"
     )
     parent = (
         "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', "
