@@ -21,6 +21,7 @@ from stages.winds import forecasts as field
 from stages.winds import measure
 from stages.winds.contexts.given import Contexts
 from stages.winds.nowcast import nowcast
+from stages.winds.nowcast.points import parse_time
 from stages.winds.pairs import Pairs
 
 START = 1_768_456_800.0  # of the fixture
@@ -163,7 +164,7 @@ def test_points_of_many_minutes_come_back_in_the_order_asked(airspace, settings,
     "text", ["2026-01-15T06:00:00Z", "2026-01-15T07:00:00+01:00", "2026-01-15 06:00", "1768456800"]
 )
 def test_times(text):
-    assert nowcast.parse_time(text) == START
+    assert parse_time(text) == START
 
 
 @pytest.mark.parametrize(
