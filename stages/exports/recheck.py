@@ -23,7 +23,7 @@ from stages.exports.reader import Reader
 from stages.exports.tree import PROGRAM, REGULAR, Commit, Tree, commit_name, kind_of, tree_name
 from stages.files import json_text
 
-HOME = Path(__file__).parents[3]
+HOME = Path(__file__).parents[2]
 OURS = "stages/exports/"
 SHOWN = 20
 
