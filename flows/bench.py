@@ -25,8 +25,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from flows.dag import parse, schedule
 from flows.process import DVC, FlowError, environment, leashed
-from flows.repro import CODE, parse, schedule
+from flows.repro import CODE
 
 ROOT = Path(__file__).parents[1]
 STUB = """import pathlib, sys

@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 from ruamel.yaml import YAML
@@ -128,7 +129,7 @@ def switched(profile: str | None = None) -> Iterator[str]:
             heal()
 
 
-def stop(number: int, _frame) -> NoReturn:
+def stop(number: int, _frame: FrameType | None) -> NoReturn:
     """SIGTERM as an ordinary exit, so that what was switched is switched back."""
     raise SystemExit(128 + number)
 

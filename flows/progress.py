@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-from flows.repro import Graph, choose, ways
+from flows.dag import Graph, choose, ways
 
 NAMES = 3  # how many running stages the line names
 

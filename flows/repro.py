@@ -11,20 +11,20 @@ failure stops the starting of others and makes the exit code 1. Each stage's out
 
 import argparse
 import contextlib
-import fnmatch
 import json
 import os
-import queue
 import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+from flows.dag import Graph, parse, plan, schedule, ways
 from flows.process import DVC, WORK, FlowError, environment, leashed
 from flows.profiles import switched, write
 
@@ -32,7 +32,6 @@ CODE = "code"  # the stage that says which code has changed
 LOGS = WORK / "flow"
 SECONDS = LOGS / "seconds.json"
 TAIL = 40
-Graph = dict[str, set[str]]  # stage -> the stages it waits for
 
 _children: set[subprocess.Popen[Any]] = set()
 _children_lock = threading.RLock()  # a signal may find this very thread inside
@@ -51,135 +50,6 @@ def dvc(*arguments: str) -> str:
     if done.returncode:
         raise FlowError(f"`dvc {' '.join(arguments)}` failed:\n{done.stderr.strip()[-4000:]}")
     return done.stdout
-
-
-def parse(dot: str) -> Graph:
-    """The graph in `dvc dag --dot`'s output."""
-    graph: Graph = {name: set() for name in re.findall(r'(?m)^\s*"([^"\n]+)";$', dot)}
-    for parent, child in re.findall(r'(?m)^\s*"([^"\n]+)"\s*->\s*"([^"\n]+)";$', dot):
-        graph.setdefault(parent, set())
-        graph.setdefault(child, set()).add(parent)
-    return graph
-
-
-def above(graph: Graph, start: Iterable[str]) -> set[str]:
-    """The stages in `start` and all that they wait for."""
-    found: set[str] = set()
-    todo = [stage for stage in start if stage in graph]
-    while todo:
-        if (stage := todo.pop()) not in found:
-            found.add(stage)
-            todo.extend(graph[stage])
-    return found
-
-
-def plan(graph: Graph, stale: Iterable[str], targets: Iterable[str] = ()) -> Graph:
-    """What to run: of the stages that `dvc repro TARGET...` covers, the stale ones and all below
-    them. FlowError 2 for an unknown target.
-
-    It covers the targets and everything they wait for; without targets, those are the stages of the
-    top dvc.yaml (named without a file).
-    """
-    if unknown := sorted(set(targets) - set(graph)):
-        raise FlowError(
-            f"no stage is named {', '.join(unknown)}; `dvc dag --dot` lists the names under this "
-            "profile",
-            2,
-        )
-    covered = above(
-        graph,
-        targets or (stage for stage in graph if ":" not in stage and not stage.endswith(".dvc")),
-    )
-    children: Graph = {stage: set() for stage in graph}
-    for stage, parents in graph.items():
-        for parent in parents:
-            children[parent].add(stage)
-    chosen = above(children, set(stale) & covered) & covered
-    return {stage: graph[stage] & chosen for stage in chosen}
-
-
-def ways(graph: Graph, seconds: dict[str, float]) -> dict[str, float]:
-    """For each stage the seconds of the longest way from its start to the end of the DAG; an
-    unknown stage counts 1 s."""
-    children: Graph = {stage: set() for stage in graph}
-    for stage, parents in graph.items():
-        for parent in parents:
-            children[parent].add(stage)
-    found: dict[str, float] = {}
-    waiting = {stage: len(below) for stage, below in children.items()}
-    ready = [stage for stage, count in waiting.items() if not count]
-    while ready:
-        stage = ready.pop()
-        found[stage] = seconds.get(stage, 1.0) + max(
-            (found[child] for child in children[stage]), default=0.0
-        )
-        for parent in graph[stage]:
-            waiting[parent] -= 1
-            if not waiting[parent]:
-                ready.append(parent)
-    return found
-
-
-def choose(
-    order: Iterable[str],
-    waiting: Graph,
-    running: set[str],
-    jobs: int,
-    limits: dict[str, int] | None,
-) -> str | None:
-    """The first stage in the order that may start now: it waits for nobody, and neither `jobs`
-    nor a limit of its kind is reached."""
-    if len(running) >= jobs:
-        return None
-    for stage in order:
-        if (
-            stage in waiting
-            and not waiting[stage]
-            and not any(
-                fnmatch.fnmatchcase(stage, pattern)
-                and sum(fnmatch.fnmatchcase(name, pattern) for name in running) >= most
-                for pattern, most in (limits or {}).items()
-            )
-        ):
-            return stage
-    return None
-
-
-def schedule(
-    graph: Graph,
-    start: Callable[[str, Callable[[bool], None]], None],
-    *,
-    jobs: int,
-    limits: dict[str, int] | None = None,
-    first: dict[str, float] | None = None,
-    report: Callable[[set[str], str | None, bool], None] = lambda running, ended, ok: None,
-) -> list[str]:
-    """Start each stage once its parents are done; the names of those that failed.
-
-    `start(stage, done)` begins a stage and calls `done(ok)`, from any thread, at its end. At most
-    `jobs` at once, and at most `limits[pattern]` of those whose names match the pattern. Larger
-    `first` goes first. After a failure nothing new starts.
-    """
-    waiting = {stage: set(parents) for stage, parents in graph.items()}
-    order = sorted(graph, key=lambda stage: (-(first or {}).get(stage, 0.0), stage))
-    running: set[str] = set()
-    failed: list[str] = []
-    ended: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
-    while True:
-        while not failed and (stage := choose(order, waiting, running, jobs, limits)) is not None:
-            del waiting[stage]
-            running.add(stage)
-            start(stage, lambda ok, stage=stage: ended.put((stage, ok)))
-        if not running:
-            return failed
-        report(running, None, True)
-        stage, ok = ended.get()
-        running.remove(stage)
-        if not ok:
-            failed.append(stage)
-        for parents in waiting.values():
-            parents.discard(stage)
-        report(running, stage, ok)
 
 
 def log_of(stage: str) -> Path:
@@ -227,7 +97,8 @@ class Threads:
         from prefect.task_runners import ThreadPoolTaskRunner
 
         # how each ended, "" when well; a future asks the server, which may learn it later than we
-        problems = self.problems = {}
+        self.problems: dict[str, str] = {}
+        problems = self.problems
 
         @task(
             name="stage",
@@ -248,11 +119,10 @@ class Threads:
             seconds[stage] = round(time.monotonic() - begin, 1)
 
         self.submit = single.submit
-        self.flow = flow(
-            name="repro", task_runner=ThreadPoolTaskRunner(max_workers=jobs), persist_result=False
-        )
+        runner: Any = ThreadPoolTaskRunner(max_workers=jobs)
+        self.flow = flow(name="repro", task_runner=runner, persist_result=False)
 
-    def problem(self, stage: str, _future) -> str:
+    def problem(self, stage: str, _future: Any) -> str:
         """Why the stage failed, "" when it did not."""
         return self.problems.get(stage, "the task did not begin")
 
@@ -280,7 +150,7 @@ def run(
     workers = hands(jobs, retries, seconds)
 
     def start(stage: str, done: Callable[[bool], None]) -> None:
-        def tell(future) -> None:
+        def tell(future: Any) -> None:
             problem = "its result could not be judged"
             try:
                 if problem := workers.problem(stage, future):
@@ -292,7 +162,7 @@ def run(
 
     failed: list[str] = []
 
-    def everything():
+    def everything() -> Any:
         with Progress(graph, seconds, jobs=jobs, limits=limits) as progress:
             try:
                 failed.extend(
@@ -373,7 +243,7 @@ def end_children() -> None:
             child.kill()
 
 
-def stop(number: int, _frame) -> None:
+def stop(number: int, _frame: FrameType | None) -> None:
     """SIGTERM: end the children and leave by an ordinary exit, so that params.yaml is put right."""
     end_children()
     raise SystemExit(128 + number)
@@ -387,8 +257,8 @@ def limit(text: str) -> tuple[str, int]:
     return pattern, int(count)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Parse, switch the profile, run; the exit code."""
+def parsed(arguments: list[str] | None) -> argparse.Namespace:
+    """What is asked for on the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m flows.repro", description=__doc__.split("\n\n")[0]
     )
@@ -439,6 +309,12 @@ def main(arguments: list[str] | None = None) -> int:
             "`dask scheduler` here and `dask worker tcp://HOST:8786 --nthreads 1` in a clone on "
             "each machine (flows/README.md)"
         )
+    return asked
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, switch the profile, run; the exit code."""
+    asked = parsed(arguments)
     signal.signal(signal.SIGTERM, stop)
     try:
         with switched(asked.profile) as profile:

@@ -24,63 +24,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from flows import profiles, repro
 from flows.git import Repository
 from flows.process import WORK, FlowError, die_with, environment, leashed
 from flows.profiles import switched, write
 from flows.server import hidden
+from flows.settings import LEDGER, Settings, settings
 
-EXPERIMENT = "wind_nowcast"
-LEDGER = Path("reports/ledger.jsonl")
 PLACE = WORK / "retraining"
 INTAKE = PLACE / "intake.json"
 OWED = PLACE / "owed.json"  # the state that is being judged; gone when its commit is made
 FAILED = PLACE / "failed.json"  # the attempt that need not be repeated
 RUNNER = "TRADEWIND_RUNNER"  # the process id of the schedule that starts runs
 SHORT = "drop more captures"  # what `prepare` says of too little data
-Step = Callable[[str, Callable], Callable]
+Step = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 Say = Callable[[str], None]
 
 
 class Told(FlowError):
     """What a stage itself said: on the same data it would say it again."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the flows need of params.yaml's section `retraining`."""
-
-    cron: str
-    drop: str
-    profile: str
-    dataset: str
-    commit: bool
-
-    @property
-    def raw(self) -> Path:
-        """The folder of raw captures."""
-        return Path("data", self.profile, "raw", self.dataset)
-
-    @property
-    def target(self) -> str:
-        """The last of the stages that a run brings to date."""
-        return f"reports/{EXPERIMENT}/dvc.yaml:tabulate@{self.profile}"
-
-    @property
-    def kept(self) -> list[str]:
-        """What a run may change in git."""
-        return [
-            f"data/{self.profile}",
-            "dvc.lock",
-            f"reports/{EXPERIMENT}/dvc.lock",
-            f"reports/{EXPERIMENT}/{self.profile}",
-            str(LEDGER),
-            "reports/index.html",
-            "reports/README.md",
-        ]
 
 
 @dataclass(frozen=True)
@@ -90,27 +52,6 @@ class Outcome:
     kind: str
     message: str
     exit_code: int = 0
-
-
-def settings() -> Settings:
-    """The section, read anew. FlowError 2 when it is missing or not as it should be."""
-    text = profiles.read()
-    try:
-        section = YAML(typ="safe", pure=True).load(text)["retraining"]
-        found = Settings(**{name: section[name] for name in Settings.__dataclass_fields__})
-    except (YAMLError, ValueError, TypeError, KeyError) as error:
-        raise FlowError(
-            f"params.yaml: its section `retraining` cannot be read: {' '.join(str(error).split())}",
-            2,
-        ) from None
-    for name, kind in Settings.__annotations__.items():
-        if not isinstance(getattr(found, name), kind):
-            raise FlowError(
-                f"params.yaml: retraining.{name} should be {kind.__name__}, found "
-                f"{getattr(found, name)!r}",
-                2,
-            )
-    return found
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -314,7 +255,7 @@ def unfinished(error: FlowError, key: dict[str, str]) -> Outcome:
     )
 
 
-def flow_of(ends: list[Outcome]):
+def flow_of(ends: list[Outcome]) -> Any:
     """The Prefect flow; how a run ended is also appended to `ends`."""
     os.environ.update(environment())  # Prefect reads it when it is imported
     from prefect import flow, get_run_logger, task
@@ -322,10 +263,10 @@ def flow_of(ends: list[Outcome]):
     from prefect.states import Cancelled, Completed, Failed
 
     def step(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*arguments):
+        def run(*arguments: Any) -> Any:
             kept: list[Any] = []
 
-            def part():
+            def part() -> Any:
                 try:
                     kept.append(work(*arguments))
                 except FlowError as error:  # a state without a traceback
@@ -344,7 +285,7 @@ def flow_of(ends: list[Outcome]):
         return run
 
     @flow(name="retrain", persist_result=False)
-    def retrain(drop: str | None = None, again: bool = False, jobs: int | None = None):
+    def retrain(drop: str | None = None, again: bool = False, jobs: int | None = None) -> Any:
         """Look into the drop folder once; retrain and judge when the raw captures are new."""
         if os.environ.get(RUNNER):
             die_with(int(os.environ[RUNNER]))
@@ -369,7 +310,7 @@ def flow_of(ends: list[Outcome]):
     return retrain
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """The flow under its name, `flows.retrain.retrain`: Prefect is imported when it is asked
     for, not with this file."""
     if name == "retrain":

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.process import WORK, FlowError, environment, only_one
-from flows.retrain import RUNNER, Settings, settings
+from flows.retrain import RUNNER
 from flows.server import (
     DATABASES,
     PASSWORDS,
@@ -34,10 +34,11 @@ from flows.server import (
     free_port,
     running,
 )
+from flows.settings import Settings, settings
 
 # Deployment -> the flow's module (the flow has the deployment's name) and how many of its runs may
 # be at work at once.
-DEPLOYMENTS = {"retrain": {"module": "flows.retrain", "at_once": 1}}
+DEPLOYMENTS: dict[str, dict[str, Any]] = {"retrain": {"module": "flows.retrain", "at_once": 1}}
 POLL_S = 5.0  # how often the runner asks for due runs
 HEAL_S = 10.0
 
@@ -112,7 +113,7 @@ async def heal(first: bool) -> int:
     return len({run.id for run in dead})
 
 
-def deployment(name: str, cron: str, parameters: dict[str, Any]):
+def deployment(name: str, cron: str, parameters: dict[str, Any]) -> Any:
     """A deployment of the table for the runner; not to be called from a running event loop."""
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
     from prefect.client.schemas.schedules import CronSchedule

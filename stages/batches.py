@@ -50,7 +50,7 @@ def single(
     """One unpadded set as a batch of one: context_x (C, X), context_y (C, I), target_x (T, X),
     target_y (T, O)."""
 
-    def ones(x):
+    def ones(x: Tensor) -> Tensor:
         return torch.ones(1, len(x), dtype=torch.bool, device=x.device)
 
     return Batch(

@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -112,7 +112,7 @@ def outputs_of(temporary: Path, final: str | Path) -> dict[str, Path]:
 
 
 @contextmanager
-def timed(stage: str, cell: str):
+def timed(stage: str, cell: str) -> Iterator[None]:
     """Append the wall-clock duration of a stage to `.work/durations.jsonl` (never to a hashed
     output). What a library says of damaged bytes, a full disk or too little memory is told as an
     error of ours (errors.typed)."""

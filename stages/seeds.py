@@ -8,8 +8,12 @@ Only `everything` touches global generators.
 
 import hashlib
 import random
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import torch
 
 
 def derive(seed: int, *names: str | int) -> int:
@@ -23,7 +27,7 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(derive(seed, *names)))
 
 
-def torch_stream(seed: int, *names: str | int, device: str = "cpu"):
+def torch_stream(seed: int, *names: str | int, device: str = "cpu") -> "torch.Generator":
     """A torch.Generator for the stream called `names`; torch is imported only when this is
     called."""
     import torch

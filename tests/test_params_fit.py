@@ -29,12 +29,13 @@ def test_names_that_do_not_meet_are_listed_at_once(tmp_path):
 
 def test_what_msa_takes_is_what_the_model_says():
     from stages.fields import models as fields
+    from stages.params import checks
 
     msa = fields.model_class("msa")
-    assert {key: set(words) for key, words in params.MSA_WORDS.items()} == {
+    assert {key: set(words) for key, words in checks.MSA_WORDS.items()} == {
         key: set(msa.words[key]) for key in ("encoder", "head", "block")
     }
-    assert {key: fields.LIMITS[key] for key in params.MSA_COUNTS} == params.MSA_COUNTS
+    assert {key: fields.LIMITS[key] for key in checks.MSA_COUNTS} == checks.MSA_COUNTS
 
 
 # --- the parts that have files of their own

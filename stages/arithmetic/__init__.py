@@ -15,7 +15,7 @@ import importlib.machinery
 import os
 import platform
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -125,7 +125,7 @@ class _Loaded(importlib.abc.MetaPathFinder):
     It stays when torch is only looked for (`importlib.util.find_spec`): that loads nothing."""
 
     def find_spec(
-        self, fullname: str, path, target: ModuleType | None = None
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Torch's own spec, its loader followed by `_mend`; None for every other module."""
         if fullname != "torch":

@@ -18,6 +18,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from stages.audit.causes import differences
 from stages.audit.chain import PLACES, Node
@@ -307,7 +308,7 @@ def files_at(path: Path) -> list[Path]:
     )
 
 
-def seeded(tree, giver):
+def seeded(tree: Any, giver: Any) -> Any:
     """A tree of settings with the giver's values of all keys called `seed`."""
     if not isinstance(tree, dict) or not isinstance(giver, dict):
         return tree

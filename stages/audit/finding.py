@@ -7,6 +7,7 @@ outweighs INCONCLUSIVE, that STALE, that PASS. Problems carry the path of the fi
 the stage that produced it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +62,7 @@ class Finding:
         return EXIT_CODES[self.verdict]
 
 
-def worst(problems) -> str:
+def worst(problems: Iterable[Problem]) -> str:
     """The verdict of a set of problems."""
     verdicts = {problem.verdict for problem in problems} - {"NOTE"}
     return next((one for one in ("FAIL", "INCONCLUSIVE", "STALE") if one in verdicts), "PASS")

@@ -139,7 +139,7 @@ def read_lock(where: str, lock: dict[Any, Any], declared: dict[Any, Any]) -> lis
                 posixpath.dirname(where), (definition.get("do") or definition).get("wdir", ".")
             )
 
-            def path(item, folder=folder):
+            def path(item: str, folder: str = folder) -> str:
                 return posixpath.normpath(posixpath.join(folder, item))
 
             told = [

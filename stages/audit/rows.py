@@ -8,9 +8,11 @@ Units: s since 1970 (UTC).
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +102,7 @@ def stored(held: Held, what: str, array: np.ndarray | None) -> None:
         )
 
 
-def hint(word: str, known) -> str:
+def hint(word: str, known: Iterable[str]) -> str:
     """The word with the nearest known one, without listing all."""
     return word + nearest(word, known).split(" (known:")[0]
 
@@ -160,7 +162,7 @@ def both(held: Held) -> Shared:
     return found
 
 
-def named(held: Held, name: str, value) -> str:
+def named(held: Held, name: str, value: Any) -> str:
     """An example in words: of a row its file and record."""
     if name.startswith("identical"):
         return f"{held.files[value >> 40]} record {value & (1 << 40) - 1}"

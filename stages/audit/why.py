@@ -73,7 +73,7 @@ class Pair:
     b: Snapshot
     metric: Metric
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.evaluated = f"{self.metric.folder}/evaluated/{self.metric.dataset}/metrics.json"
         self.nodes = [cone(side, self.evaluated) for side in (self.a, self.b)]
         self.followed: list[Change] = []

@@ -8,7 +8,7 @@ them on a machine that has neither. Each yields Problems.
 
 import hashlib
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -188,7 +188,9 @@ def locked(tree: Tree) -> Iterator[Problem]:
             )
 
 
-def lock_entry(tree: Tree, entry: Entry, made: dict[str, str], md5) -> Iterator[Problem]:
+def lock_entry(
+    tree: Tree, entry: Entry, made: dict[str, str], md5: Callable[[str], str | None]
+) -> Iterator[Problem]:
     """What is wrong with one stage's entry."""
     for path, told in entry.deps.items():
         mixed = any(
@@ -225,7 +227,7 @@ def digest_md5(tree: Tree, path: str) -> str | None:
     """The MD5 by which a lock would name a file or folder of the tree; None where it is not in
     the tree."""
 
-    def md5(content):
+    def md5(content: bytes) -> str:
         return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
     if path in tree.modes:

@@ -11,7 +11,7 @@ Records hold no clock, so actions have no times.
 
 import json
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stages.audit.chain import Node
@@ -105,7 +105,7 @@ def root(tree: Tree, about: dict[str, Any], parts: list[str], actions: list[str]
     }
 
 
-def refs(names) -> list[Entity]:
+def refs(names: Iterable[str]) -> list[Entity]:
     """References to entities."""
     return [{"@id": name} for name in names]
 

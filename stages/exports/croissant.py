@@ -112,7 +112,7 @@ def facts(tree: Tree) -> dict[str, tuple[str, str]]:
     """Data set -> (what it is, its units), from the table of data/README.md; {} without one."""
     text = tree.files["data/README.md"].decode("utf-8") if "data/README.md" in tree.modes else ""
 
-    def plain(cell):
+    def plain(cell: str) -> str:
         return cell.replace("`", "").strip()
 
     return {

@@ -24,7 +24,7 @@ LOADED = 256 << 20  # no member that is read whole is larger; data are hashed by
 UNSAFE = re.compile(r"[\\\x00-\x1f\x7f\ud800-\udfff]|^[A-Za-z]:|^/")
 
 
-class Reader(Mapping):
+class Reader(Mapping):  # type: ignore[type-arg]  # bare, as it stands when it runs
     """The members of a bundle by name; use it as a context. InputError for a file that is no
     bundle, DataError for a bad member."""
 

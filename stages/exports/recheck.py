@@ -11,7 +11,7 @@ here. Nothing is unpacked.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -114,7 +114,7 @@ def verify(path: str | Path, commit: str | None = None) -> Checked:
     return found
 
 
-def guarded(name: str, check, tree: Tree) -> list[Problem]:
+def guarded(name: str, check: Callable[[Tree], Iterable[Problem]], tree: Tree) -> list[Problem]:
     """A check's problems; a file that cannot be read is one."""
     try:
         return list(check(tree))

@@ -9,7 +9,7 @@ fitted to the larger sizes.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -17,6 +17,10 @@ from stages.fields import costs, sensitivity
 from stages.figures.colours import colour
 from stages.figures.drawing import MARKS, numbered, plt, save
 from stages.tables.table import datasets_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 DPI = 80
 LINES = {
@@ -65,7 +69,7 @@ def sensitive(
     return True
 
 
-def by_size(panel, scan: sensitivity.Scan) -> None:
+def by_size(panel: "Axes", scan: sensitivity.Scan) -> None:
     """The test error of each size at its best rate, with its interval and count of parameters."""
     values, means = (
         [get(point) for point in scan.points]
@@ -96,7 +100,7 @@ def by_size(panel, scan: sensitivity.Scan) -> None:
     panel.margins(x=0.18, y=0.12)
 
 
-def by_rate(panel, scan: sensitivity.Scan) -> None:
+def by_rate(panel: "Axes", scan: sensitivity.Scan) -> None:
     """The least validation loss against the learning rate, a line a size: the larger, the
     darker."""
     lines, shade = scan.lines(), colour(scan.model.lower())
@@ -118,7 +122,7 @@ def by_rate(panel, scan: sensitivity.Scan) -> None:
         panel.legend(title=scan.argument, fontsize=8, title_fontsize=8)
 
 
-def marked(axis, values: list[float]) -> None:
+def marked(axis: "Axis", values: list[float]) -> None:
     """Ticks at these values alone."""
     axis.set_major_locator(FixedLocator(values))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

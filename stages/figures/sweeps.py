@@ -8,11 +8,15 @@ the empirical distribution. Those of `tpe` are not; there the curve describes.
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 RMSE = "rmse_component_kn"
 ROW_IN, WIDTH_IN = 2.5, 11.5
@@ -94,7 +98,11 @@ def reach(errors: np.ndarray) -> tuple[float, float]:
 
 
 def history(
-    panel, table: pl.DataFrame, known: pl.DataFrame, limits: tuple[float, float], colour: str
+    panel: "Axes",
+    table: pl.DataFrame,
+    known: pl.DataFrame,
+    limits: tuple[float, float],
+    colour: str,
 ) -> None:
     """Each draw's error and the least so far; ticks at the foot are draws without an error."""
     number, errors = known["draw"].to_numpy() + 1, known[RMSE].to_numpy()
@@ -114,7 +122,7 @@ def history(
     panel.xaxis.get_major_locator().set_params(integer=True)
 
 
-def expectation(panel, known: pl.DataFrame, dependent: bool, colour: str) -> None:
+def expectation(panel: "Axes", known: pl.DataFrame, dependent: bool, colour: str) -> None:
     """The best to be expected of k draws, and the least of all found."""
     errors = known[RMSE].to_numpy()
     panel.plot(np.arange(1, len(errors) + 1), expected_best(errors), lw=1.8, color=colour)
@@ -135,7 +143,7 @@ def expectation(panel, known: pl.DataFrame, dependent: bool, colour: str) -> Non
         )
 
 
-def dependence(panel, arguments: pl.DataFrame, colour: str) -> None:
+def dependence(panel: "Axes", arguments: pl.DataFrame, colour: str) -> None:
     """A bar an argument; where nothing was computed, why."""
     panel.set_title("importance")
     if arguments["importance"].null_count():
@@ -159,7 +167,12 @@ def dependence(panel, arguments: pl.DataFrame, colour: str) -> None:
 
 
 def cut(
-    panel, known: pl.DataFrame, argument: str, scale: str, limits: tuple[float, float], colour: str
+    panel: "Axes",
+    known: pl.DataFrame,
+    argument: str,
+    scale: str,
+    limits: tuple[float, float],
+    colour: str,
 ) -> None:
     """Error against one argument, whatever the others; the best draw is ringed."""
     values, errors = known[argument].to_list(), known[RMSE].to_numpy()

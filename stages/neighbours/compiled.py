@@ -16,6 +16,7 @@ computed distance of a point inside, and is exact without slack. No gradient:
 Shapes: N points, M queries, k neighbours. Units: the caller's.
 """
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -106,14 +107,14 @@ def _grow(
     for level in range(shared + 1):
         nodes, last = iter(range(1 << level, 2 << level)), depth if level == shared else level + 1
 
-        def work(nodes=nodes, last=last) -> None:
+        def work(nodes: Iterator[int] = nodes, last: int = last) -> None:
             for node in nodes:
                 kernels.grow(table, index, inverse, boxes, lowest, node, last, depth)
 
         _together(work, min(threads, 1 << level))
 
 
-def _together(work, threads: int) -> None:
+def _together(work: Callable[[], None], threads: int) -> None:
     """Run `work` in this thread and others at once: it takes what is to do from an iterator that
     all share. No thread outlives the call."""
     with ThreadPoolExecutor(max(1, threads - 1)) as pool:

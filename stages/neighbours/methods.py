@@ -6,6 +6,7 @@ they are built of and how fast they are.
 
 import inspect
 from difflib import get_close_matches
+from typing import Any
 
 from torch import Tensor
 
@@ -28,7 +29,7 @@ METHODS: dict[str, type[Index]] = {
 }
 
 
-def build(name: str, points: Tensor, trajectory: Tensor | None = None, **options) -> Index:
+def build(name: str, points: Tensor, trajectory: Tensor | None = None, **options: Any) -> Index:
     """The index called `name` over points (N, 4) of trajectories (N,), with that method's own
     options; InputError for unknown words."""
     method = METHODS[_known(name, list(METHODS), "search for neighbours")]

@@ -33,7 +33,7 @@ def steps(
     """
     rows, home = [], records.location("tabulate", profile, experiment=experiment).parent
 
-    def of(kind):
+    def of(kind: str) -> list[Path]:
         return sorted(home.glob(f"{glob.escape(dataset)}.*.{kind}.json"))
 
     swept, cells = of("sweep"), of("train")

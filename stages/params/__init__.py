@@ -7,7 +7,7 @@ file: they are handed the frozen objects defined here.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pydantic
 from pydantic import BaseModel, model_validator
@@ -107,7 +107,7 @@ class Params(Section):
     retraining: Retraining
 
     @model_validator(mode="after")
-    def names_meet(self):
+    def names_meet(self) -> Self:
         problems = []
         for name, profile in self.profiles.items():
             if profile.profile != name:

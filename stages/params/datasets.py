@@ -1,7 +1,7 @@
 """Data sets: at which level each enters, and how it is made or where its pinned bytes come from."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -21,7 +21,7 @@ class Source(Section):
     bytes_max: Annotated[int, Field(gt=0, le=10**11)] | None = None
 
     @model_validator(mode="after")
-    def pinned(self):
+    def pinned(self) -> Self:
         if not (self.sha256 or self.md5):
             raise ValueError("a source needs a sha256 (or, where only that is published, an md5)")
         if not (self.bytes or self.bytes_max):
@@ -87,7 +87,7 @@ class Gaussian(Flown):
         return self.aircraft * int(self.hours * 3600 / self.update_s)
 
     @model_validator(mode="after")
-    def can_be_drawn(self):
+    def can_be_drawn(self) -> Self:
         if not 1 <= self.reports <= REPORTS_MAX:
             raise ValueError(
                 f"aircraft, hours and update_s make {self.reports} reports, not from 1 to "
@@ -138,7 +138,7 @@ class Dataset(Section):
         )
 
     @model_validator(mode="after")
-    def has_a_source(self):
+    def has_a_source(self) -> Self:
         if (
             self.kind in ("simulate", "gaussian", "listed", "cds", "sequences", *PROBLEMS)
             and getattr(self, self.kind) is None

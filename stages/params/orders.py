@@ -6,7 +6,7 @@ Sections of a profile: `readings.<dataset>`, `learning_orders.<dataset>`, `order
 curriculum's first step is a number from 0 to 1 (table 4.4 labels its rows by it).
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -91,7 +91,7 @@ class OrderEvaluation(Section):
     memory: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
-    def each_once(self):
+    def each_once(self) -> Self:
         for key in ("orders", "diffusion"):
             values = getattr(self, key)
             if list(values) != sorted(set(values)):

@@ -6,7 +6,7 @@ set.
 """
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -50,7 +50,7 @@ class Darcy(Section):
     ] = (3.0, 12.0)
 
     @model_validator(mode="after")
-    def solvable(self):
+    def solvable(self) -> Self:
         if self.lattice * self.refinement > 1024:
             raise ValueError(
                 f"lattice and refinement make {self.lattice * self.refinement} cells a side, more "
@@ -91,7 +91,7 @@ class NavierStokes(Section):
     outputs: Annotated[int, Field(ge=2, le=10_000)]
 
     @model_validator(mode="after")
-    def fits(self):
+    def fits(self) -> Self:
         size = 8 * self.per_file * self.outputs * self.grid**2
         if size > 2**32:
             raise ValueError(
@@ -117,7 +117,7 @@ class Sines(Section):
     test: Annotated[int, Field(ge=1, le=1_000_000)]
 
     @model_validator(mode="after")
-    def fits(self):
+    def fits(self) -> Self:
         total = self.points * (self.train + self.val + self.test)
         if total > 10**8:
             raise ValueError(
@@ -155,7 +155,7 @@ class Weather(Section):
         )
 
     @model_validator(mode="after")
-    def can_be_drawn(self):
+    def can_be_drawn(self) -> Self:
         if self.bytes > WEATHER_BYTES_MAX:
             raise ValueError(
                 f"days, step_h and grid_deg make {self.bytes} bytes, more than {WEATHER_BYTES_MAX}"
@@ -187,7 +187,7 @@ class Cds(Section):
     area_deg: tuple[float, float, float, float] | None = None  # north, west, south, east
 
     @model_validator(mode="after")
-    def can_be_asked(self):
+    def can_be_asked(self) -> Self:
         for key in ("variables", "months"):
             if len(set(getattr(self, key))) < len(getattr(self, key)):
                 raise ValueError(f"{key} repeat")

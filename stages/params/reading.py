@@ -26,7 +26,7 @@ PLACES = {
 }
 
 
-def read_yaml(path: Path):
+def read_yaml(path: Path) -> Any:
     """Plain YAML 1.2 data: duplicate keys, tags and bytes that are not UTF-8 are ParamsErrors."""
     try:
         return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))

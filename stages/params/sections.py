@@ -2,7 +2,7 @@
 checked in `Params` (__init__.py)."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -21,7 +21,7 @@ class Split(Section):
 
     @field_validator("train", "val", "test")
     @classmethod
-    def ordered(cls, intervals):
+    def ordered(cls, intervals: tuple[Interval, ...]) -> tuple[Interval, ...]:
         for start, end in intervals:
             if not start < end:
                 raise ValueError(f"interval [{start}, {end}] is empty")
@@ -47,7 +47,7 @@ class Prepare(Section):
     rolling: Rolling | None = None
 
     @model_validator(mode="after")
-    def one_of_them(self):
+    def one_of_them(self) -> Self:
         if (self.split is None) == (self.rolling is None):
             raise ValueError("either `split` or `rolling` is needed")
         return self
@@ -198,7 +198,7 @@ class Range(Section):
     ) = None
 
     @model_validator(mode="after")
-    def open(self):
+    def open(self) -> Self:
         ends = [end for end in (self.low, self.high) if end is not None]
         if len(ends) != (0 if self.of else 2):
             raise ValueError("either `of`, or both `low` and `high`, are needed")
@@ -249,7 +249,7 @@ class Sweep(Section):
     space: Annotated[dict[Name, Range], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def fits(self):
+    def fits(self) -> Self:
         taken = sorted({"draw", "rmse_component_kn", "state"} & set(self.space))
         if taken:
             raise ValueError(
@@ -293,7 +293,7 @@ class Drift(Section):
     refuse: Positive
 
     @model_validator(mode="after")
-    def ordered(self):
+    def ordered(self) -> Self:
         if not self.warn < self.refuse:
             raise ValueError(f"warn {self.warn:g} is not below refuse {self.refuse:g}")
         return self

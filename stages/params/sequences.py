@@ -6,7 +6,7 @@ A section of params.yaml a kind; `kind` is its name and the name of its simulato
 sequences of the three splits.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -58,7 +58,7 @@ class Product(Made):
     share: Probability = 0.1
 
     @model_validator(mode="after")
-    def fits(self):
+    def fits(self) -> Self:
         _fits(self.total, self.length)
         return self
 
@@ -80,7 +80,7 @@ class Step(Made):
     last: bool = True
 
     @model_validator(mode="after")
-    def fits(self):
+    def fits(self) -> Self:
         _fits(self.total, self.length)
         if self.places < 1:
             raise ValueError(f"a run of {self.width} has no place in {self.length} tokens")
@@ -103,7 +103,7 @@ class Permutation(Made):
     length: Annotated[int, Field(ge=2, le=4096)] = 100
 
     @model_validator(mode="after")
-    def fits(self):
+    def fits(self) -> Self:
         _fits(self.total, self.length)
         return self
 
@@ -128,7 +128,7 @@ class Walk(Made):
     stay: Annotated[float, Field(ge=0, lt=1)] = 0.2
 
     @model_validator(mode="after")
-    def fits(self):
+    def fits(self) -> Self:
         _fits(self.total, self.length)
         if len(set(self.starts)) < len(self.starts) or list(self.starts) != sorted(self.starts):
             raise ValueError("starts are not in rising order")
@@ -167,7 +167,7 @@ class Maze(Made):
     most_tries: Annotated[int, Field(ge=1, le=100_000)] = 1000
 
     @model_validator(mode="after")
-    def fits(self):
+    def fits(self) -> Self:
         _fits(self.total, 2 * self.rows * self.columns)
         if not (self.rows % 2 and self.columns % 2):
             raise ValueError(
@@ -202,7 +202,7 @@ class Grammar(Made):
     deepest: Annotated[int, Field(ge=0, le=6)] = 2
 
     @model_validator(mode="after")
-    def fits(self):
+    def fits(self) -> Self:
         _fits(self.total, self.length)
         return self
 
@@ -243,7 +243,7 @@ class Climb(Made, ClimbReading):
     flights_each: Annotated[int, Field(ge=1, le=1000)] = 4
 
     @model_validator(mode="after")
-    def fits(self):
+    def fits(self) -> Self:
         _fits(self.total, self.steps * self.step_s // 4)
         if self.total < 3 * self.flights_each:
             raise ValueError(

@@ -26,7 +26,7 @@ def write(folder: Path, draws: list[Draw], wanted: params.Sweep) -> None:
     """The three files. DataError when no draw has a finite error."""
     chosen, names = best(draws), list(wanted.space)
 
-    def count(state):
+    def count(state: str) -> int:
         return sum(draw.state == state for draw in draws)
 
     told = {

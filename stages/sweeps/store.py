@@ -11,6 +11,7 @@ import shutil
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import optuna
 import sqlalchemy
@@ -158,7 +159,7 @@ def one_writer(engine: sqlalchemy.Engine) -> None:
     SQLite has no lock on rows: of two workers that read a waiting trial, both would take it.
     """
 
-    def own(connection, _) -> None:
+    def own(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # Python's driver begins no transaction of its own
 
     sqlalchemy.event.listen(engine, "connect", own)

@@ -8,6 +8,7 @@ what does not match is refused.
 
 import hashlib
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ class Checkpoints:
         name = pointer.read_text(encoding="utf-8", errors="replace")
         place = self.folder / Path(name).name
 
-        def refuse(found):
+        def refuse(found: str) -> IntegrityError:
             return IntegrityError(
                 "a resume checkpoint is not what was saved",
                 where=str(place),
@@ -85,7 +86,7 @@ class Checkpoints:
         except (SafetensorError, ValueError) as error:
             raise refuse(f"{type(error).__name__}: {error}") from None
 
-        def shape(group):
+        def shape(group: Mapping[str, Any]) -> Any:
             return {n: (tuple(t.shape), t.dtype) for n, t in group.items()}
 
         if shape(tensors) != shape(expected):

@@ -66,7 +66,7 @@ def judge(
     return results, internal
 
 
-def internal_error(verdict) -> str:
+def internal_error(verdict: Any) -> str:
     """GX's own error behind a verdict, or nothing. It hides in exception_info, flat or one level
     down."""
     info = verdict.exception_info or {}
@@ -76,7 +76,7 @@ def internal_error(verdict) -> str:
     return "" if verdict.result else "GX gave a verdict without a result"
 
 
-def result(rule: Rule, table: Table, verdict) -> dict[str, Any]:
+def result(rule: Rule, table: Table, verdict: Any) -> dict[str, Any]:
     """One expectation in the gate's file. What GX lets pass for want of values fails here."""
     values = [row.get(rule.column) for row in table.rows]
     there = [value for value in values if value is not None]

@@ -56,7 +56,7 @@ class Shared(Nearby):
     """Local contexts that remember which neighbours the project's own metric chose: all models
     that use it are given the same."""
 
-    def __init__(self, *given):
+    def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.found: dict[bytes, np.ndarray] = {}
         self.held = 0  # bytes

@@ -10,7 +10,7 @@ model that does not use where they were measured. Sums are in m/s; kn = 1852/360
 Shapes: N points, S slices, K sums, R resamples; vectors are (N, 2): east, north, blowing towards.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -217,7 +217,7 @@ def _formula(name: str, sums: Sums) -> np.ndarray | None:
 
 
 def summarise(
-    sums: Sums, resamples: int, rng: np.random.Generator, names=tuple(METRICS)
+    sums: Sums, resamples: int, rng: np.random.Generator, names: Sequence[str] = tuple(METRICS)
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Metrics of slice sums (S,): name -> {value, unit, low, high, n}, and name -> why a metric is
     undefined.

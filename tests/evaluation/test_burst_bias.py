@@ -61,7 +61,7 @@ def test_a_reader_answers_what_summing_over_the_sequences_gives_after_every_poss
                 )
 
 
-def test_along_chains_it_answers_as_the_other_reader_of_the_same_table_until_the_first_impossible_draft():
+def test_along_chains_it_answers_as_the_other_reader_until_the_first_impossible_draft():
     law, draws = LAWS["step"], seeds.torch_stream(0, "chains")
     other = toy_laws.Table(law.sequences, law.chances, 2)
     orders = torch.rand(50, 3, 5, generator=draws).argsort(2)
@@ -136,7 +136,7 @@ def test_a_sequence_that_the_law_cannot_draw_is_refused():
         bias.judged(LAWS["step"], torch.ones(10, 5, dtype=torch.int64))
 
 
-def test_one_law_is_bent_the_more_the_more_orders_another_not_at_all_and_exact_sampling_is_at_the_floor():
+def test_one_law_is_bent_more_with_more_orders_another_not_and_exact_sampling_not_at_all():
     found = bias.measured(0, orders=(1, 20), draws=10_000)
     assert found == bias.measured(0, orders=(1, 20), draws=10_000) and json.dumps(
         found, allow_nan=False

@@ -9,7 +9,6 @@ from wind_numbers import ALL, CHAPTER_1, LEARNED, NARROW, NEAREST, ONE, entry, m
 
 from stages.errors import DataError
 from stages.spreads import PRIOR
-from stages.units import KNOT_M_S
 from stages.winds import claims
 
 

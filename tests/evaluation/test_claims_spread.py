@@ -7,8 +7,8 @@ from scipy import stats
 from wind_numbers import ALL, CHAPTER_1, LEARNED, NEAREST, ONE, compared, entry, made
 
 from stages.spreads import PRIOR
+from stages.units import KNOT_M_S
 from stages.winds import claims
-from stages.winds.metrics import KN
 
 
 def test_pairing_decides_what_unpaired_minutes_could_not(tmp_path):
@@ -103,10 +103,10 @@ def test_resampled_errors_agree_with_a_bootstrap_written_out(tmp_path):
     rng, expected = np.random.default_rng(1), []
     for _ in range(4000):
         rows = np.concatenate([np.arange(s, s + 10) % 60 for s in rng.integers(60, size=6)])
-        rmse = np.sqrt(table[rows].sum(0) / (2 * 50 * 60)) / KN
+        rmse = np.sqrt(table[rows].sum(0) / (2 * 50 * 60)) / KNOT_M_S
         expected.append(rmse[rng.integers(3, size=3)].mean())
     assert (seeds, slices) == (3, 60) and value == pytest.approx(
-        (np.sqrt(table.sum(0) / 6000) / KN).mean()
+        (np.sqrt(table.sum(0) / 6000) / KNOT_M_S).mean()
     )
     assert draws.mean() == pytest.approx(
         np.mean(expected), rel=0.02

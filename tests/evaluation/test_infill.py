@@ -119,7 +119,7 @@ def test_a_model_that_drops_what_was_given_is_refused(monkeypatch):
         )
 
 
-def test_a_perfect_model_passes_the_given_cell_of_the_other_shortest_path_and_goes_half_the_time_there_when_free():
+def test_a_perfect_model_passes_the_given_cell_and_goes_there_half_the_time_when_free():
     given, ways = ring()
     table = sequences(given, ways)
     entry, tensors = infill.measured(

@@ -185,10 +185,11 @@ def test_the_solver_agrees_with_scipys_graph_on_random_mazes():
 
 
 def test_mazes_are_judged_against_their_prompt():
-    size = grid(ROOM).size
+    room = grid(ROOM)
+    size = room.size
 
-    def whole(rows, first=grid(ROOM)):
-        return np.concatenate([first.ravel(), drawn(*rows).ravel()])
+    def whole(rows):
+        return np.concatenate([room.ravel(), drawn(*rows).ravel()])
 
     samples = np.stack([whole(rows) for rows, _ in PATHS])
     prompts = np.tile(grid(ROOM).ravel(), (len(PATHS), 1))

@@ -91,9 +91,7 @@ def losses(model: nn.Module):
 # --- data sets that differ in size alone
 
 
-def test_more_training_mazes_leave_the_validation_and_test_mazes_and_the_first_training_ones_as_they_are(
-    tmp_path,
-):
+def test_more_training_mazes_leave_all_other_mazes_and_the_first_ones_as_they_are(tmp_path):
     folders = [tmp_path / str(count) for count in (10, 40)]
     for folder, count in zip(folders, (10, 40), strict=True):
         folder.mkdir()

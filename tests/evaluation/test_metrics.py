@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wind_points import values
 
+from stages.units import KNOT_M_S
 from stages.winds import metrics
-from stages.winds.metrics import KN, Points
+from stages.winds.metrics import Points
 
 
 def points(seed=0, n=240, slices=12, **more) -> Points:

@@ -16,10 +16,10 @@ from nowcasts import ASKED, ask
 from stages import files
 from stages.batches import single
 from stages.errors import InputError
+from stages.units import KNOT_M_S
 from stages.winds import forecasts as field
 from stages.winds import measure
 from stages.winds.contexts.given import Contexts
-from stages.winds.metrics import KN
 from stages.winds.nowcast import nowcast
 from stages.winds.pairs import Pairs
 

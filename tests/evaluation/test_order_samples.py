@@ -237,9 +237,7 @@ def test_exact_densities_are_no_distance_from_themselves_and_uniform_ones_are_th
     assert uniform["50"]["value"] > 0.1
 
 
-def test_text_is_told_in_perplexity_and_bits_and_its_samples_by_passes_and_whether_they_are_told_apart(
-    tmp_path,
-):
+def test_text_is_told_in_perplexity_and_bits_and_its_samples_by_passes_and_a_judge(tmp_path):
     given = held(tmp_path, "text")
     entry, _ = evaluation.measure(
         build("sigma_gpt", SIZE, None, 3, LENGTH),

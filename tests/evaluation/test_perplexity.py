@@ -96,7 +96,7 @@ def test_metrics_are_those_of_the_closed_form():
     )
 
 
-def test_two_levels_of_tokens_that_tell_the_same_text_as_well_have_the_same_bits_and_the_same_perplexity_per_word():
+def test_two_levels_of_tokens_that_tell_a_text_as_well_have_the_same_bits_and_word_perplexity():
     """100 characters, 20 words: told in 100 tokens of 1.2 nats or in 40 of 3 nats."""
     single = perplexity.metrics(
         np.full((20, 5), 1.2),
@@ -115,7 +115,7 @@ def test_two_levels_of_tokens_that_tell_the_same_text_as_well_have_the_same_bits
         assert single[name]["value"] == pytest.approx(pieces[name]["value"]), name
 
 
-def test_windows_that_differ_make_an_interval_around_the_value_and_a_text_without_counts_has_no_words():
+def test_windows_that_differ_make_an_interval_and_a_text_without_counts_has_no_words():
     named = perplexity.metrics(
         seeds.stream(0, "losses").exponential(2.0, (200, T)), {}, "test", seeds.stream(0, "m")
     )

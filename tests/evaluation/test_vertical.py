@@ -165,7 +165,7 @@ def test_a_sample_that_changed_its_prompt_or_has_nothing_to_produce_is_refused()
         vertical.feet(truth[:, 1:], LAW)
 
 
-def test_a_constant_rate_is_exact_for_a_flight_of_constant_rate_to_its_level_and_persistence_is_not():
+def test_a_constant_rate_is_exact_for_a_steady_climb_to_its_level_and_persistence_is_not():
     truth = np.stack(
         [
             flight(np.minimum(50 + 5 * np.arange(S), 200)),

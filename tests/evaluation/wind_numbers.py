@@ -7,8 +7,8 @@ import polars as pl
 from known_spreads import WINDS, keep
 
 from stages import files
+from stages.units import KNOT_M_S
 from stages.winds import claims
-from stages.winds.metrics import KN
 
 ALL = {"day_average": 12.0, "hour_average": 10.0, "knn": 8.0, "kernel": 6.0}
 ONE, NEAREST, LEARNED = "gka_tnn-cached-none", "knn_tnn-swept-none", "gka_mlp_tnn-cached-none"
@@ -22,6 +22,15 @@ CHAPTER_1 = {
 
 
 NARROW = 1e-3  # a spread of training that decides nothing here
+
+SLICES = {
+    "cell": pl.String,
+    "by": pl.String,
+    "bin": pl.String,
+    "slice": pl.Int32,
+    "n": pl.Int32,
+    "squared_error_m2_s2": pl.Float64,
+}
 
 
 def made(
@@ -43,8 +52,7 @@ def made(
 
     Slices differ in difficulty by a common factor (easy and hard minutes), and by `jitter` from
     model to model.
-    `spread`: what was measured of the training of `kinds`, with `freedom` degrees; None: nothing
-    was.
+    `spread`: measured of the training of `kinds`, with `freedom` degrees; None: nothing was.
     """
     rng = np.random.default_rng(seed)
     hard = rng.lognormal(0, hardness, slices)
@@ -53,6 +61,11 @@ def made(
         keep(home, kinds, spread, freedom)
     folder = home / "evaluated/toy"
     folder.mkdir(parents=True)
+
+    def squares(value):
+        square = (value * KNOT_M_S) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
+        return [(s, 50, float(e)) for s, e in enumerate(square)]
+
     rows = []
     for cell in rmse:
         groups = {
@@ -62,20 +75,8 @@ def made(
         }
         for by, bins in groups.items():
             for name, value in bins.items():
-                square = (value * KN) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
-                rows += [(cell, by, name, s, 50, float(e)) for s, e in enumerate(square)]
-    pl.DataFrame(
-        rows,
-        orient="row",
-        schema={
-            "cell": pl.String,
-            "by": pl.String,
-            "bin": pl.String,
-            "slice": pl.Int32,
-            "n": pl.Int32,
-            "squared_error_m2_s2": pl.Float64,
-        },
-    ).write_parquet(folder / "slices.parquet")
+                rows += [(cell, by, name, *one) for one in squares(value)]
+    pl.DataFrame(rows, orient="row", schema=SLICES).write_parquet(folder / "slices.parquet")
     shares = {cell: (hulls or {}).get(cell, (0.0, 0.0, 0.0)) for cell in rmse}
     files.write_json(
         folder / "metrics.json",

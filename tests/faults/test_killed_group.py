@@ -61,7 +61,7 @@ def killed_until_it_is_not(folder: Path, stage: str, point: str, group: Path, lo
 @pytest.mark.slow_fault
 @pytest.mark.fault("F1")
 @pytest.mark.parametrize("stage", lab.ORDER)
-def test_the_whole_group_killed_at_any_point_of_any_stage_leaves_old_or_new_and_the_next_repro_ends_as_undisturbed(
+def test_the_group_killed_anywhere_leaves_old_or_new_and_the_next_repro_ends_as_undisturbed(
     copy, tmp_path, stage
 ):
     (tmp_path / "group").mkdir()
@@ -130,8 +130,8 @@ def test_the_hook_of_this_test_kills_the_parent_too(tmp_path):
     end with 255."""
     (tmp_path / "sitecustomize.py").write_text(GROUP)
     child = (
-        "import sys\nsys.path.insert(0, %r)\nfrom stages.files import fault\nfault('here')\n"
-        % str(lab.HOME)
+        f"import sys\nsys.path.insert(0, {str(lab.HOME)!r})\n"
+        "from stages.files import fault\nfault('here')\n"
     )
     parent = (
         "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', "

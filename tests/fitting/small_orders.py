@@ -28,5 +28,5 @@ def prepared(law="product", prompt=0, length=6, train=64, held=20) -> Prepared:
     )
 
 
-def data(order="random", budget=BUDGET, seed=3, group=Group(), **how) -> OrderData:
-    return OrderData(prepared(**how), budget, order, seed, group)
+def data(order="random", budget=BUDGET, seed=3, group=None, **how) -> OrderData:
+    return OrderData(prepared(**how), budget, order, seed, group or Group())

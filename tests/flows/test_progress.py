@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from flows import repro
+from flows import dag
 from flows.progress import Progress, guessed, span, to_come
 
 DIAMOND = {"a": set(), "b": {"a"}, "c": {"a"}, "d": {"b", "c"}}
@@ -61,17 +61,17 @@ def play(graph, seconds, jobs, limits):
         began[stage] = now[0]
         ends[stage], dones[stage] = now[0] + seconds[stage], done
 
-    true, repro.queue.SimpleQueue = (
-        repro.queue.SimpleQueue,
+    true, dag.queue.SimpleQueue = (
+        dag.queue.SimpleQueue,
         type("Subscriptable", (Queue,), {"__class_getitem__": classmethod(lambda cls, _: cls)}),
     )
     try:
         assert (
-            repro.schedule(graph, start, jobs=jobs, limits=limits, first=repro.ways(graph, seconds))
+            dag.schedule(graph, start, jobs=jobs, limits=limits, first=dag.ways(graph, seconds))
             == []
         )
     finally:
-        repro.queue.SimpleQueue = true
+        dag.queue.SimpleQueue = true
     return now[0], began
 
 

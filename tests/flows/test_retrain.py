@@ -98,28 +98,31 @@ def test_one_entry_and_one_commit_a_state_and_nothing_new_costs_no_dvc(served):
     )
 
 
+def killed_at(step: str) -> None:
+    """A run killed at the step; what it had started has ended."""
+    hold, at = Path(f"hold-{step}"), Path(f"at-{step}")
+    hold.touch()
+    child = toy.start("flows.retrain")
+    begun = toy.until(lambda: at.exists() or child.poll() is not None, what=step)
+    assert begun and child.poll() is None, (step, child.stdout.read())
+    pid = int(at.read_text())
+    child.kill()
+    child.wait()
+    if step != "commit":  # git ends in its own time: a killed one would leave its lock behind
+        toy.until(lambda: not toy.alive(pid), what=f"the end of {step}")
+    hold.unlink()
+    toy.until(lambda: not toy.alive(pid), what=f"the end of {step}")
+    at.unlink()
+
+
 @pytest.mark.fault("F1")
 def test_a_run_killed_at_any_point_is_finished_by_the_next_with_one_entry_and_one_commit(served):
     """Killed at each step in turn, the last time between the commit and the end; nothing that it
     started goes on."""
     toy.drop("a.csv", "one ")
-    for step in [
-        step for step in WHOLE if step not in ("intake", "tabulate")
-    ]:  # those two have nothing of their own to spoil
-        Path(f"hold-{step}").touch()
-        child = toy.start("flows.retrain")
-        begun = toy.until(
-            lambda: Path(f"at-{step}").exists() or child.poll() is not None, what=step
-        )
-        assert begun and child.poll() is None, (step, child.stdout.read())
-        pid = int(Path(f"at-{step}").read_text())
-        child.kill()
-        child.wait()
-        if step != "commit":  # git ends in its own time: a killed one would leave its lock behind
-            toy.until(lambda: not toy.alive(pid), what=f"the end of {step}")
-        Path(f"hold-{step}").unlink()
-        toy.until(lambda: not toy.alive(pid), what=f"the end of {step}")
-        Path(f"at-{step}").unlink()
+    for step in WHOLE:
+        if step not in ("intake", "tabulate"):  # those two have nothing of their own to spoil
+            killed_at(step)
     code, text = toy.run()
     assert code == 0 and text.endswith("finished an earlier run: promoted, ledger entry 1\n"), text
     assert len(toy.entries()) == 1 and commits() == [

@@ -10,9 +10,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import threading
 import uuid
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -123,13 +121,8 @@ def stored():
         }
 
 
-def test_a_schedule_from_its_first_run_to_its_end(project):
-    """One server session for what needs the clock, a second for what the first one's death left."""
-    Path("hold-prepare").touch()
-    toy.drop("a.csv", "one ")
-    schedule = Schedule("--cron", "* * * * *")
-
-    # The password: needed, kept from others, said nowhere.
+def behind_a_password(schedule):
+    """The password: needed, kept from others, said nowhere; and one schedule a project."""
     assert stat.S_IMODE(server.AUTH.stat().st_mode) == 0o600
     for auth in (None, "tradewind:wrong", "tradewind:"):
         assert server.answer(f"{schedule.api}/flow_runs/filter", auth, {})[0] == 401
@@ -137,7 +130,9 @@ def test_a_schedule_from_its_first_run_to_its_end(project):
     code = toy.start("flows.schedule", "--port", "0").wait(60)
     assert code == 75, "one schedule a project"
 
-    # A run that the clock asked for; its process is killed.
+
+def run_killed_and_finished(schedule):
+    """A run that the clock asked for, its process killed; the next one finishes the work."""
     step = at("prepare")
     ((first, (kind, _, by_clock)),) = schedule.runs().items()
     assert kind == "RUNNING" and by_clock
@@ -146,17 +141,14 @@ def test_a_schedule_from_its_first_run_to_its_end(project):
     toy.until(lambda: schedule.parts() == ["CRASHED"], what="the part of the killed run")
     toy.until(lambda: not toy.alive(step), what="the end of the step")
     let_go("prepare")
-
-    # The next one finishes the work.
     second = schedule.ask_for_a_run()
     toy.until(lambda: toy.entries(), 240, "a ledger entry")
-    toy.until(
-        lambda: any(
-            message == "promoted, ledger entry 1" for _, message, _ in schedule.runs().values()
-        ),
-        120,
-        "the end of that run",
-    )
+
+    def promoted():
+        messages = [message for _, message, _ in schedule.runs().values()]
+        return "promoted, ledger entry 1" in messages
+
+    toy.until(promoted, 120, "the end of that run")
     assert [entry["number"] for entry in toy.entries()] == [1]
     assert toy.git("log", "--format=%s").splitlines() == [
         "Retrain on 1 captures: promoted (ledger entry 1)",
@@ -164,8 +156,10 @@ def test_a_schedule_from_its_first_run_to_its_end(project):
     ]
     assert second in schedule.runs() or stored()[second] == "CANCELLED"
 
-    # The whole schedule is killed in the middle of a run: nothing of it goes on, and the next one
-    # tells that run as crashed.
+
+def killed_whole(schedule):
+    """The whole schedule killed in the middle of a run: nothing of it goes on, and the next one,
+    which is returned, tells that run as crashed."""
     Path("hold-judge").touch()
     toy.drop("b.csv", "two ")
     schedule.ask_for_a_run()
@@ -185,8 +179,11 @@ def test_a_schedule_from_its_first_run_to_its_end(project):
     assert schedule.until_state(fourth, "COMPLETED")[1] == "promoted, ledger entry 2", (
         "the place of the dead run is free again"
     )
+    return schedule
 
-    # SIGTERM ends the run that is at work and the server.
+
+def ended(schedule):
+    """SIGTERM ends the run that is at work and the server."""
     Path("hold-intake").touch()
     last = schedule.ask_for_a_run()
     step, children = at("intake"), schedule.processes()
@@ -197,11 +194,19 @@ def test_a_schedule_from_its_first_run_to_its_end(project):
         what="the end of the schedule's children",
     )
     states = stored()
-    assert states[last] in ("CANCELLED", "CRASHED") and not {
-        "RUNNING",
-        "PENDING",
-        "CANCELLING",
-    } & set(states.values())
+    assert states[last] in ("CANCELLED", "CRASHED")
+    assert not {"RUNNING", "PENDING", "CANCELLING"} & set(states.values())
+
+
+def test_a_schedule_from_its_first_run_to_its_end(project):
+    """One server session for what needs the clock, a second for what the first one's death left."""
+    Path("hold-prepare").touch()
+    toy.drop("a.csv", "one ")
+    schedule = Schedule("--cron", "* * * * *")
+    behind_a_password(schedule)
+    run_killed_and_finished(schedule)
+    schedule = killed_whole(schedule)
+    ended(schedule)
     assert not any(
         schedule.auth.partition(":")[2] in path.read_text(errors="replace")
         for path in (schedule.log, server.LOG)
@@ -292,19 +297,6 @@ def test_the_password_is_made_once_and_anew_when_others_could_have_read_it(proje
     )
 
 
-def test_databases_get_the_driver_that_prefect_needs(monkeypatch):
-    for name in server.DATABASES:
-        monkeypatch.delenv(name, raising=False)
-    assert server.database(None) is None
-    assert (
-        server.database("postgresql://a:b@c:1/d")
-        == "postgresql+asyncpg://a:b@c:1/d"
-        == server.database("postgres://a:b@c:1/d")
-    )
-    monkeypatch.setenv(server.DATABASES[1], "sqlite+aiosqlite:///x.db")
-    assert server.database(None) == "sqlite+aiosqlite:///x.db"
-
-
 def test_the_server_keeps_its_data_in_postgresql_and_tells_no_password(project, monkeypatch):
     """A real PostgreSQL server: Prefect's tables are there, none in SQLite; with a wrong
     password the start fails and shows neither."""
@@ -329,52 +321,13 @@ def test_the_server_keeps_its_data_in_postgresql_and_tells_no_password(project, 
         assert not (server.HOME / "prefect.db").exists()
         password = url.partition("sweeper:")[2].partition("@")[0]
         assert password not in server.LOG.read_text()
-        with pytest.raises(FlowError, match="the Prefect server ended with") as error:
-            with server.running(
-                "127.0.0.1", port, auth, server.database(url).replace(password, "wrong-word")
-            ):
-                pass
+        wrong = server.database(url).replace(password, "wrong-word")
+        with (
+            pytest.raises(FlowError, match="the Prefect server ended with") as error,
+            server.running("127.0.0.1", port, auth, wrong),
+        ):
+            pass
         assert "wrong-word" not in str(error.value) and auth not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("busy", "patience_s", "told"), [(2, 60, (201, {"asked": 3})), (9, 0, (503, None))]
-)
-def test_a_server_whose_database_is_busy_is_asked_again(monkeypatch, busy, patience_s, told):
-    """503 says that nothing was done: asked again it answers; when it stays busy too long its
-    word is handed on."""
-    asked = []
-
-    class Busy(BaseHTTPRequestHandler):
-        def do_POST(self):
-            asked.append(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(503 if len(asked) <= busy else 201)
-            self.end_headers()
-            self.wfile.write(json.dumps({"asked": len(asked)}).encode())
-
-        def log_message(self, *_):
-            """Nothing on the terminal."""
-
-    monkeypatch.setattr(server, "BUSY_S", patience_s)
-    with HTTPServer(("127.0.0.1", 0), Busy) as listener:
-        threading.Thread(target=listener.serve_forever, daemon=True).start()
-        assert (
-            server.answer(f"http://127.0.0.1:{listener.server_port}/runs", "me:word", {"state": 1})
-            == told
-        )
-        listener.shutdown()
-    assert set(asked) == {b'{"state": 1}'} and (
-        len(asked) == 3 if patience_s else len(asked) < busy
-    )
-
-
-@pytest.mark.fault("F20")
-def test_no_password_is_told_from_the_servers_log():
-    text = "cannot reach postgresql+asyncpg://me:hidden@host:1/base with word"
-    assert (
-        server.hidden(text, "word", None)
-        == "cannot reach postgresql+asyncpg://***@host:1/base with ***"
-    )
 
 
 def test_the_deployments_of_the_table_exist():

@@ -37,8 +37,8 @@ CELLS = {
         "msa-shared-20k-s0": (9.0, 8.0, 10.0),
     },
 }
-# By hand: mean (7.0 + 7.5 + 8.3) / 3; std sqrt((0.6² + 0.1² + 0.7²) / 2); low (6.0 + 6.6 + 7.5) /
-# 3; high (8.0 + 8.4 + 9.1) / 3.
+# By hand: the mean is that of 7.0, 7.5 and 8.3, the deviation is of 0.6, 0.1 and 0.7 with two
+# degrees of freedom, low is the mean of 6.0, 6.6 and 7.5, high that of 8.0, 8.4 and 9.1.
 SHARED = {"mean": 7.6, "std": 0.655743852430200, "low": 6.7, "high": 8.5}
 LEADS, BANDS, DAYS = ("005", "030", "120"), ("FL200-250", "FL300-350"), ("2026-01-15", "2026-01-16")
 

@@ -75,76 +75,95 @@ def cells() -> dict[str, dict]:
     }
 
 
+GOALS = [
+    {
+        "goal": "boxes over cKDTree, smoothed_random_walk, iso, k=16",
+        "value": 0.25,
+        "bar": 0.5,
+        "at": "most",
+        "passed": True,
+    },
+    {
+        "goal": "boxes at 33,000,000 points: build_s",
+        "value": 61.0,
+        "bar": 60.0,
+        "at": "most",
+        "passed": False,
+    },
+]
+LARGE = [
+    {
+        "method": "boxes",
+        "points": 1_000_000,
+        "build_s": 0.5,
+        "peak_mib": 64.0,
+        "ms": 1.0,
+        "slower": 1.0,
+        "larger": 1.0,
+    },
+    {
+        "method": "boxes",
+        "points": 33_000_000,
+        "build_s": 61.0,
+        "peak_mib": 1900.0,
+        "ms": 4.0,
+        "slower": 4.0,
+        "larger": 33.0,
+    },
+]
+MACHINE = {
+    "cpu": "Some CPU",
+    "cores": 2,
+    "threads": 1,
+    "gpu": "Some GPU",
+    "memory_gib": 8.0,
+    "versions": {},
+}
+EPOCH = {
+    "points": 1_000_000,
+    "steps": 1440,
+    "targets": 700,
+    "context": 64,
+    "steps_timed": 200,
+    "seconds": 41.4,
+}
+
+
+def timed(name: str, ms: float, device: str = "cpu", **more) -> dict:
+    """One line of a benchmark."""
+    return {
+        "set": "smoothed_random_walk",
+        "method": name,
+        "arm": "aniso",
+        "k": 1000,
+        "device": device,
+        "points": 1_000_000,
+        "ms": ms,
+        "rounds_ms": [ms] * 5,
+        **more,
+    }
+
+
 def benchmark() -> dict:
     """benchmarks.json: times of one set, a GPU's among them."""
-
-    def row(name, ms, device="cpu", **more):
-        return {
-            "set": "smoothed_random_walk",
-            "method": name,
-            "arm": "aniso",
-            "k": 1000,
-            "device": device,
-            "points": 1_000_000,
-            "ms": ms,
-            "rounds_ms": [ms] * 5,
-            **more,
-        }
-
     tables = [
-        row("linear", 9.5, build_s=0.5),
-        row("trajectory", 1.25, build_s=0.75),
-        row("kdtree-masked-leaf100", 123.4, build_s=4.5),
-        row("ckdtree-plain-leaf10", 0.25, build_s=0.125),
-        row("linear", 2.5, "cuda", build_s=0.01),
-        row("trajectory", 0.125, "cuda", build_s=2.0),
+        timed("linear", 9.5, build_s=0.5),
+        timed("trajectory", 1.25, build_s=0.75),
+        timed("kdtree-masked-leaf100", 123.4, build_s=4.5),
+        timed("ckdtree-plain-leaf10", 0.25, build_s=0.125),
+        timed("linear", 2.5, "cuda", build_s=0.01),
+        timed("trajectory", 0.125, "cuda", build_s=2.0),
     ]
     speed = [
-        {**row(name, ms), "arm": arm, "k": k, "ratio": ms / 4.0}
+        {**timed(name, ms), "arm": arm, "k": k, "ratio": ms / 4.0}
         for name, ms in (("yardstick", 4.0), ("compiled", 0.3), ("boxes", 1.0), ("linear", 8.0))
         for arm in ("iso", "aniso")
         for k in (16, 1000)
     ]
     surface = [
-        {**row("trajectory", 10.0), "segments": k, "fetch": f, "speed_up": 0.05 * k / f}
+        {**timed("trajectory", 10.0), "segments": k, "fetch": f, "speed_up": 0.05 * k / f}
         for k in SEGMENTS
         for f in FETCH
-    ]
-    goals = [
-        {
-            "goal": "boxes over cKDTree, smoothed_random_walk, iso, k=16",
-            "value": 0.25,
-            "bar": 0.5,
-            "at": "most",
-            "passed": True,
-        },
-        {
-            "goal": "boxes at 33,000,000 points: build_s",
-            "value": 61.0,
-            "bar": 60.0,
-            "at": "most",
-            "passed": False,
-        },
-    ]
-    large = [
-        {
-            "method": "boxes",
-            "points": 1_000_000,
-            "build_s": 0.5,
-            "peak_mib": 64.0,
-            "ms": 1.0,
-            "slower": 1.0,
-            "larger": 1.0,
-        },
-        {
-            "method": "boxes",
-            "points": 33_000_000,
-            "build_s": 61.0,
-            "peak_mib": 1900.0,
-            "ms": 4.0,
-            "slower": 4.0,
-            "larger": 33.0,
-        },
     ]
     return {
         "profile": PROFILE,
@@ -156,26 +175,12 @@ def benchmark() -> dict:
         "speed": speed,
         "tables": tables,
         "surface": surface,
-        "goals": goals,
-        "large": large,
+        "goals": GOALS,
+        "large": LARGE,
         "builds": [],
         "per_query": [],
-        "machine": {
-            "cpu": "Some CPU",
-            "cores": 2,
-            "threads": 1,
-            "gpu": "Some GPU",
-            "memory_gib": 8.0,
-            "versions": {},
-        },
-        "epoch": {
-            "points": 1_000_000,
-            "steps": 1440,
-            "targets": 700,
-            "context": 64,
-            "steps_timed": 200,
-            "seconds": 41.4,
-        },
+        "machine": MACHINE,
+        "epoch": EPOCH,
     }
 
 

@@ -5,22 +5,48 @@ import itertools
 POINTS = (256, 4_096, 16_384)
 
 
-def times():
-    """A benchmark in which MSA grows quadratically and HyperMixer linearly; the plain kernel was
-    left out at the largest size."""
-    of = {
-        "hypermixer": (1e-2, 1),
-        "msa": (1e-5, 2),
-        "torch": (2e-5, 2),
-        "layer ours": (4e-6, 2),
-        "layer flash": (5e-6, 2),
-        "layer math": (9e-6, 2),
-    }
+GROWS = {
+    "hypermixer": (1e-2, 1),
+    "msa": (1e-5, 2),
+    "torch": (2e-5, 2),
+    "layer ours": (4e-6, 2),
+    "layer flash": (5e-6, 2),
+    "layer math": (9e-6, 2),
+}
+MODELS = [
+    {
+        "setting": "wind",
+        "model": "msa",
+        "arm": "traditional",
+        "size": "20k",
+        "work": "step",
+        "ms": 3.0,
+        "torch_ms": 6.0,
+        "ratio": 0.5,
+        "low": 0.4,
+        "high": 0.6,
+        "mib": 2.0,
+        "mib_ratio": 0.9,
+    },
+    {
+        "setting": "wind",
+        "model": "geofno",
+        "arm": "plain",
+        "size": "20k",
+        "work": "step",
+        "skipped": "two axes",
+    },
+]
+MACHINE = {"cpu": "A processor", "cores": 2, "threads": 1, "gpu": None, "versions": {}}
+
+
+def contexts() -> list[dict]:
+    """Times and memory by contender and number of points."""
     rows = []
-    for name, points in itertools.product(of, POINTS):
-        factor, power = of[name]
+    for name, points in itertools.product(GROWS, POINTS):
+        factor, power = GROWS[name]
         ms = factor * points**power
-        other = of["layer flash" if name.startswith("layer") else "torch"]
+        other = GROWS["layer flash" if name.startswith("layer") else "torch"]
         rows.append(
             {"contender": name, "points": points}
             | (
@@ -35,46 +61,27 @@ def times():
                 }
             )
         )
+    return rows
+
+
+def times():
+    """A benchmark in which MSA grows quadratically and HyperMixer linearly; the plain kernel was
+    left out at the largest size."""
     growth = [
         {
             "contender": name,
             "points": [4_096, 16_384],
-            "time": float(of[name][1]),
-            "low": of[name][1] - 0.1,
-            "high": of[name][1] + 0.1,
+            "time": float(GROWS[name][1]),
+            "low": GROWS[name][1] - 0.1,
+            "high": GROWS[name][1] + 0.1,
             "memory": 1.0,
         }
-        for name in of
+        for name in GROWS
         if name != "layer math"
     ]
-    models = [
-        {
-            "setting": "wind",
-            "model": "msa",
-            "arm": "traditional",
-            "size": "20k",
-            "work": "step",
-            "ms": 3.0,
-            "torch_ms": 6.0,
-            "ratio": 0.5,
-            "low": 0.4,
-            "high": 0.6,
-            "mib": 2.0,
-            "mib_ratio": 0.9,
-        },
-        {
-            "setting": "wind",
-            "model": "geofno",
-            "arm": "plain",
-            "size": "20k",
-            "work": "step",
-            "skipped": "two axes",
-        },
-    ]
-    machine = {"cpu": "A processor", "cores": 2, "threads": 1, "gpu": None, "versions": {}}
     return {
         "date": "2026-01-01",
-        "machine": machine,
+        "machine": MACHINE,
         "device": "cpu",
         "quick": False,
         "size": "20k",
@@ -82,8 +89,8 @@ def times():
         "minutes": 6.0,
         "quiet": False,
         "others_cores": 1.4,
-        "models": models,
-        "contexts": rows,
+        "models": MODELS,
+        "contexts": contexts(),
         "growth": growth,
         "goals": [
             {"goal": "a", "value": 0.5, "bar": 0.7, "met": True},

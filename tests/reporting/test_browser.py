@@ -323,7 +323,8 @@ section.view tbody tr')]
     known = """[...new Set([...document.querySelectorAll('tr.linked')].map((one) => \
 one.dataset.c))].filter((id) => {
         const [e, p, d, a] = id.split('/'), run = DATA.runs[`${e}/${p}`];
-        return run ? (d && !run.d[d]) || (a && !run.d[d].a.includes(a)) : !DATA.pages[`${e}/${p}`]; })"""
+        return run ? (d && !run.d[d]) || (a && !run.d[d].a.includes(a)) : \
+!DATA.pages[`${e}/${p}`]; })"""
     assert page.ask(known) == []
     assert page.ask("document.querySelectorAll('tr.linked').length") > 20
 

@@ -96,7 +96,7 @@ def test_a_curve_is_the_mean_over_the_arms_seeds_bin_by_bin():
     assert figures.curve(cells, "simulated/knn", "by_altitude")["FL300-350"] == (9.0, 8.0, 10.0)
 
 
-def test_a_curve_has_only_the_bins_that_every_seed_has_and_a_value_without_interval_stands_for_its_bounds():
+def test_a_curve_has_the_bins_of_every_seed_and_a_value_without_interval_is_its_own_bounds():
     cells = cells_of(a_s0=(2.0, 1.0, 3.0), a_s1=(4.0, 3.0, 5.0))
     del cells["simulated/a-s1"]["by_lead"]["030"]
     cells["simulated/a-s0"]["by_lead"]["005"]["rmse_component_kn"] = number(2.0)

@@ -139,9 +139,7 @@ def test_nothing_is_drawn_without_samples_or_for_other_kinds(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_pictures_are_small_have_the_same_bytes_again_and_their_tensors_are_no_samples_of_a_sampler(
-    tmp_path,
-):
+def test_the_pictures_are_small_and_the_same_again_and_their_tensors_no_sampler_s_samples(tmp_path):
     for kind, dataset, task, parts in (
         ("maze", "mazes", "on", mazes()),
         ("climb", "climbs", "points", flights()),

@@ -27,7 +27,7 @@ def cells() -> dict:
         DIFFUSION: ("diffusion_1", "diffusion_16"),
     }
     return {f"{DATASET}/marginals": {"samplers": {"marginals": {}}}} | {
-        f"{DATASET}/{arm}-s{seed}": {"samplers": dict.fromkeys(names, {})}
+        f"{DATASET}/{arm}-s{seed}": {"samplers": {name: {} for name in names}}
         for arm, names in samplers.items()
         for seed in (0, 1)
     }

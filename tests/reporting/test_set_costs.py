@@ -6,7 +6,7 @@ from stages.fields import costs
 from stages.fields import results as set_results
 
 
-def test_costs_stand_by_contender_and_size_with_exponent_and_ratio_and_what_was_left_out_is_a_dash():
+def test_costs_stand_by_contender_and_size_with_exponent_and_ratio_or_a_dash():
     (title, table), (other, _), (_, models), (met, goals) = costs.tables(times())
     rows = {row[0]: row for row in table.rows}
     assert (

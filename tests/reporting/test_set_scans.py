@@ -122,7 +122,7 @@ CROSSING = {
 }
 
 
-def test_data_sets_that_differ_in_their_rate_are_told_with_the_first_and_a_size_stands_at_its_best():
+def test_data_sets_that_differ_in_rate_are_told_with_the_first_and_sizes_at_their_best():
     arms, cells, rates = at_rates(CROSSING)
     (scan,) = sensitivity.scans(arms, cells, "rooms_brief", rates)
     assert (scan.figure, scan.rated) == ("C.7a", "C.7b") and len(scan.trained) == 9

@@ -192,7 +192,7 @@ def test_the_command_line_itself(project):
     ]
     environment = os.environ | {"PYTHONPATH": str(project), "OMP_NUM_THREADS": "1"}
     good = subprocess.run(
-        command_line, cwd=project, env=environment, capture_output=True, text=True
+        command_line, cwd=project, env=environment, capture_output=True, text=True, check=False
     )
     assert good.returncode == 0, good.stderr
     assert (

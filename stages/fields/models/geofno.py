@@ -101,7 +101,7 @@ class GeoFNO(FieldModel):
         ):  # there is no Fourier transform of bfloat16
             low, high = self.extent
 
-            def unit(x):
+            def unit(x: Tensor) -> Tensor:
                 return (x - low) / (high - low)
 
             values = self.lift(torch.cat((batch.context_x, batch.context_y), -1))

@@ -52,7 +52,7 @@ class Kernel(FieldModel):
         query = torch.cat((2 * scale * targets, torch.ones_like(targets[:, :, :1])), 2)
         key = torch.cat((points, -(scale * points.square()).sum(2, keepdim=True)), 2)
 
-        def lanes(x):
+        def lanes(x: Tensor) -> Tensor:
             return functional.pad(x, (0, LANES - x.shape[2]))[:, None]
 
         mean = functional.scaled_dot_product_attention(

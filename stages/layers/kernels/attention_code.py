@@ -48,7 +48,7 @@ ONE, ZERO, LOWEST, BIAS, MANTISSA = (
 @compiled(fastmath={"contract"}, inline="always")
 # here and below: numba compiles the function itself, not a type checker's wrapper around it
 @no_type_check
-def exponential(x):
+def exponential(x: float) -> float:
     """exp of x <= 0 to a unit in the last place; of x < -87 as of -87, some 2e-38; of what is no
     number, no number."""
     x = LOWEST if x < LOWEST else x
@@ -65,7 +65,16 @@ def exponential(x):
 
 @compiled(fastmath={"contract"})
 @no_type_check
-def add_rows(sums, weights, rows, height, depth, place, source, fresh):
+def add_rows(
+    sums: np.ndarray,
+    weights: np.ndarray,
+    rows: np.ndarray,
+    height: int,
+    depth: int,
+    place: int,
+    source: int,
+    fresh: bool,
+) -> None:
     """sums[r, place + lane] += sum_c weights[r, c] rows[c, source + lane] for `height` r and
     `depth` c; from 0 where `fresh`. In fours."""
     for r in range(0, height, 4):
@@ -108,7 +117,9 @@ def add_rows(sums, weights, rows, height, depth, place, source, fresh):
 
 @compiled(fastmath={"contract", "reassoc"})
 @no_type_check
-def multiply_rows(products, rows, others, height, depth, source):
+def multiply_rows(
+    products: np.ndarray, rows: np.ndarray, others: np.ndarray, height: int, depth: int, source: int
+) -> None:
     """products[r, c] += sum_l rows[r, lane] others[c, source + lane] for `height` r and `depth`
     c. In fours."""
     for r in range(0, height, 4):
@@ -159,7 +170,7 @@ def multiply_rows(products, rows, others, height, depth, source):
 
 @compiled(fastmath={"contract"})
 @no_type_check
-def lift(scores, peak, rise, height):
+def lift(scores: np.ndarray, peak: np.ndarray, rise: np.ndarray, height: int) -> None:
     """Raise each lane's `peak` to its greatest of `height` scores; `rise` is what sums under the
     old peak are to be multiplied by."""
     rise[:] = peak
@@ -173,7 +184,7 @@ def lift(scores, peak, rise, height):
 
 @compiled(fastmath={"contract"})
 @no_type_check
-def soften(scores, peak, total, height):
+def soften(scores: np.ndarray, peak: np.ndarray, total: np.ndarray, height: int) -> None:
     """Scores become weights exp(score - peak), which are added to each lane's total."""
     for r in range(height):
         row = scores[r]
@@ -185,7 +196,7 @@ def soften(scores, peak, total, height):
 
 @compiled(fastmath={"contract"})
 @no_type_check
-def scale_rows(rows, by, height):
+def scale_rows(rows: np.ndarray, by: np.ndarray, height: int) -> None:
     """rows[r, lane] *= by[lane]."""
     for r in range(height):
         row = rows[r]
@@ -195,7 +206,14 @@ def scale_rows(rows, by, height):
 
 @compiled(fastmath={"contract"})
 @no_type_check
-def turn(scores, slopes, logs, means, height, place):
+def turn(
+    scores: np.ndarray,
+    slopes: np.ndarray,
+    logs: np.ndarray,
+    means: np.ndarray,
+    height: int,
+    place: int,
+) -> None:
     """Scores become weights exp(score - log of their sum); slopes by weights become slopes by
     scores, weight (slope - mean)."""
     log, mean = logs[place : place + LANES], means[place : place + LANES]
@@ -209,14 +227,21 @@ def turn(scores, slopes, logs, means, height, place):
 
 @compiled()
 @no_type_check
-def cut(scratch, place, height, width):
+def cut(scratch: np.ndarray, place: int, height: int, width: int) -> tuple[np.ndarray, int]:
     """A table (height, width) of the scratch from `place` on, and where the next one begins."""
     return scratch[place : place + height * width].reshape(height, width), place + height * width
 
 
 @compiled()
 @no_type_check
-def gather(key, value, real, index, keys, values):
+def gather(
+    key: np.ndarray,
+    value: np.ndarray,
+    real: np.ndarray,
+    index: np.ndarray,
+    keys: np.ndarray,
+    values: np.ndarray,
+) -> int:
     """Put the real tokens' keys (N, P) one after the other into rows (M, D), and their values so
     too; note their places. How many they are."""
     count = 0
@@ -233,7 +258,7 @@ def gather(key, value, real, index, keys, values):
 
 @compiled()
 @no_type_check
-def part_of(count, parts, part, grain):
+def part_of(count: int, parts: int, part: int, grain: int) -> tuple[int, int]:
     """Where a part of `count` begins and ends, in whole grains but for the end."""
     size = -(-count // (parts * grain)) * grain
     return min(part * size, count), min((part + 1) * size, count)
@@ -241,7 +266,19 @@ def part_of(count, parts, part, grain):
 
 @compiled()
 @no_type_check
-def forward(query, memory, real, scale, read, logs, scratch, index, begin, end, parts):
+def forward(
+    query: np.ndarray,
+    memory: np.ndarray,
+    real: np.ndarray,
+    scale: float,
+    read: np.ndarray,
+    logs: np.ndarray,
+    scratch: np.ndarray,
+    index: np.ndarray,
+    begin: int,
+    end: int,
+    parts: int,
+) -> None:
     """Tasks `begin` to `end`: what a head's queries, in so many parts, read (B, Q, H, P), and the
     logarithms (B, H, Q) of their sums of weights; both are left as they are where no key is
     real. Needs a scratch of `room`."""
@@ -286,7 +323,15 @@ def forward(query, memory, real, scale, read, logs, scratch, index, begin, end, 
 
 @compiled()
 @no_type_check
-def lay(query, slope, read, scale, asked, slopes, means):
+def lay(
+    query: np.ndarray,
+    slope: np.ndarray,
+    read: np.ndarray,
+    scale: float,
+    asked: np.ndarray,
+    slopes: np.ndarray,
+    means: np.ndarray,
+) -> None:
     """Lay a head's queries and slopes (Q, P) out as lanes; means of slopes under their weights."""
     for lane in range(len(query)):
         means[lane] = 0
@@ -298,21 +343,21 @@ def lay(query, slope, read, scale, asked, slopes, means):
 @compiled()
 @no_type_check
 def backward(
-    query,
-    memory,
-    real,
-    scale,
-    read,
-    logs,
-    slope,
-    by_query,
-    by_memory,
-    scratch,
-    index,
-    begin,
-    end,
-    parts,
-):
+    query: np.ndarray,
+    memory: np.ndarray,
+    real: np.ndarray,
+    scale: float,
+    read: np.ndarray,
+    logs: np.ndarray,
+    slope: np.ndarray,
+    by_query: np.ndarray,
+    by_memory: np.ndarray,
+    scratch: np.ndarray,
+    index: np.ndarray,
+    begin: int,
+    end: int,
+    parts: int,
+) -> None:
     """Tasks `begin` to `end`: gradients by a head's keys and values, in so many parts, and each
     part's share (parts, B, Q, H, P) of that by the queries, from the gradient `slope` (B, Q, H,
     P) by what was read. Needs a scratch of `room`."""

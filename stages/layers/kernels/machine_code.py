@@ -8,15 +8,19 @@ Where the kernels are turned off (stages/arithmetic: TRADEWIND_KERNELS), nothing
 
 import hashlib
 import inspect
+from collections.abc import Callable
 from functools import partial
 from types import ModuleType
+from typing import Any
 
 import numba
 
 from stages import arithmetic
 
 
-def compiled(function=None, *, beside: ModuleType | None = None, **options):
+def compiled(
+    function: Callable[..., Any] | None = None, *, beside: ModuleType | None = None, **options: Any
+) -> Any:
     """The function as machine code (numba's `options`), kept on disk; where no folder can be
     written (NUMBA_CACHE_DIR names another), for this process only; where the kernels are off, the
     function as it is."""

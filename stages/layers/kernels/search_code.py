@@ -32,7 +32,16 @@ PLACE = np.uintp
 @compiled
 # here and below: numba compiles the function itself, not a type checker's wrapper around it
 @no_type_check
-def grow(points, index, inverse, boxes, lowest, top, depth, leaves):
+def grow(
+    points: np.ndarray,
+    index: np.ndarray,
+    inverse: np.ndarray,
+    boxes: np.ndarray,
+    lowest: np.ndarray,
+    top: int,
+    depth: int,
+    leaves: int,
+) -> None:
     """Build the subtree of node `top` down to level `depth`; the leaves are at level `leaves`.
 
     Reorders points (N + LEAF, 4) and index (N + LEAF,); fills the boxes (G, 2, 4, 8; low and high)
@@ -139,8 +148,19 @@ def _pivot(points, axis, low, high, chance):
 @compiled
 @no_type_check
 def search(
-    points, index, boxes, lowest, rows, queries, scale, latest, last, keys, nearest, comparisons
-):
+    points: np.ndarray,
+    index: np.ndarray,
+    boxes: np.ndarray,
+    lowest: np.ndarray,
+    rows: np.ndarray,
+    queries: np.ndarray,
+    scale: np.ndarray,
+    latest: np.ndarray,
+    last: np.ndarray,
+    keys: np.ndarray,
+    nearest: np.ndarray,
+    comparisons: np.ndarray,
+) -> None:
     """Fill the rows of keys (M, k; infinite before), nearest (M, k; their indices) and comparisons
     (M,; 0 before).
 

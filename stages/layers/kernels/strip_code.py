@@ -22,7 +22,9 @@ compiled = partial(machine_code.compiled, beside=attention_code)
 @compiled(fastmath={"contract"})
 # here and below: numba compiles the function itself, not a type checker's wrapper around it
 @no_type_check
-def read(parts, steps, memory, scale, mixed):
+def read(
+    parts: np.ndarray, steps: np.ndarray, memory: np.ndarray, scale: float, mixed: np.ndarray
+) -> None:
     """Put down every step's key and value at its place of the memory (R, H, 2, D, M); then mixed
     (N, H, L) is what each query reads at places up to its own. `parts` (N, 3, H, L): queries,
     keys and values. float32; what lies in the memory must be finite."""
@@ -58,7 +60,7 @@ def read(parts, steps, memory, scale, mixed):
 
 @compiled(fastmath={"contract"})
 @no_type_check
-def score(query, keys, scores, span):
+def score(query: np.ndarray, keys: np.ndarray, scores: np.ndarray, span: int) -> None:
     """A query's (D,) products with the keys (D, M) of the first places."""
     for d in range(0, len(query), 4):
         q0, q1, q2, q3 = query[d], query[d + 1], query[d + 2], query[d + 3]
@@ -73,7 +75,7 @@ def score(query, keys, scores, span):
 
 @compiled(fastmath={"nnan", "nsz"})
 @no_type_check
-def highest(scores, span):
+def highest(scores: np.ndarray, span: int) -> float:
     """The greatest; where one is no number, any: `soften` makes none of it either."""
     peak = scores[0]
     for s in range(span):
@@ -83,7 +85,7 @@ def highest(scores, span):
 
 @compiled(fastmath={"contract", "reassoc"})
 @no_type_check
-def soften(scores, peak, span):
+def soften(scores: np.ndarray, peak: float, span: int) -> None:
     """Softmax of scores with this greatest one, in place."""
     total = ZERO
     for s in range(span):
@@ -97,7 +99,7 @@ def soften(scores, peak, span):
 
 @compiled(fastmath={"contract", "reassoc"})
 @no_type_check
-def gather(weights, values, found, span):
+def gather(weights: np.ndarray, values: np.ndarray, found: np.ndarray, span: int) -> None:
     """The sums (D,) of values (D, M) by the weights of the first places."""
     for d in range(0, len(found), 4):
         v0, v1, v2, v3 = values[d], values[d + 1], values[d + 2], values[d + 3]
@@ -113,7 +115,7 @@ def gather(weights, values, found, span):
 
 @compiled
 @no_type_check
-def spans(begin, end, length):
+def spans(begin: np.ndarray, end: np.ndarray, length: int) -> np.ndarray:
     """All steps from begin (R,) to end (R,), row by row: rows, places and row * length + place,
     (3, N)."""
     count = 0
@@ -129,7 +131,16 @@ def spans(begin, end, length):
 
 @compiled
 @no_type_check
-def settle(truth, steps, along, known, when, passes, positions, window):
+def settle(
+    truth: np.ndarray,
+    steps: np.ndarray,
+    along: np.ndarray,
+    known: np.ndarray,
+    when: np.ndarray,
+    passes: np.ndarray,
+    positions: np.ndarray,
+    window: int,
+) -> np.ndarray:
     """Take `truth` (N,), what a pass answered at `steps`, each row's one after the other from
     `known` on, for the tokens after them, along (R, T + 1). Up to and with a row's first that is
     not its draft they are right for good: `known` (R,) grows by as many, and `when` (R, T) notes

@@ -16,7 +16,7 @@ Shapes: B sequences, T tokens, H heads, P width of a head's queries and keys, E 
 """
 
 from functools import partial
-from typing import no_type_check
+from typing import Any, no_type_check
 
 import numpy as np
 from llvmlite import ir
@@ -104,7 +104,18 @@ def _reduced(builder, wide, part, join):
 
 @intrinsic
 @no_type_check
-def fold(_, sums, at, lane, weights, row, rows, first, last, fresh):
+def fold(
+    _: Any,
+    sums: Any,
+    at: Any,
+    lane: Any,
+    weights: Any,
+    row: Any,
+    rows: Any,
+    first: Any,
+    last: Any,
+    fresh: Any,
+) -> Any:
     """sums[at + r, lane + l] = (that, or 0 where `fresh`) + sum over first <= c < last of
     weights[row + r, c] rows[c, lane + l], for ROWS r and LANES l."""
 
@@ -133,7 +144,7 @@ def fold(_, sums, at, lane, weights, row, rows, first, last, fresh):
 
 @intrinsic
 @no_type_check
-def turn_over(_, columns, d, i, rows):
+def turn_over(_: Any, columns: Any, d: Any, i: Any, rows: Any) -> Any:
     """columns[d + l, i + r] = rows[i + r, d + l] for LANES r and l."""
 
     def code(context, builder, signature, arguments):
@@ -164,7 +175,7 @@ def turn_over(_, columns, d, i, rows):
 
 @intrinsic
 @no_type_check
-def greatest(_, rows, r, count, wide):
+def greatest(_: Any, rows: Any, r: Any, count: Any, wide: Any) -> Any:
     """The greatest of the first `count` entries of a row, `wide` with what fills up LANES; one
     that is no number may be passed over."""
 
@@ -190,7 +201,7 @@ def greatest(_, rows, r, count, wide):
 
 @intrinsic
 @no_type_check
-def dot(_, rows, r, others, s, wide):
+def dot(_: Any, rows: Any, r: Any, others: Any, s: Any, wide: Any) -> Any:
     """Sum of products of the first `wide` entries of two rows."""
 
     def code(context, builder, signature, arguments):
@@ -208,7 +219,7 @@ def dot(_, rows, r, others, s, wide):
 
 @intrinsic
 @no_type_check
-def bend(_, slopes, weights, r, mean, scale, wide):
+def bend(_: Any, slopes: Any, weights: Any, r: Any, mean: Any, scale: Any, wide: Any) -> Any:
     """slopes = scale weights (slopes - mean) in the first `wide` entries of a row."""
 
     def code(context, builder, signature, arguments):
@@ -230,7 +241,17 @@ def bend(_, slopes, weights, r, mean, scale, wide):
 
 @compiled
 @no_type_check
-def multiply(sums, at, weights, row, rows, first, last, wide, fresh):
+def multiply(
+    sums: np.ndarray,
+    at: int,
+    weights: np.ndarray,
+    row: int,
+    rows: np.ndarray,
+    first: int,
+    last: int,
+    wide: int,
+    fresh: bool,
+) -> None:
     """`fold` for `wide` lanes."""
     for lane in range(0, wide, LANES):
         fold(sums, at, lane, weights, row, rows, first, last, fresh)
@@ -238,7 +259,7 @@ def multiply(sums, at, weights, row, rows, first, last, wide, fresh):
 
 @compiled
 @no_type_check
-def columns_of(rows, columns):
+def columns_of(rows: np.ndarray, columns: np.ndarray) -> None:
     """Rows (T, P) as columns (P, T and what fills up LANES)."""
     for i in range(0, len(rows), LANES):
         for d in range(0, len(columns), LANES):
@@ -247,7 +268,7 @@ def columns_of(rows, columns):
 
 @compiled(fastmath={"contract"})
 @no_type_check
-def weigh(row, peak, by, scale, count, wide):
+def weigh(row: np.ndarray, peak: float, by: float, scale: float, count: int, wide: int) -> None:
     """The first `count` scores become weights, `by` exp(scale (score - peak)), the others 0."""
     for block in range(0, wide, LANES):
         part, left = row[block : block + LANES], np.int32(count - block)
@@ -258,7 +279,7 @@ def weigh(row, peak, by, scale, count, wide):
 
 @compiled
 @no_type_check
-def scale_row(row, by, wide):
+def scale_row(row: np.ndarray, by: float, wide: int) -> None:
     """row *= by."""
     for lane in range(LANE(wide)):
         row[lane] *= by
@@ -266,7 +287,9 @@ def scale_row(row, by, wide):
 
 @compiled
 @no_type_check
-def parts_of(packed, heads, task, width, deep):
+def parts_of(
+    packed: np.ndarray, heads: int, task: int, width: int, deep: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A head's queries, keys (T, P) and values (T, E)."""
     b, head = task // heads, task % heads
     query, key, value = head * width, (heads + head) * width, 2 * heads * width + head * deep
@@ -279,7 +302,17 @@ def parts_of(packed, heads, task, width, deep):
 
 @compiled
 @no_type_check
-def forward(packed, heads, width, causal, read, sums, scratch, begin, end):
+def forward(
+    packed: np.ndarray,
+    heads: int,
+    width: int,
+    causal: bool,
+    read: np.ndarray,
+    sums: np.ndarray,
+    scratch: np.ndarray,
+    begin: int,
+    end: int,
+) -> None:
     """Heads `begin` to `end` of B H: what they read, and of each row of scores (B H, T, 2) the
     greatest and one over the sum of weights by it. Needs a scratch of `room`."""
     tokens, deep, scale = packed.shape[1], read.shape[2] // heads, np.float32(width**-0.5)
@@ -308,7 +341,19 @@ def forward(packed, heads, width, causal, read, sums, scratch, begin, end):
 
 @compiled
 @no_type_check
-def backward(packed, heads, width, causal, read, sums, slope, by_packed, scratch, begin, end):
+def backward(
+    packed: np.ndarray,
+    heads: int,
+    width: int,
+    causal: bool,
+    read: np.ndarray,
+    sums: np.ndarray,
+    slope: np.ndarray,
+    by_packed: np.ndarray,
+    scratch: np.ndarray,
+    begin: int,
+    end: int,
+) -> None:
     """Heads `begin` to `end` of B H: gradients by what is packed, from the gradient `slope` (B, T,
     H E) by what was read. Needs a scratch of `room`."""
     tokens, deep, scale = packed.shape[1], read.shape[2] // heads, np.float32(width**-0.5)

@@ -7,12 +7,15 @@ DAG; speed-up over linear search from the benchmark, where there is one.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stages.figures.drawing import plt, save
 from stages.neighbours.experiment.tables import SURFACE, Found
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 METHODS = {
     "compiled": "#c1121f",
@@ -58,7 +61,7 @@ def surface(found: Found, name: str, path: Path) -> bool:
     return True
 
 
-def heat(panel, values: dict[tuple[int, int], float], colours: str, form: str) -> None:
+def heat(panel: "Axes", values: dict[tuple[int, int], float], colours: str, form: str) -> None:
     """A grid of numbers with their colours: K down, F across; the eye finds the best in bold."""
     segments, fetches = sorted({k for k, _ in values}), sorted({f for _, f in values})
     grid = np.array([[values.get((k, f), np.nan) for f in fetches] for k in segments])
@@ -132,7 +135,7 @@ def ratios(times: dict[str, Any], path: Path) -> bool:
     return True
 
 
-def goal_line(panel, goal: dict[str, Any], name: str, asked: list[int]) -> None:
+def goal_line(panel: "Axes", goal: dict[str, Any], name: str, asked: list[int]) -> None:
     """A short bar where a method should be at one k (both scales have the same goal)."""
     words = goal["goal"].split(", ")
     method = words[0].partition(" over cKDTree")[0]

@@ -138,7 +138,7 @@ def brute_force(
     return distances, indices
 
 
-def wrong_rows(answer, truth: Truth) -> np.ndarray:
+def wrong_rows(answer: Any, truth: Truth) -> np.ndarray:
     """(M,) True where an answer's distances, indices or mask differ from the first k columns of
     the truth in any bit."""
     distances, indices, mask = (

@@ -9,7 +9,9 @@ few sequences (step) repeats itself in all splits: that is the law, not a leak. 
 Shapes: N sequences of T tokens.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,14 +29,16 @@ def make(config: Product | Step | Permutation, folder: Path) -> None:
     make_each(config, folder, config.length, draw, law)
 
 
-def product(config: Product):
+def product(
+    config: Product,
+) -> tuple[Callable[[np.random.Generator, int], np.ndarray], dict[str, Any]]:
     """How product sequences are drawn, and their law."""
     return (lambda rng, number: rng.random((number, config.length)) < config.share), {
         "share": config.share
     }
 
 
-def step(config: Step):
+def step(config: Step) -> tuple[Callable[[np.random.Generator, int], np.ndarray], dict[str, Any]]:
     """How step sequences are drawn, and their law."""
 
     def draw(rng: np.random.Generator, number: int) -> np.ndarray:
@@ -45,7 +49,9 @@ def step(config: Step):
     return draw, {"width": config.width, "places": config.places}
 
 
-def permutation(config: Permutation):
+def permutation(
+    config: Permutation,
+) -> tuple[Callable[[np.random.Generator, int], np.ndarray], dict[str, Any]]:
     """How permutations are drawn; their law has no numbers but the length."""
     return (
         lambda rng, number: rng.permuted(np.tile(np.arange(config.length), (number, 1)), axis=1)

@@ -8,7 +8,7 @@ entropy, bounds). Units: shares in %, MSE in flight levels squared (FL²) and ft
 
 import re
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stages.claims.levels import leaf
 from stages.sequences import comparisons
@@ -58,7 +58,11 @@ SHOWN = {
     "grammar": (("valid", "valid [%]", 100), ("legal", "legal before the first error [%]", 100)),
     "text": (),
 }
-Cells, About = dict[str, Any], dict[str, dict[str, Any]]
+if TYPE_CHECKING:
+    Cells: TypeAlias = dict[str, Any]
+    About: TypeAlias = dict[str, dict[str, Any]]
+else:
+    Cells, About = dict[str, Any], dict[str, dict[str, Any]]
 Told = tuple[Table, str]
 
 

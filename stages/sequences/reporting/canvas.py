@@ -7,12 +7,17 @@ step of the order, and CELL/density (S, R K), learned chances of the path). Shap
 sequences, T tokens, R rows and K columns of a maze.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from stages.figures.drawing import plt
 from stages.sequences import comparisons
 from stages.sequences.reporting.arms import Cells, first, order_of, ranked
 from stages.tables.table import arm_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DPI = 100  # pixels an inch: small enough for the page
 COLOURS = {
@@ -63,7 +68,7 @@ def worded(sampler: str) -> str:
     return SAMPLERS.get(sampler, sampler.replace("_", " "))
 
 
-def panels(rows: int, columns: int, width: float, height: float):
+def panels(rows: int, columns: int, width: float, height: float) -> "tuple[Figure, np.ndarray]":
     """A figure of small pictures without axes; width and height of each in inches."""
     figure, axes = plt.subplots(
         rows, columns, figsize=(width * columns, height * rows), layout="constrained", squeeze=False

@@ -2,7 +2,7 @@
 ft, s."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from stages.sequences.reporting.arms import PROMPTS, Cells, first, ranked, short
 from stages.sequences.reporting.canvas import DPI, Tensors, colour, sampled
 from stages.tables.table import arm_of
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 def flight_of(truth: np.ndarray, law: dict[str, Any]) -> int:
     """The shown flight that climbs or descends most."""
@@ -21,7 +24,12 @@ def flight_of(truth: np.ndarray, law: dict[str, Any]) -> int:
 
 
 def shade(
-    panel, lines: np.ndarray, minutes: np.ndarray, start: int, span: tuple[float, float], tint: str
+    panel: "Axes",
+    lines: np.ndarray,
+    minutes: np.ndarray,
+    start: int,
+    span: tuple[float, float],
+    tint: str,
 ) -> None:
     """Samples (N, S) in ft as density: 5-95 % and 25-75 % of them at each step from `start` on,
     their median, and single ones thin."""

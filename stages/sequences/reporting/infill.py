@@ -10,7 +10,7 @@ shares in %, ft, minutes.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from stages.sequences.reporting.canvas import DPI, Tensors, colour, panels
 from stages.sequences.reporting.flights import shade
 from stages.sequences.reporting.mazes import draw_maze
 from stages.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROWS = 3  # mazes of a figure
 FLIGHTS = 3
@@ -129,7 +132,7 @@ def mazes(tensors: Tensors, law: dict[str, Any], path: Path) -> bool:
     return True
 
 
-def judge(panel, made: np.ndarray, given: np.ndarray) -> None:
+def judge(panel: "Axes", made: np.ndarray, given: np.ndarray) -> None:
     """A sample (R, K) of a maze (R, K), and its verdict below."""
     draw_maze(panel, made, given)
     verdict = maze.judge(made, given)

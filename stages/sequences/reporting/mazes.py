@@ -4,7 +4,7 @@ Shapes: S shown sequences, T tokens, R rows and K columns of a maze.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import ListedColormap
@@ -16,6 +16,9 @@ from stages.sequences.reporting.arms import Cells, order_of, short
 from stages.sequences.reporting.canvas import DPI, Tensors, chosen, panels, sampled, worded
 from stages.tables.table import arm_of
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 MAZES = 3  # mazes of a figure
 STAGES = 8  # pictures of a strip at most
 CELLS = ListedColormap(
@@ -24,7 +27,7 @@ CELLS = ListedColormap(
 WAITING = "#d5d8dc"
 
 
-def draw_maze(panel, grid: np.ndarray, given: np.ndarray | None = None) -> None:
+def draw_maze(panel: "Axes", grid: np.ndarray, given: np.ndarray | None = None) -> None:
     """A maze (R, K); crosses where what was given (R, K) was changed into something else than
     path."""
     panel.imshow(grid, cmap=CELLS, vmin=0, vmax=4, interpolation="nearest")
@@ -33,7 +36,7 @@ def draw_maze(panel, grid: np.ndarray, given: np.ndarray | None = None) -> None:
         panel.plot(wrong[:, 1], wrong[:, 0], "x", color="#c1121f", ms=5, mew=1.6)
 
 
-def draw_density(panel, given: np.ndarray, chance: np.ndarray) -> None:
+def draw_density(panel: "Axes", given: np.ndarray, chance: np.ndarray) -> None:
     """Chances of the path (R, K) on a maze's empty cells."""
     panel.imshow(given, cmap=CELLS, vmin=0, vmax=4, interpolation="nearest")
     shown = np.ma.masked_where((given != maze.EMPTY) | (chance <= 0), chance)

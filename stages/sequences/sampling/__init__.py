@@ -10,7 +10,7 @@ chain.
 """
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -65,7 +65,7 @@ class Sample:
     when: Tensor  # (B, T) the round that accepted each step of the order; 0: given
 
 
-def opened(law, tokens: Tensor, order: Tensor, first: Tensor) -> Reader:
+def opened(law: Any, tokens: Tensor, order: Tensor, first: Tensor) -> Reader:
     """A reader of a network or of a law."""
     if isinstance(law, Law):
         return law.open(tokens, order, first)
@@ -103,7 +103,7 @@ class Rows:
     """The rows at work: order and tokens (R, T), `known` accepted steps (R,), the places `ids`
     that they have in the sample."""
 
-    def __init__(self, law, tokens: Tensor, order: Tensor, first: int | Tensor):
+    def __init__(self, law: Any, tokens: Tensor, order: Tensor, first: int | Tensor):
         rows, self.length = order.shape
         first = prompts(tokens, order, first)
         self.order, self.tokens, self.known = order.clone(), tokens.clone(), first.clone()

@@ -11,6 +11,8 @@ shortest.
 Shapes: B batch, T length, V vocabulary, R rows at work, N orders, K steps left.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Int64
 from torch import Tensor
@@ -21,7 +23,7 @@ from stages.sequences.sampling import Rows, Sample, gumbel
 
 @torch.inference_mode()
 def burst(
-    law,
+    law: Any,
     tokens: Int64[Tensor, "B T"],
     generator: torch.Generator,
     orders: int = 5,

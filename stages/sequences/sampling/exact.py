@@ -9,6 +9,8 @@ fresh noise what was settled already. Memory: B T V numbers of noise.
 Shapes: B batch, T length, V vocabulary, R rows at work, N drafts, K steps left.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -21,7 +23,7 @@ DRAFTS = ("chain", "burst", "both")
 
 @torch.inference_mode()
 def exact(
-    law,
+    law: Any,
     order: Int64[Tensor, "B T"],
     tokens: Int64[Tensor, "B T"],
     generator: torch.Generator,

@@ -5,6 +5,7 @@ Shapes: B batch, T length, V vocabulary.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -18,7 +19,7 @@ from stages.sequences.sampling.cache import Column
 
 @torch.inference_mode()
 def sequential(
-    law,
+    law: Any,
     order: Int64[Tensor, "B T"],
     tokens: Int64[Tensor, "B T"],
     generator: torch.Generator,
@@ -130,7 +131,7 @@ def _asked(
 
 @torch.inference_mode()
 def density(
-    law, tokens: Int64[Tensor, "B T"], given: Bool[Tensor, "B T"]
+    law: Any, tokens: Int64[Tensor, "B T"], given: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B T V"]:
     """The law of the token at every position, conditioned on the given ones and nothing else, in
     one pass; certainty at the given ones."""

@@ -9,6 +9,8 @@ is that of sequential sampling. A network is read by a Strip.
 Shapes: B batch, R rows, T length, V vocabulary, N steps of a pass.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int64
@@ -26,7 +28,7 @@ WINDOW = 16
 
 @torch.inference_mode()
 def windowed(
-    law,
+    law: Any,
     order: Int64[Tensor, "B T"],
     tokens: Int64[Tensor, "B T"],
     generator: torch.Generator,

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,6 +21,9 @@ from stages.batches import Batch
 from stages.layers.local import HORIZONTAL_KM, TIME_MIN, VERTICAL_KM, weights
 from stages.params import Contexts as Settings
 from stages.units import EARTH_KM, FOOT_KM
+
+if TYPE_CHECKING:
+    from stages.neighbours.contract import Index
 
 KINDS = ("neighbours", "recent")
 
@@ -43,7 +47,7 @@ class Nearby:
         self.measured, self.settings = measured, settings
 
     @cached_property
-    def index(self):
+    def index(self) -> "Index":
         """The neighbour search that params.yaml names, over all rows."""
         from stages.neighbours import methods  # compiled code and SciPy: only for those who search
 

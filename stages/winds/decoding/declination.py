@@ -12,10 +12,14 @@ may be years old: both are larger than what is lost here.
 """
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stages.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 HEIGHT_KM = 10.0
 FIRST_YEAR, LAST_YEAR = (
@@ -40,13 +44,13 @@ def _year_start_s(year: int) -> float:
     return datetime(year, 1, 1, tzinfo=UTC).timestamp()
 
 
-def covers(ts_s) -> np.ndarray:
+def covers(ts_s: "ArrayLike") -> np.ndarray:
     """Mask of Unix times (s) for which the magnetic model holds; False for NaN."""
     ts = np.asarray(ts_s, dtype=np.float64)
     return (ts >= _year_start_s(FIRST_YEAR)) & (ts < _year_start_s(LAST_YEAR + 1))
 
 
-def declination_deg(ts_s, lat_deg, lon_deg) -> np.ndarray:
+def declination_deg(ts_s: "ArrayLike", lat_deg: "ArrayLike", lon_deg: "ArrayLike") -> np.ndarray:
     """Declination in degrees, east positive, for rows of Unix time (s), latitude and longitude
     (degrees); all of shape (N,).
 

@@ -42,7 +42,9 @@ def towards(speed: pl.Expr, origin_deg: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     return -speed * angle.sin(), -speed * angle.cos()
 
 
-def wind_m_s(gs_kt, trk_deg, tas_kt, hdg_deg) -> tuple[np.ndarray, np.ndarray]:
+def wind_m_s(
+    gs_kt: np.ndarray, trk_deg: np.ndarray, tas_kt: np.ndarray, hdg_deg: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """(u, v) in m/s, towards, from ground speed and true airspeed (kn) along true track and true
     heading (degrees)."""
     track, heading = np.radians(trk_deg), np.radians(hdg_deg)
@@ -115,7 +117,7 @@ def derive(
     return conform(rows.with_columns(u_m_s=pl.Series(u), v_m_s=pl.Series(v))), counts
 
 
-def conform(winds, *more: str):
+def conform(winds: Any, *more: str) -> Any:
     """The winds table's columns in order and type, then `more`; truth is null where not known.
     Takes a frame or a lazy frame."""
     have = winds.collect_schema().names()

@@ -41,7 +41,11 @@ def _half_turn(degrees: np.ndarray) -> np.ndarray:
 
 
 def global_position(
-    even_lat, even_lon, odd_lat, odd_lon, latest_odd
+    even_lat: np.ndarray,
+    even_lon: np.ndarray,
+    odd_lat: np.ndarray,
+    odd_lon: np.ndarray,
+    latest_odd: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Latitude and longitude (deg) of the later frame of even/odd pairs of 17-bit values.
 
@@ -64,7 +68,11 @@ def global_position(
 
 
 def local_position(
-    odd, cpr_lat, cpr_lon, near_lat_deg, near_lon_deg
+    odd: np.ndarray,
+    cpr_lat: np.ndarray,
+    cpr_lon: np.ndarray,
+    near_lat_deg: np.ndarray,
+    near_lon_deg: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Latitude and longitude (deg) of single frames, nearest to a known position at most half a
     zone (180 NM) away."""
@@ -76,7 +84,9 @@ def local_position(
     return lat, _half_turn(lon)
 
 
-def distance_deg(lat_a, lon_a, lat_b, lon_b) -> np.ndarray:
+def distance_deg(
+    lat_a: np.ndarray, lon_a: np.ndarray, lat_b: np.ndarray, lon_b: np.ndarray
+) -> np.ndarray:
     """Great-circle distance in degrees of arc (60 NM each); haversine, exact enough at every
     distance."""
     lat_a, lon_a, lat_b, lon_b = (np.radians(x) for x in (lat_a, lon_a, lat_b, lon_b))
@@ -135,7 +145,14 @@ def _global(
     return lat, lon, paired
 
 
-def positions(ts_s, aircraft, odd, cpr_lat, cpr_lon, pair_max_s: float) -> pl.DataFrame:
+def positions(
+    ts_s: np.ndarray,
+    aircraft: np.ndarray,
+    odd: np.ndarray,
+    cpr_lat: np.ndarray,
+    cpr_lon: np.ndarray,
+    pair_max_s: float,
+) -> pl.DataFrame:
     """Positions of frames in any order: lat_deg, lon_deg (null where none) and drop (why there is
     none, one of REASONS).
 

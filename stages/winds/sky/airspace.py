@@ -79,7 +79,7 @@ def sky(config: params.Simulate) -> Sky:
     )
 
 
-def declination_at(world: Sky, lat, lon):
+def declination_at(world: Sky, lat: np.ndarray, lon: np.ndarray) -> np.ndarray:
     """Magnetic declination in degrees east, bilinear on the grid."""
     north, east = world.area.degrees(world.area.east_m, world.area.north_m)
     row = (lat - world.area.south) / (north - world.area.south) * 8

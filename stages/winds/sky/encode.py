@@ -9,7 +9,12 @@ short ones in the first 7.
 Units: degrees, ft, kt, ft/min, Mach 1.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 GENERATOR = 0xFFF409  # the parity polynomial without its leading one
 CHARACTERS = (
@@ -23,7 +28,7 @@ NL_LATITUDES = np.degrees(
 )
 
 
-def pack(*fields) -> np.ndarray:
+def pack(*fields: "tuple[ArrayLike, int]") -> np.ndarray:
     """Join (value, bits) pairs, first field highest, into uint64 words; negative values become
     two's complement."""
     word = np.uint64(0)
@@ -33,12 +38,12 @@ def pack(*fields) -> np.ndarray:
     return word
 
 
-def steps(value, step: float, low: int, high: int) -> np.ndarray:
+def steps(value: "ArrayLike", step: float, low: int, high: int) -> np.ndarray:
     """`value` in whole steps, held inside [low, high]."""
     return np.clip(np.rint(np.asarray(value) / step), low, high).astype(np.int64)
 
 
-def angle(degrees) -> np.ndarray:
+def angle(degrees: "ArrayLike") -> np.ndarray:
     """An angle in the registers' 90/512 degrees, 11 bits two's complement."""
     return np.rint(np.asarray(degrees) / (90 / 512)).astype(np.int64) % 2048
 
@@ -100,13 +105,13 @@ def reply(
     )
 
 
-def altitude13(alt_ft) -> np.ndarray:
+def altitude13(alt_ft: "ArrayLike") -> np.ndarray:
     """The 13-bit altitude code in 25-ft steps (M = 0, Q = 1), -1000 to 50,175 ft."""
     n = steps(np.asarray(alt_ft) + 1000, 25, 0, 2047)
     return pack((n >> 5, 6), (0, 1), (n >> 4, 1), (1, 1), (n, 4)).astype(np.int64)
 
 
-def identity13(squawk) -> np.ndarray:
+def identity13(squawk: "ArrayLike") -> np.ndarray:
     """The 13-bit identity code of four octal digits ABCD given as one number: C1 A1 C2 A2 C4 A4
     0 B1 D1 B2 D2 B4 D4."""
     a, b, c, d = (np.asarray(squawk) >> shift for shift in (9, 6, 3, 0))
@@ -128,13 +133,15 @@ def identity13(squawk) -> np.ndarray:
     return pack(*((digit >> bit, 1) for digit, bit in order)).astype(np.int64)
 
 
-def zones(lat) -> np.ndarray:
+def zones(lat: "ArrayLike") -> np.ndarray:
     """NL: the number of longitude zones at a latitude, 1 to 59."""
     lat = np.abs(np.asarray(lat, float))
     return np.where(lat > 87, 1, 59 - np.searchsorted(NL_LATITUDES, lat, side="right").clip(0, 57))
 
 
-def position(lat, lon, alt_ft, odd) -> np.ndarray:
+def position(
+    lat: "ArrayLike", lon: "ArrayLike", alt_ft: "ArrayLike", odd: "ArrayLike"
+) -> np.ndarray:
     """ADS-B airborne position, type code 11: barometric altitude, 17-bit compact position, even
     or odd."""
     lat, lon, odd = np.asarray(lat, float), np.asarray(lon, float), np.asarray(odd, np.int64)
@@ -150,7 +157,7 @@ def position(lat, lon, alt_ft, odd) -> np.ndarray:
     return pack((11, 5), (0, 2), (0, 1), (altitude, 12), (0, 1), (odd, 1), (y, 17), (x, 17))
 
 
-def velocity(east_kt, north_kt, rate_ft_min) -> np.ndarray:
+def velocity(east_kt: "ArrayLike", north_kt: "ArrayLike", rate_ft_min: "ArrayLike") -> np.ndarray:
     """ADS-B airborne velocity over ground, subtype 1: 1 kt, barometric vertical rate in 64
     ft/min."""
     east = steps(east_kt, 1, -1022, 1022)
@@ -184,12 +191,12 @@ def characters(text: list[str]) -> np.ndarray:
     return pack(*((codes[:, i], 6) for i in range(8)))
 
 
-def identification(callsign48) -> np.ndarray:
+def identification(callsign48: "ArrayLike") -> np.ndarray:
     """ADS-B identification, type code 4, category 3 (large)."""
     return pack((4, 5), (3, 3), (callsign48, 48))
 
 
-def bds20(callsign48) -> np.ndarray:
+def bds20(callsign48: "ArrayLike") -> np.ndarray:
     """Register 2,0: aircraft identification."""
     return pack((0x20, 8), (callsign48, 48))
 
@@ -205,7 +212,7 @@ def bds17(n: int) -> np.ndarray:
     return np.repeat(pack(*((bit, 1) for bit in served), (0, 32)), n)
 
 
-def bds40(selected_ft, pressure_hpa) -> np.ndarray:
+def bds40(selected_ft: "ArrayLike", pressure_hpa: "ArrayLike") -> np.ndarray:
     """Register 4,0: selected altitude of the autopilot panel and of the flight management system
     (16 ft), pressure setting."""
     alt = steps(selected_ft, 16, 0, 4095)
@@ -225,7 +232,13 @@ def bds40(selected_ft, pressure_hpa) -> np.ndarray:
     )
 
 
-def bds50(roll_deg, track_deg, groundspeed_kt, track_rate_deg_s, tas_kt) -> np.ndarray:
+def bds50(
+    roll_deg: "ArrayLike",
+    track_deg: "ArrayLike",
+    groundspeed_kt: "ArrayLike",
+    track_rate_deg_s: "ArrayLike",
+    tas_kt: "ArrayLike",
+) -> np.ndarray:
     """Register 5,0: roll 45/256 deg, track 90/512 deg, ground speed 2 kt, track rate 8/256
     deg/s, true airspeed 2 kt."""
     return pack(
@@ -242,7 +255,13 @@ def bds50(roll_deg, track_deg, groundspeed_kt, track_rate_deg_s, tas_kt) -> np.n
     )
 
 
-def bds60(heading_deg, ias_kt, mach, baro_ft_min, inertial_ft_min) -> np.ndarray:
+def bds60(
+    heading_deg: "ArrayLike",
+    ias_kt: "ArrayLike",
+    mach: "ArrayLike",
+    baro_ft_min: "ArrayLike",
+    inertial_ft_min: "ArrayLike",
+) -> np.ndarray:
     """Register 6,0: magnetic heading 90/512 deg, indicated airspeed 1 kt, Mach 2.048/512,
     vertical rates 32 ft/min."""
     return pack(

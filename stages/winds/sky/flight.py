@@ -22,12 +22,14 @@ FT_MIN = FOOT_M / 60
 LOGGED = ("lat", "lon", "alt", "target", "vs", "tas", "heading", "roll", "u", "v", "east", "north")
 
 
-def degrees_of(east, north, lat):
+def degrees_of(
+    east: np.ndarray, north: np.ndarray, lat: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """A displacement or speed in m east and north, as degrees of latitude and longitude."""
     return np.degrees(north / EARTH_M), np.degrees(east / (EARTH_M * np.cos(np.radians(lat))))
 
 
-def to_point(lat, lon, point):
+def to_point(lat: np.ndarray, lon: np.ndarray, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Metres east and north of the rhumb line to `point` (A, 2)."""
     middle = np.radians((lat + point[:, 0]) / 2)
     return EARTH_M * np.cos(middle) * np.radians(point[:, 1] - lon), EARTH_M * np.radians(

@@ -149,7 +149,13 @@ def reports(config: Gaussian) -> dict[str, np.ndarray]:
     return {name: column[order] for name, column in columns.items()}
 
 
-def points(config: Gaussian, lat_deg, lon_deg, alt_ft, t_min) -> np.ndarray:
+def points(
+    config: Gaussian,
+    lat_deg: np.ndarray,
+    lon_deg: np.ndarray,
+    alt_ft: np.ndarray,
+    t_min: np.ndarray,
+) -> np.ndarray:
     """Places and times (N,) on the plane of the law, (N, 4): km east, north and up, min since
     the start."""
     area = airspace(config)

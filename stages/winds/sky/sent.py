@@ -72,7 +72,7 @@ def words(
 
 def frames(
     kind: int, k: np.ndarray, s: dict[str, np.ndarray], who: Fleet, sensed: dict[str, np.ndarray]
-):
+) -> tuple[np.ndarray, np.ndarray]:
     """N frames of one kind, uint8 (N, 14), and which of them are short, bool (N,)."""
     word = words(kind, k, s, who, sensed)
     short = (k % 2 == 0) if kind == CALL else np.zeros(len(k), bool)

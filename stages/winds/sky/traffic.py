@@ -12,6 +12,7 @@ flights laid end to end.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -68,14 +69,14 @@ class Area:
         """Middle longitude, degrees."""
         return self.west + np.degrees(self.east_m / EARTH_M / np.cos(np.radians(self.lat0))) / 2
 
-    def degrees(self, x_m, y_m):
+    def degrees(self, x_m: float | np.ndarray, y_m: float | np.ndarray) -> tuple[Any, Any]:
         """Latitude and longitude of points given in m east and north of the south-west corner."""
         return (
             self.south + np.degrees(y_m / EARTH_M),
             self.west + np.degrees(x_m / EARTH_M / np.cos(np.radians(self.lat0))),
         )
 
-    def holds(self, lat, lon):
+    def holds(self, lat: np.ndarray, lon: np.ndarray) -> np.ndarray:
         """Whether points lie inside the box."""
         north, east = self.degrees(self.east_m, self.north_m)
         return (lat >= self.south) & (lat <= north) & (lon >= self.west) & (lon <= east)
@@ -141,7 +142,7 @@ class Tracks:
         return state
 
 
-def wrap(degrees):
+def wrap(degrees: float | np.ndarray) -> Any:
     """An angle in [-180, 180)."""
     return (degrees + 180) % 360 - 180
 

@@ -42,7 +42,9 @@ class Jet:
     pulse: float  # rad/s
     pulse_phase: float
 
-    def parts(self, x, y, z, t):
+    def parts(
+        self, x: np.ndarray, y: np.ndarray, z: np.ndarray, t: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(psi, dpsi/dx, dpsi/dy) of psi = -U(z,t) W tanh((n - n_c(s,t)) / W), s along and n
         across the axis."""
         cos, sin = np.cos(self.heading), np.sin(self.heading)
@@ -89,7 +91,9 @@ class Wind:
     def _phase(self, x, y, z, t):
         return np.stack([x, y, z, t, np.ones_like(x)], axis=1) @ self.waves
 
-    def stream(self, lat_deg, lon_deg, alt_m, t_s):
+    def stream(
+        self, lat_deg: np.ndarray, lon_deg: np.ndarray, alt_m: np.ndarray, t_s: np.ndarray
+    ) -> np.ndarray:
         """The stream function in m2/s at N points, (N,)."""
         x, y, z, t, _ = self._local(lat_deg, lon_deg, alt_m, t_s)
         mean = -self.mean[0] * z / 1e4 * y + self.mean[1] * (1 - z / 1e4) * x
@@ -97,7 +101,9 @@ class Wind:
             mean + self.jet.parts(x, y, z, t)[0] + np.cos(self._phase(x, y, z, t)) @ self.amplitude
         )
 
-    def eddies(self, lat_deg, lon_deg, alt_m, t_s):
+    def eddies(
+        self, lat_deg: np.ndarray, lon_deg: np.ndarray, alt_m: np.ndarray, t_s: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The eddies' part of the wind alone, m/s east and north, ((N,), (N,))."""
         x, y, z, t, scale = self._local(lat_deg, lon_deg, alt_m, t_s)
         weights = np.stack(

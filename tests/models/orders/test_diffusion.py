@@ -92,9 +92,7 @@ def test_the_law_of_an_earlier_time_is_bayes_rule_summed_over_the_clean_token():
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5])
-def test_the_bound_of_a_model_that_knows_the_law_is_the_entropy_of_independent_tokens_for_any_number_of_steps(
-    steps,
-):
+def test_who_knows_the_law_is_bounded_by_the_entropy_of_independent_tokens_at_any_steps(steps):
     prior = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
     model = Known(prior, 400).eval()
     tokens = torch.multinomial(

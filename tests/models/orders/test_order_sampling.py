@@ -218,7 +218,7 @@ def blank(count, law):
     return torch.zeros(count, law.length, dtype=torch.int64)
 
 
-def test_algorithm_3_takes_one_round_for_independent_tokens_and_the_rounds_of_the_errata_for_steps():
+def test_algorithm_3_takes_one_round_for_independent_tokens_and_errata_s_rounds_for_steps():
     sample = burst(
         toy_laws.Product(60), blank(50, toy_laws.Product(60)), generator("product"), orders=2
     )
@@ -290,7 +290,7 @@ def bent(law, sequences, chances, orders, samples, draws):
     }
 
 
-def test_the_printed_algorithm_is_biased_where_tokens_depend_on_each_other_and_more_so_with_more_orders():
+def test_the_printed_algorithm_is_biased_where_tokens_depend_and_more_with_more_orders():
     law = toy_laws.correlated(4, 2, 0)
     found = [
         bent(law, law.sequences, law.probabilities, orders, 20_000, generator("bias", orders))

@@ -73,6 +73,33 @@ def test_a_text_model_of_gpt_2_s_size_has_its_weights_and_no_more():
     )
 
 
+def positions_read(model, weights, width, length):
+    """What stands for the places -1, 0, ..., length - 1, by hand."""
+    if model.positions.__class__.__name__ == "Grid":
+        # 3 x 3: row 0 stands before, once an axis; 1 to 3 are of lines, 4 to 6 of columns
+        rows = weights["positions.table.weight"]
+        return torch.stack(
+            [
+                2 * rows[0],
+                *(rows[1 + line] + rows[4 + column] for line in range(3) for column in range(3)),
+            ]
+        )
+    if "positions.table.weight" in weights:
+        return weights["positions.table.weight"]
+    columns = width // 4
+    return torch.tensor(
+        [
+            [
+                f(place * 10_000 ** (-j / (columns - 1)))
+                for f in (math.sin, math.cos)
+                for j in range(columns)
+            ]
+            for place in range(-1, length)
+        ],
+        dtype=torch.float64,
+    )
+
+
 def plain_gpt(model, tokens):
     """A left-to-right GPT over (B, T) in float64, from the model's weights: explicit scores, a
     mask, an exponential, no shared code."""
@@ -80,31 +107,7 @@ def plain_gpt(model, tokens):
     batch, length = tokens.shape
     width, keys = model.embedding.embedding_dim, model.blocks[0].keys
     read = torch.cat((torch.zeros(batch, 1, dtype=torch.int64), tokens[:, :-1]), 1)
-    if (
-        model.positions.__class__.__name__ == "Grid"
-    ):  # 3 x 3: row 0 stands before, once an axis; 1 to 3 are of lines, 4 to 6 of columns
-        rows = weights["positions.table.weight"]
-        table = torch.stack(
-            [
-                2 * rows[0],
-                *(rows[1 + line] + rows[4 + column] for line in range(3) for column in range(3)),
-            ]
-        )
-    elif "positions.table.weight" in weights:
-        table = weights["positions.table.weight"]
-    else:
-        columns = width // 4
-        table = torch.tensor(
-            [
-                [
-                    f(place * 10_000 ** (-j / (columns - 1)))
-                    for f in (math.sin, math.cos)
-                    for j in range(columns)
-                ]
-                for place in range(-1, length)
-            ],
-            dtype=torch.float64,
-        )
+    table = positions_read(model, weights, width, length)
     x = weights["embedding.weight"][read] + torch.cat((table[:-1], table[1:]), 1)
 
     def norm(x, name):

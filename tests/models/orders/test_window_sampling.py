@@ -97,7 +97,7 @@ def test_a_network_is_sampled_in_the_joint_law_of_its_order(told):
 @windows
 @priors
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["compiled", "torch"])
-def test_it_draws_the_very_sample_of_sequential_sampling_with_the_same_noise_from_prompts_of_any_length(
+def test_it_draws_the_sample_of_sequential_sampling_with_the_same_noise_from_any_prompt(
     window, told, dtype
 ):
     model, draws = network(13, 5, seed=3, dtype=dtype), generator("pathwise", str(window))
@@ -161,7 +161,7 @@ def test_a_row_gives_the_same_sample_alone_and_in_a_batch_at_the_same_cost(told)
         assert alone.positions[0] == together.positions[row]
 
 
-def test_a_window_of_all_that_remains_takes_the_passes_of_chains_and_a_smaller_one_fewer_positions():
+def test_a_window_of_all_takes_the_passes_of_chains_and_a_smaller_one_fewer_positions():
     model, draws = network(30, 3, seed=7, dtype=torch.float64), generator("positions")
     order = permutations.random(20, 30, draws)
     noise = gumbel((20, 30, 3), draws, torch.float64)
