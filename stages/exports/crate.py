@@ -15,6 +15,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stages.audit.chain import Node
+from stages.audit.commands import RUN
+from stages.audit.hashes import read_lock
+from stages.code import PACKAGE
 from stages.exports import checks, citation
 from stages.exports.columns import FORMATS
 from stages.exports.tree import Tree
@@ -219,24 +222,18 @@ def quoted(path: str) -> str:
 
 def processes(tree: Tree, profiles: list[str]) -> Iterator[Entity]:
     """An action for every record, one for every profile's whole run, and what they speak of."""
-    packages = sorted(
-        {
-            path.split("/")[1]
-            for path in tree.modes
-            if path.startswith("stages/") and path.count("/") >= 2
-        }
-    )
-    for package in packages:
+    made = modules(tree)
+    for module in sorted({*made.values(), PACKAGE}):
         yield {
-            "@id": f"#stages.{package}",
+            "@id": f"#{module}",
             "@type": "SoftwareApplication",
-            "name": f"python -m stages.{package}",
+            "name": f"python -m {module}",
             "url": "https://www.python.org/",
             "softwareRequirements": "constraints.txt",
             "version": tree.commit.name[:12],
         }
     for node in checks.read(tree):
-        yield from action(tree, node)
+        yield from action(tree, node, made.get(node.homes[0], PACKAGE))
     for profile in profiles:
         mine = [
             node
@@ -266,6 +263,18 @@ def processes(tree: Tree, profiles: list[str]) -> Iterator[Entity]:
         }
 
 
+def modules(tree: Tree) -> dict[str, str]:
+    """Place -> the module that a lock says made it."""
+    found = {}
+    for lock in (path for path in tree.modes if posixpath.basename(path) == "dvc.lock"):
+        declared = tree.yaml(lock.replace("dvc.lock", "dvc.yaml"))
+        for entry in read_lock(lock, tree.yaml(lock), declared):
+            words = entry.cmd.split()
+            if tuple(words[:3]) == RUN and len(words) > 3:
+                found |= dict.fromkeys(entry.outs, words[3])
+    return found
+
+
 def agent(tree: Tree) -> str:
     """Who ran the workflow: the first author."""
     return author_id(citation.authors(tree, {})[0])
@@ -286,8 +295,9 @@ def identity(tree: Tree, path: str) -> str:
     return quoted(path) if path in tree.modes else f"#{quoted(path)}"
 
 
-def action(tree: Tree, node: Node) -> Iterator[Entity]:
-    """A record as an action, with its parameters and the files outside the bundle that it names."""
+def action(tree: Tree, node: Node, module: str) -> Iterator[Entity]:
+    """A record as an action of a module, with its parameters and the files outside the bundle that
+    it names."""
     record, name = node.record, "#" + node.path.removesuffix(".json")
     values = {
         **record["params"],
@@ -318,19 +328,11 @@ def action(tree: Tree, node: Node) -> Iterator[Entity]:
                 "contentSize": str(described["bytes"]),
             }
     yield from (*given, environment)
-    package = next(
-        (
-            path.split("/")[1]
-            for path in sorted(record["code"]["files"], reverse=True)
-            if path.startswith(f"stages/{PACKAGES.get(node.stage, '')}/")
-        ),
-        PACKAGES.get(node.stage, "reporting"),
-    )
     yield {
         "@id": name,
         "@type": "CreateAction",
         "name": f"{node.stage} {record['cell']}",
-        "instrument": {"@id": f"#stages.{package}"},
+        "instrument": {"@id": f"#{module}"},
         "description": f"Code digest {record['code']['digest']}, commit {tree.commit.name}.",
         "agent": {"@id": agent(tree)},
         "object": [
@@ -342,17 +344,3 @@ def action(tree: Tree, node: Node) -> Iterator[Entity]:
         "actionStatus": "http://schema.org/CompletedActionStatus",
         "subjectOf": {"@id": quoted(node.path)},
     }
-
-
-# The package that runs a stage, by the stage's name.
-PACKAGES = {
-    "acquire": "acquisition",
-    "decode": "preparation",
-    "prepare": "preparation",
-    "validate": "validation",
-    "contexts": "contexts",
-    "sweep": "sweeps",
-    "train": "training",
-    "evaluate": "evaluation",
-    "tabulate": "reporting",
-}
