@@ -275,7 +275,7 @@ def retraining_problems(whole: Any) -> list[str]:
 
 MSA_WORDS = {
     "encoder": ("shared", "traditional"),
-    "head": ("mean", "gaussian"),
+    "head": ("mean", "gaussian", "mixture", "quantile"),
     "block": ("plain", "tied"),
 }
 MSA_COUNTS = {"width": 4096, "heads": 4096, "layers": 256}  # each from 1 to this
