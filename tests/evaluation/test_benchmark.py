@@ -124,7 +124,6 @@ def run(frozen, *words):
         capture_output=True,
         text=True,
         cwd="/",
-        check=False,
     )
 
 
