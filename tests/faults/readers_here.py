@@ -44,8 +44,8 @@ from stages.winds.pairs import Pairs
 from stages.winds.retraining import captures, compare, ledger
 
 sys.path[:0] = [str(Path(__file__).parents[1] / name) for name in ("training", "reporting")]
-import toy_sky  # noqa: E402
-from audit_project import PARAMS  # noqa: E402
+import toy_sky  # noqa: E402 (found by the paths above)
+from audit_project import PARAMS  # noqa: E402 (the same)
 
 
 @dataclass(frozen=True)

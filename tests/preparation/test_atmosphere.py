@@ -60,10 +60,10 @@ def test_airspeed_solves_the_pitot_equation():
         )
         wanted = impact(cas_kt * 1852 / 3600, 101_325, 288.15)
 
-        def excess(v, pressure=pressure, temperature=temperature, wanted=wanted):
+        def missing(v, pressure=pressure, temperature=temperature, wanted=wanted):
             return impact(v, pressure, temperature) - wanted
 
-        true = brentq(excess, 1, 400) / (1852 / 3600)
+        true = brentq(missing, 1, 400) / (1852 / 3600)
         assert atmosphere.tas_from_cas(cas_kt, alt_ft) == pytest.approx(true, rel=1e-10)
 
 

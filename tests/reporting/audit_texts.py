@@ -70,8 +70,8 @@ def validate(*names):
 def prepare(*names):
     home = pathlib.Path("data/mini/prepared/simulated"); home.mkdir(parents=True)
     (home / \
-"rows.parquet").write_bytes(
-    pathlib.Path("data/mini/decoded/simulated/winds.parquet").read_bytes()[:40])
+"rows.parquet").write_bytes(pathlib.Path(\
+"data/mini/decoded/simulated/winds.parquet").read_bytes()[:40])
     files.write_json(home / "prepared.json", {"lead_s": 1800})
     finish("prepare", "preparation.prepare", ["data/mini/decoded/simulated", \
 "data/mini/validated/simulated.json"], [home],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import audit_project
-from audit_project import (  # noqa: F401
+from audit_project import (  # noqa: F401 (fixtures)
     DATA,
     EVALUATED,
     NUMBER,

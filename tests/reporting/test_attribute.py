@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from audit_project import NUMBER, edit, number_of, template  # noqa: F401
+from audit_project import NUMBER, edit, number_of, template  # noqa: F401 (a fixture)
 from why_project import again, code, library, lived, lived_template, parameter, raw_file, seed  # noqa: F401 (fixtures)
 
 from stages.audit import attribute as attribution

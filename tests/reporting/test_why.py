@@ -10,7 +10,7 @@ import re
 import subprocess
 
 import pytest
-from audit_project import NUMBER, TABLE, commit, edit, number_of, relock, template  # noqa: F401
+from audit_project import NUMBER, TABLE, commit, edit, number_of, relock, template  # noqa: F401 (a fixture)
 from foreign_project import without_lines
 from why_project import again, code, library, lived, lived_template, parameter, raw_file, seed  # noqa: F401 (fixtures)
 

@@ -16,6 +16,7 @@ TEXTS = [
     for file in ROOT.glob(pattern)
 ]
 LONGEST = 100
+TOLD = "  # noqa: "  # what a tool is told after a line does not count, as in ruff
 
 
 def name(file):
@@ -43,7 +44,9 @@ def test_files_functions_and_lines_are_short(file):
         for node in functions(file)
     }
     assert {what: size for what, size in long.items() if size > 60} == {}
-    assert [number for number, line in enumerate(lines, 1) if len(line) > LONGEST] == []
+    assert [
+        number for number, line in enumerate(lines, 1) if len(line.partition(TOLD)[0]) > LONGEST
+    ] == []
 
 
 @pytest.mark.parametrize("file", CODE, ids=name)
