@@ -16,7 +16,6 @@ import numpy as np
 
 from stages.sequences.evaluation import maze, vertical
 from stages.sequences.reporting.arms import Cells, Told, at, called, members, number, ranked
-from stages.sequences.reporting.mazes import draw_maze
 from stages.tables.table import Table
 
 if TYPE_CHECKING:
@@ -105,6 +104,7 @@ def mazes(tensors: "Tensors", law: dict[str, Any], path: Path) -> bool:
     ringed. False without tensors."""
     from stages.figures.drawing import save  # with matplotlib
     from stages.sequences.reporting.canvas import DPI, panels  # with matplotlib
+    from stages.sequences.reporting.mazes import draw_maze  # with matplotlib
 
     tasks = [(task, start) for task in TASKS if (start := first(tensors, task))]
     if not tasks:
@@ -137,6 +137,8 @@ def mazes(tensors: "Tensors", law: dict[str, Any], path: Path) -> bool:
 
 def judge(panel: "Axes", made: np.ndarray, given: np.ndarray) -> None:
     """A sample (R, K) of a maze (R, K), and its verdict below."""
+    from stages.sequences.reporting.mazes import draw_maze  # with matplotlib
+
     draw_maze(panel, made, given)
     verdict = maze.judge(made, given)
     panel.set_xlabel(
