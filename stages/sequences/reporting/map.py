@@ -124,11 +124,8 @@ def draw(
     nothing was laid out."""
     from stages.figures.drawing import plt, save  # with matplotlib
 
-    parts = {
-        name.removeprefix("map/"): plane
-        for name, plane in tensors.items()
-        if name.startswith("map/")
-    }
+    planes = {name: plane for name, plane in tensors.items() if name.startswith("map/")}
+    parts = {name.removeprefix("map/"): plane for name, plane in planes.items()}
     held = parts.pop(HELD_OUT, None)
     arms = ranked(cells, dataset)
     names = sorted(
