@@ -29,8 +29,8 @@ from stages.audit.history import blobs, git
 from stages.errors import DataError
 from stages.page import experiment
 from stages.page.readme import readme as fill
-from stages.tables import published
 from stages.winds import page as winds
+from stages.winds.printed import companions
 from stages.winds.tables import label
 
 # --- the project's README
@@ -87,7 +87,7 @@ def test_printed_values_in_the_readme_are_those_of_the_transcriptions(readme, mo
         table for _, block in BLOCK.findall(readme) for table in tables(block)
     ]:
         experiment = "wind_baselines" if "wind_baselines" in caption else "wind_nowcast"
-        printed = {label(arm): values for arm, values in published.companions(experiment).items()}
+        printed = {label(arm): values for arm, values in companions(experiment).items()}
         at = next(i for i, title in enumerate(titles) if title.startswith("printed"))
         assert {row[0]: row[at] for row in rows} == {
             row[0]: published.shown(printed.get(row[0], [])) for row in rows

@@ -336,7 +336,9 @@ READERS = {
         lambda f: nowcast.read_points(f / "a.csv"),
     ),
     "field model": Reader("weights.safetensors", _field, lambda f: nowcast.load(f)),
-    "order model": Reader("weights.safetensors", _order, store.load),
+    "order model": Reader(
+        "weights.safetensors", _order, lambda f: store.load(str(f / "weights.safetensors"))
+    ),
     "checkpoint": Reader(
         "step-000000003/state.safetensors",
         lambda f: Checkpoints(f).save(3, STATE, {"step": 3}),
