@@ -29,6 +29,7 @@ from stages.audit.history import blobs, git
 from stages.errors import DataError
 from stages.page import experiment
 from stages.page.readme import readme as fill
+from stages.tables import published
 from stages.winds import page as winds
 from stages.winds.printed import companions
 from stages.winds.tables import label
@@ -107,7 +108,7 @@ tradewind said nothing that can be parsed
 ```sh
 OMP_NUM_THREADS=1 .venv/bin/tradewind audit wind_nowcast/mini/sim/knn/nse && make test
 ```
-<!-- results:mini -->
+<!-- results:mini wind_nowcast wind_baselines -->
 *mini, sim*: 3,210 held-out points, sensor noise 2.50 kn
 
 | model | RMSE per component [kn] | against the hour average | printed in the thesis [kn] |
