@@ -29,9 +29,8 @@ from stages.audit.history import blobs, git
 from stages.errors import DataError
 from stages.page import experiment
 from stages.page.readme import readme as fill
-from stages.tables import published
 from stages.winds import page as winds
-from stages.winds.printed import companions
+from stages.winds.printed import companions, shown
 from stages.winds.tables import label
 
 # --- the project's README
@@ -91,7 +90,7 @@ def test_printed_values_in_the_readme_are_those_of_the_transcriptions(readme, mo
         printed = {label(arm): values for arm, values in companions(experiment).items()}
         at = next(i for i, title in enumerate(titles) if title.startswith("printed"))
         assert {row[0]: row[at] for row in rows} == {
-            row[0]: published.shown(printed.get(row[0], [])) for row in rows
+            row[0]: shown(printed.get(row[0], [])) for row in rows
         }
 
 
