@@ -62,7 +62,7 @@ class Shared(Nearby):
         self.held = 0  # bytes
 
     def neighbours(
-        self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: nn.Module
+        self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: Any
     ) -> np.ndarray:
         """As of `Nearby`; fewer neighbours are the first of more."""
         most = self.settings.places
@@ -202,7 +202,7 @@ def answers(
     """Standardised means and standard deviations (N, 2), float64, of some parts of a batch's
     targets."""
     if len(parts) > 1 and isinstance(model, Particle):
-        return walked_once(model, batch, parts)
+        return walked_once(model, batch, parts)  # type: ignore[return-value]  # None for both
     answer = model(batch)
     mean, scale = flat(answer.mean), None if answer.scale is None else flat(answer.scale)
     return [(mean[part], None if scale is None else scale[part]) for part in parts]
@@ -218,7 +218,7 @@ def walked_once(model: Particle, batch: Batch, parts: list[slice]) -> list[tuple
             found.append(walk(*context))
         return found[0]
 
-    model.particles = once
+    model.particles = once  # type: ignore[assignment, method-assign]  # walked once
     try:
         return [(flat(model(of(batch, part)).mean), None) for part in parts]
     finally:
@@ -330,7 +330,7 @@ def level(
         np.linspace(*meta["area"][name], count) for name, count in zip(PLACE[:2], GRID, strict=True)
     )
     lat, lon = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
-    alt = np.full(len(lat), np.round(targets["alt_ft"].median() / 1000) * 1000)
+    alt: Any = np.full(len(lat), np.round(targets["alt_ft"].median() / 1000) * 1000)
     mean, scale = answer(np.stack([lat, lon, alt], axis=1))
     found = {
         "lat_deg": lat,

@@ -7,6 +7,7 @@ Shapes: R rows, N steps of a pass, H heads, L lanes of a head, D and M: lanes an
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -60,6 +61,7 @@ def padded(memory: list[Float[Tensor, "R H 2 D M"]], scale: float) -> Callable[[
         ]
 
         def mix(index: int, parts: Tensor) -> Tensor:
+            kept: Any
             kept, lanes = memory[index], parts.shape[3]
             kept[rows, :, :, :lanes, places] = parts[:, 1:].transpose(1, 2)
             query = kept.new_zeros(*deepest.shape, *kept.shape[1:4:2])
