@@ -223,7 +223,8 @@ def near(
             (torch.cdist(places[part], points[low:high], p=torch.inf) < 1).nonzero().unbind(1)
         )
         pairs.append((part[target], order[low + particle]))
-    return tuple(torch.cat(side) for side in zip(*pairs, strict=True))
+    # pairs are of two
+    return tuple(torch.cat(side) for side in zip(*pairs, strict=True))  # type: ignore[return-value]
 
 
 def local_mean(
@@ -274,5 +275,6 @@ def wide_mean(
         functional.pad(part, (0, LANES - part.shape[1]))[None, None]
         for part in (query, key, values[particles.report])
     )
-    mean = functional.scaled_dot_product_attention(*filled, scale=1.0)
+    # mypy takes a star for all that is left
+    mean = functional.scaled_dot_product_attention(*filled, scale=1.0)  # type: ignore[misc]
     return mean[0, 0, :, : values.shape[1]]

@@ -276,7 +276,7 @@ def describe(config: Made, folder: Path, length: int, law: dict[str, Any]) -> No
     files.write_json(
         folder / "meta.json",
         {
-            "kind": config.kind,
+            "kind": config.kind,  # type: ignore[attr-defined]  # every kind has its word
             "length": length,
             "seed": config.seed,
             "split": {name: getattr(config, name) for name in SPLITS},

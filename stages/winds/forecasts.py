@@ -318,7 +318,7 @@ def standard(values: np.ndarray, mean: np.ndarray, std: np.ndarray) -> torch.Ten
 
 
 def level(
-    answer: Callable[[np.ndarray], Answer], targets: pl.DataFrame, meta: dict[Any, Any]
+    answer: Callable[[np.ndarray], Answer], targets: Any, meta: dict[Any, Any]
 ) -> pl.DataFrame:
     """The wind over the whole area at the targets' usual altitude, a row a place: PLACE, u_m_s,
     v_m_s, u_scale_m_s, v_scale_m_s.
@@ -330,7 +330,7 @@ def level(
         np.linspace(*meta["area"][name], count) for name, count in zip(PLACE[:2], GRID, strict=True)
     )
     lat, lon = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
-    alt: Any = np.full(len(lat), np.round(targets["alt_ft"].median() / 1000) * 1000)
+    alt = np.full(len(lat), np.round(targets["alt_ft"].median() / 1000) * 1000)
     mean, scale = answer(np.stack([lat, lon, alt], axis=1))
     found = {
         "lat_deg": lat,

@@ -148,19 +148,10 @@ def _pivot(points, axis, low, high, chance):
 @compiled
 @no_type_check
 def search(
-    points: np.ndarray,
-    index: np.ndarray,
-    boxes: np.ndarray,
-    lowest: np.ndarray,
-    rows: np.ndarray,
-    queries: np.ndarray,
-    scale: np.ndarray,
-    latest: np.ndarray,
-    last: np.ndarray,
-    keys: np.ndarray,
-    nearest: np.ndarray,
-    comparisons: np.ndarray,
-) -> None:
+    points: np.ndarray, index: np.ndarray, boxes: np.ndarray, lowest: np.ndarray, rows: np.ndarray,
+    queries: np.ndarray, scale: np.ndarray, latest: np.ndarray, last: np.ndarray, keys: np.ndarray,
+    nearest: np.ndarray, comparisons: np.ndarray
+) -> None:  # fmt: skip  # an argument a line would fill the page
     """Fill the rows of keys (M, k; infinite before), nearest (M, k; their indices) and comparisons
     (M,; 0 before).
 
@@ -188,13 +179,8 @@ def search(
         at, weight = _asked(queries[row], scale[row])
         least = (zero, zero, zero, max(at[3] - latest[row], zero))
         distance[0] = infinity
-        worst, worst_key, worst_index, held, limit = (
-            infinity,
-            key[0] - 1,
-            np.int32(-1),
-            NONE,
-            k,
-        )  # of the best k, as far as they are known
+        # of the best k, as far as they are known
+        worst, worst_key, worst_index, held, limit = infinity, key[0] - 1, np.int32(-1), NONE, k
         nodes[0], bounds[0], height = 0, zero, 1
         while height:
             height -= 1

@@ -66,7 +66,8 @@ def padded(memory: list[Float[Tensor, "R H 2 D M"]], scale: float) -> Callable[[
             kept[rows, :, :, :lanes, places] = parts[:, 1:].transpose(1, 2)
             query = kept.new_zeros(*deepest.shape, *kept.shape[1:4:2])
             query[rows, slots, :, :lanes] = parts[:, 0]
-            found = functional.scaled_dot_product_attention(
+            # mypy takes a star for all that is left
+            found = functional.scaled_dot_product_attention(  # type: ignore[misc]
                 query.transpose(1, 2), *kept.mT.unbind(2), attn_mask=visible, scale=scale
             )
             return found.transpose(1, 2)[rows, slots, :, :lanes]
