@@ -98,7 +98,7 @@ def held(tmp_path, kind, prompt=0, settings=SETTINGS) -> EvaluationData:
 def made(tokens: np.ndarray) -> Sampler:
     """A sampler that answers with these sequences, one pass each."""
 
-    def draw(shown, known, generator, state={"at": 0}):  # noqa: B006
+    def draw(shown, known, generator, state={"at": 0}):  # noqa: B006 (kept from call to call)
         rows = torch.from_numpy(tokens[state["at"] : state["at"] + len(shown)])
         state["at"] += len(shown)
         one = torch.ones_like(known)

@@ -45,8 +45,8 @@ from stages.winds.pairs import Pairs
 from stages.winds.retraining import compare, intake, ledger
 
 sys.path[:0] = [str(Path(__file__).parents[1] / name) for name in ("training", "reporting")]
-import toy_sky  # noqa: E402
-from audit_project import PARAMS  # noqa: E402
+import toy_sky  # noqa: E402 (after the path)
+from audit_project import PARAMS  # noqa: E402 (after the path)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,11 @@ def test_airspeed_solves_the_pitot_equation():
             float(atmosphere.temperature_k(alt_ft)),
         )
         wanted = impact(cas_kt * 1852 / 3600, 101_325, 288.15)
-        true = brentq(lambda v: impact(v, pressure, temperature) - wanted, 1, 400) / (1852 / 3600)  # noqa: B023
+        true = brentq(
+            lambda v: impact(v, pressure, temperature) - wanted,  # noqa: B023 (called at once)
+            1,
+            400,
+        ) / (1852 / 3600)
         assert atmosphere.tas_from_cas(cas_kt, alt_ft) == pytest.approx(true, rel=1e-10)
 
 

@@ -10,7 +10,7 @@ from importlib import metadata
 
 import audit_project
 import pytest
-from audit_project import (  # noqa: F401
+from audit_project import (  # noqa: F401 (fixtures)
     DATA,
     EVALUATED,
     NUMBER,

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from audit_project import (  # noqa: F401
+from audit_project import (  # noqa: F401 (fixtures)
     EVALUATED,
     NUMBER,
     REPORTS,

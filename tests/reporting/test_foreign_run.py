@@ -10,7 +10,7 @@ from pathlib import Path
 
 import foreign_project
 import pytest
-from audit_project import (  # noqa: F401
+from audit_project import (  # noqa: F401 (fixtures)
     DATA,
     NUMBER,
     REPORTS,
@@ -23,7 +23,7 @@ from audit_project import (  # noqa: F401
     number_of,
     relock,
 )
-from test_forgeries import (  # noqa: F401
+from test_forgeries import (  # noqa: F401 (fixtures)
     EVALUATE,
     FORGERIES,
     FRAMES,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import audit_project
 import pytest
-from audit_project import (  # noqa: F401
+from audit_project import (  # noqa: F401 (fixtures)
     DATA,
     EVALUATED,
     NUMBER,

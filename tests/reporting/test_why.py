@@ -10,9 +10,26 @@ import re
 import subprocess
 
 import pytest
-from audit_project import NUMBER, TABLE, commit, edit, number_of, relock, template  # noqa: F401
+from audit_project import (  # noqa: F401 (fixtures)
+    NUMBER,
+    TABLE,
+    commit,
+    edit,
+    number_of,
+    relock,
+    template,
+)
 from foreign_project import without_lines
-from why_project import again, code, library, lived, lived_template, parameter, raw_file, seed  # noqa: F401
+from why_project import (  # noqa: F401 (fixtures)
+    again,
+    code,
+    library,
+    lived,
+    lived_template,
+    parameter,
+    raw_file,
+    seed,
+)
 
 from stages import records
 from stages.audit import causes, counting, telling
