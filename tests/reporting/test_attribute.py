@@ -7,16 +7,7 @@ import subprocess
 
 import pytest
 from audit_project import NUMBER, edit, number_of, template  # noqa: F401 (fixtures)
-from why_project import (  # noqa: F401 (fixtures)
-    again,
-    code,
-    library,
-    lived,
-    lived_template,
-    parameter,
-    raw_file,
-    seed,
-)
+from why_project import again, code, library, lived, lived_template, parameter, raw_file, seed  # noqa: F401 (fixtures)
 
 from stages.audit import attribute as attribution
 from stages.audit import why as asking

@@ -10,26 +10,9 @@ import re
 import subprocess
 
 import pytest
-from audit_project import (  # noqa: F401 (fixtures)
-    NUMBER,
-    TABLE,
-    commit,
-    edit,
-    number_of,
-    relock,
-    template,
-)
+from audit_project import NUMBER, TABLE, commit, edit, number_of, relock, template  # noqa: F401 (fixtures)
 from foreign_project import without_lines
-from why_project import (  # noqa: F401 (fixtures)
-    again,
-    code,
-    library,
-    lived,
-    lived_template,
-    parameter,
-    raw_file,
-    seed,
-)
+from why_project import again, code, library, lived, lived_template, parameter, raw_file, seed  # noqa: F401 (fixtures)
 
 from stages import records
 from stages.audit import causes, counting, telling
