@@ -8,7 +8,7 @@ True where a point is real.
 
 import os
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -67,7 +67,7 @@ def collate(batches: list[Batch]) -> Batch:
     """Stack batches of any numbers of points into one, padding with zeros and masking what was
     padded."""
 
-    def stacked(name: str) -> Tensor | None:
+    def stacked(name: str) -> Any:
         parts = [getattr(batch, name) for batch in batches]
         if any(part is None for part in parts):
             return None

@@ -88,7 +88,7 @@ def atomic_file(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(fd, mode, **text) as stream:
@@ -158,7 +158,7 @@ def write_json(path: str | Path, value: Any) -> None:
         stream.write(text)
 
 
-class Told(dict):
+class Told(dict):  # type: ignore[type-arg]  # bare, as it stands when it runs
     """A JSON object that names its file when a key is asked for that it does not have; made and
     copied like any dict."""
 

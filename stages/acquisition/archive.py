@@ -226,7 +226,7 @@ class _Member(tarfile.TarInfo):
     def fromtarfile(cls, tar: tarfile.TarFile) -> "_Member":
         try:
             return super().fromtarfile(tar)
-        except tarfile.EOFHeaderError:
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # typeshed lacks it
             raise
         except tarfile.HeaderError as error:
             raise tarfile.ReadError(f"a header is broken or cut off ({error})") from None

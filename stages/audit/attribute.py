@@ -66,6 +66,7 @@ def attribute(answer: Why, root: str | Path = Path(".")) -> list[Effect]:
             Snapshot(root, commit, answer.metric, folder / side)
             for commit, side in zip(answer.commits, "ab", strict=True)
         )
+        ran: set[Any]
         pair, ran, effects = Pair(a, b, answer.metric), set(), []
         for kind in kinds:
             effects.append(effect(pair, folder / kind, {kind}, f"A + {kind}", ran))
@@ -333,7 +334,7 @@ def render(answer: Why, effects: list[Effect]) -> str:
         if one.value is None:
             lines.append((one.label, "-", f"not made: {one.failure}"))
         else:
-            first = one is effects[0]
+            first: Any = one is effects[0]
             lines.append(
                 (one.label, f"{one.value:.8g}", told(one.value, old if first else control, first))
             )
@@ -346,6 +347,7 @@ def render(answer: Why, effects: list[Effect]) -> str:
     name = "interaction" + (f" and {', '.join(unswitched)}" if unswitched else "")
     base = old if control is None else control
     lines.append((name, "", f"{new - base - sum(moved):+.6g}"))
+    second: Any
     first, second = (max(len(line[n]) for line in lines) for n in (0, 1))
     return redact(
         "\n".join(

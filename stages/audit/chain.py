@@ -67,7 +67,8 @@ class Metric:
                 expected="EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
                 remedy="for example wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn",
             )
-        return cls(*parts[:4], tuple(parts[4:]))
+        # mypy takes a star for all that is left
+        return cls(*parts[:4], tuple(parts[4:]))  # type: ignore[arg-type, call-arg]
 
     def __str__(self) -> str:
         return "/".join((self.experiment, self.profile, self.dataset, self.cell, *self.name))

@@ -184,6 +184,7 @@ def environments(case: Case) -> Iterator[Problem]:
     """The libraries of this environment are those the stages ran with; another arithmetic is
     told in one note."""
     now = records.environment() | {"constraints": case.bytes.sha256("constraints.txt")}
+    others: Counter[Any]
     own, others = arithmetics.line_of(now), Counter()
     for node in case.chain.nodes:
         if node.error or case.earlier(node):

@@ -191,7 +191,7 @@ def compare(there: Side, here: Side, names: tuple[str, str], kept: Path) -> Comp
 def judged(there: Side, here: Side, path: str, kept: Path) -> Judged:
     """One table's numbers and its experiment's claims."""
     home = path.rpartition("/")[0]
-    found = Judged(*home.split("/")[1:])
+    found = Judged(*home.split("/")[1:])  # type: ignore[arg-type]  # a star of two
     try:
         if there.read(path) is None or here.read(path) is None:
             if here.read(path) is None and here.whole:
@@ -229,6 +229,8 @@ def count(found: Judged, first: dict[Any, Any], second: dict[Any, Any], spreads:
         for address, one, other in units(first, second, ())
     ]
     for path in sorted(ours.keys() | theirs.keys()):
+        other: Any
+        one: Any
         one, other = theirs.get(path), ours.get(path)
         if one is None or other is None:
             found.moved.append(

@@ -44,7 +44,7 @@ def render(found: Comparison, every: bool = False) -> str:
 
 def counts(tables: list[Judged]) -> list[str]:
     """A row an experiment and profile; profiles without any difference in one row."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         ("experiment", "profile", "numbers", "identical", "reproduced", "moved", "claims changed")
     ]
     tables = [table for table in tables if table.count or table.failures]

@@ -8,6 +8,7 @@ working copy, the sizes that the records tell must do.
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 MOST_BYTES = 1 << 26  # a larger file is told by its size
 TEXT = (".csv", ".txt", ".tsv")
@@ -23,6 +24,8 @@ def rows(
         file and size <= MOST_BYTES for file, size in sides
     )
     if counted and Path(path).suffix in TEXT:
+        after: Any
+        before: Any
         before, after = (lines(side[0]) if side else Counter() for side in (old, new))
         return (
             f"{told((after - before).total(), '+')} {told((before - after).total(), '−')}".strip()

@@ -6,6 +6,7 @@ makes the audit inconclusive; one with other bytes fails it and voids every metr
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from tqdm import tqdm
 
@@ -30,6 +31,7 @@ def contents(case: Case) -> Iterator[Problem]:
 def objects(case: Case, cache: Cache | None = None) -> Iterator[Problem]:
     """Each file's MD5 is what dvc.lock's manifest names, and the cache object of that name holds
     those bytes."""
+    outs: dict[Any, Any]
     cache, outs = cache or Cache(case.root), {}
     for path in sorted(case.chain.files):
         entry = case.locks.producer(path)

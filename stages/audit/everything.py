@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from stages import records
 from stages.audit import checks, committed, derive, disk, settings
@@ -89,7 +90,7 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
     before = time.monotonic()
     found.swept = sweep(case.bytes, cache, sorted(case.chain.files), cache.names(), threads)
     found.hashing = time.monotonic() - before
-    steps = [
+    steps: list[Any] = [
         *(check for check in checks.ALL if check is not checks.value),
         *committed.ALL,
         disk.contents,

@@ -150,7 +150,8 @@ def read_lock(where: str, lock: dict[Any, Any], declared: dict[Any, Any]) -> lis
                 path(file): dict(values) for file, values in (stage.get("params") or {}).items()
             }
             cmd = stage["cmd"] if isinstance(stage["cmd"], str) else " && ".join(stage["cmd"])
-            entries.append(Entry(name, where, cmd, *told, params))
+            # mypy takes a star for all that is left
+            entries.append(Entry(name, where, cmd, *told, params))  # type: ignore[call-arg]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(
             "a dvc.lock is not one",

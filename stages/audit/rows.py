@@ -172,7 +172,7 @@ def named(held: Held, name: str, value: Any) -> str:
 def render(held: Held, places: list[Place], question: bool = True) -> str:
     """The answer to `ask` as lines of text: whether it is in training, then split by split.
     Without a `question` the table alone."""
-    total = Counter()
+    total: Counter[Any] = Counter()
     lines = []
     for one in places:
         total[one.split] += one.count

@@ -14,6 +14,7 @@ import re
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from stages.audit.chain import Chain, Ledger, Metric, published, walk
 from stages.audit.hashes import Cache
@@ -58,6 +59,10 @@ def resolve(root: Path, name: str) -> str:
 class Snapshot:
     """One commit: `ledger` and `chain` of a metric as it has them, `value` its entry; where it
     has no such number, why not in `absent`."""
+
+    if TYPE_CHECKING:
+        value: dict[Any, Any]
+        cells: tuple[str, ...]
 
     def __init__(self, root: Path, commit: str, metric: Metric, folder: Path):
         self.root, self.commit, self.folder = root, commit, folder
@@ -105,7 +110,7 @@ class Snapshot:
         """Path -> the MD5s that the locks of this commit, and what `dvc add` wrote of captures,
         give it (one, unless a lock is stale)."""
         patterns = ("dvc.lock", "data/*/dvc.lock", "reports/*/dvc.lock", "data/*/raw/*.dvc")
-        found = {}
+        found: dict[Any, Any] = {}
         for where, content in self.read(
             {path for path in self.tree if any(fnmatchcase(path, pattern) for pattern in patterns)}
         ).items():

@@ -70,6 +70,8 @@ def open_case(root: Path, metric: Metric) -> Case:
     """Everything an audit looks at. A table or params.yaml that cannot be read is a problem of
     the finding, not an error."""
     ledger, locks, contents = Ledger(root), Locks(root, metric.experiment), Bytes(root)
+    cells: tuple[str, ...]
+    value: dict[Any, Any]
     value, cells, early = {}, (metric.cell,), []
     entry = locks.producer(metric.table)
     try:

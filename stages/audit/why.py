@@ -167,6 +167,8 @@ def compare(root: Path, metric: Metric, commits: tuple[str, str], folder: Path) 
         return answer
     pair = Pair(a, b, metric)
     reached = reach(pair, copied(pair)) if answer.moved else {}
+    idle: list[Any]
+    causes: list[Any]
     causes, idle = [], []
     for path in pair.names():
         effective, rest = explained(pair, path, reached.get(path))

@@ -68,7 +68,7 @@ def varied(
     return (math.nan, 0, "") if known is None else (getattr(known, by) ** 2, known.freedom, kind)
 
 
-def leaf(content: dict[Any, Any], path: tuple[str, ...]) -> dict[Any, Any] | None:
+def leaf(content: Any, path: tuple[str, ...]) -> dict[Any, Any] | None:
     """The {"value", ...} at a path inside a cell, None where there is none."""
     for name in path:
         content = content.get(name) if isinstance(content, dict) else None
@@ -78,7 +78,7 @@ def leaf(content: dict[Any, Any], path: tuple[str, ...]) -> dict[Any, Any] | Non
 def level(measured: Evaluation, side: Side, logarithm: bool = True) -> Level | None:
     """A number's level, of its logarithm or itself; None where one of the arm's cells (or the
     arm) lacks it."""
-    found = [leaf(measured.cells[cell], side.path) for cell in measured.arm(side.arm)]
+    found: list[Any] = [leaf(measured.cells[cell], side.path) for cell in measured.arm(side.arm)]
     if not found or None in found:
         return None
     form = (lambda value: math.log(max(value, LEAST))) if logarithm else float

@@ -91,7 +91,7 @@ def conclude(
     known = [p for p in parts if p.interval]
     deciding = min(
         [p for p in known if p.verdict == verdict] or known,
-        key=lambda p: p.interval[0],
+        key=lambda p: p.interval[0],  # type: ignore[index]  # known have one
         default=None,
     )
     shown = [p for p in parts if p.verdict == verdict] + [p for p in parts if p.verdict != verdict]

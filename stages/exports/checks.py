@@ -159,6 +159,7 @@ def pins(tree: Tree, datasets: dict[Any, Any], dataset: str) -> dict[str, str | 
 def locked(tree: Tree) -> Iterator[Problem]:
     """Every dvc.lock names the tree's files, the parameters that stand in it, and what one stage
     read is what another made."""
+    made: dict[Any, Any]
     entries, made = [], {}
     for lock in [path for path in sorted(tree.modes) if posixpath.basename(path) == "dvc.lock"]:
         try:

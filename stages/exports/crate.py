@@ -195,7 +195,7 @@ def payload(tree: Tree, made: dict[str, bytes]) -> Iterator[Entity]:
     for path in sorted((*tree.modes, *made)):
         content = made.get(path)
         size = len(tree.files[path]) if content is None else len(content)
-        entity = {
+        entity: dict[str, Any] = {
             "@id": quoted(path),
             "@type": "File",
             "name": path,

@@ -1,8 +1,9 @@
 """Problems acquired: made by us (problems/), or fetched (stages/acquisition)."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from stages import runner
 from stages.acquisition import acquire
@@ -13,7 +14,7 @@ from stages.fields.problems.poisson import make as poisson
 from stages.fields.problems.weather import make as weather
 from stages.params import Dataset
 
-MAKERS = {
+MAKERS: dict[str, Callable[..., Any]] = {
     "darcy": darcy.make,
     "navier_stokes": navier_stokes.make,
     "poisson": poisson.make,

@@ -143,6 +143,7 @@ def overlap(given: Probed) -> dict[Any, Any]:
     for share in SHARES:
         generator = seeds.torch_stream(given.seed, "overlap")
         draw = partial(torch.randperm, generator=generator)
+        asked: Any
         chosen, asked, usable = probes.regions(batch, middle, share / 100, count, draw)
         if not len(usable):
             return {}

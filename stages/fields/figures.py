@@ -234,7 +234,7 @@ def copying(arms: dict[str, Any], path: Path) -> bool:
             color=colour(model),
             label=label(model),
         )
-        ends = [[one.get(end, one["mean"]) for _, one in found] for end in ("low", "high")]
+        ends: Any = [[one.get(end, one["mean"]) for _, one in found] for end in ("low", "high")]
         axes.vlines(x, *ends, color=colour(model), lw=1.5)
     axes.axhline(SOLVED, color="black", lw=1, ls="--", label="the document's bar")
     called = [

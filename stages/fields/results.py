@@ -48,6 +48,7 @@ def sections(
     for dataset in datasets_of(arms):
         names = set_tables.ordered(arms, dataset)
         told = [("", *set_tables.results(arms, cells, dataset, printed))]
+        one: Any
         for title, one in (
             (
                 "One encoder of positions for context and targets, or two (thesis, table 3.4)",

@@ -69,7 +69,7 @@ def sensitive(
     return True
 
 
-def by_size(panel: "Axes", scan: sensitivity.Scan) -> None:
+def by_size(panel: Any, scan: sensitivity.Scan) -> None:
     """The test error of each size at its best rate, with its interval and count of parameters."""
     values, means = (
         [get(point) for point in scan.points]

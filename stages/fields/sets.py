@@ -48,7 +48,7 @@ class PreparedSets:
             )
         try:
             tensors = load_file(folder / "sets.safetensors", device=str(device))
-            found = {name: tensors[name] for name in (*TABLES, "split", "group")}
+            found: Any = {name: tensors[name] for name in (*TABLES, "split", "group")}
         except (SafetensorError, KeyError) as error:
             raise DataError(
                 "not prepared sets",

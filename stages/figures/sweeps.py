@@ -8,7 +8,7 @@ the empirical distribution. Those of `tpe` are not; there the curve describes.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,7 +57,7 @@ def drawn(
 ) -> Figure:
     """Two rows of panels a sweep. `trials` and `importances` by model, as in trials.csv and
     importance.csv; `samplers` as in best.yaml."""
-    figure = plt.figure(figsize=(WIDTH_IN, 2 * ROW_IN * len(trials)))
+    figure: Any = plt.figure(figsize=(WIDTH_IN, 2 * ROW_IN * len(trials)))
     for part, (model, table) in zip(
         np.atleast_1d(figure.subfigures(len(trials), 1)), trials.items(), strict=True
     ):
@@ -119,7 +119,8 @@ def history(
     lost = table.filter(pl.col(RMSE).is_null())["draw"].to_numpy() + 1
     panel.plot(lost, np.full(len(lost), limits[0]), "|", ms=9, color="black", clip_on=False)
     panel.set(xlabel="draws", ylabel="RMSE [kn]", ylim=limits, title="error, and the least so far")
-    panel.xaxis.get_major_locator().set_params(integer=True)
+    # of MaxNLocator, which an axis has from the start
+    panel.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
 
 
 def expectation(panel: "Axes", known: pl.DataFrame, dependent: bool, colour: str) -> None:
@@ -129,7 +130,8 @@ def expectation(panel: "Axes", known: pl.DataFrame, dependent: bool, colour: str
     panel.axhline(errors.min(), lw=1, ls=":", color="black")
     panel.set(xlabel="k draws", title="expected best of k draws")
     panel.margins(x=0.02)
-    panel.xaxis.get_major_locator().set_params(integer=True)
+    # of MaxNLocator, which an axis has from the start
+    panel.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     if dependent:
         panel.text(
             0.97,

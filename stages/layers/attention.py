@@ -94,7 +94,7 @@ class Attention(nn.Module):
             kept = functional.linear(
                 memory, self.inward.weight[width:].clone(), self.inward.bias[width:]
             )
-            return fused.attend(
+            return fused.attend(  # type: ignore[call-arg]  # a star of two
                 *(part.unflatten(2, (-1, self.heads, self.head)) for part in (query, kept)),
                 real_of(mask),
             ).flatten(2)

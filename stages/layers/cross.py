@@ -49,7 +49,7 @@ class DecoderLayer(nn.Module):
 class Distance(nn.Module):
     """beta = exp(log_beta), 1 at the start: positions are standardised or of order one."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.log_beta = nn.Parameter(torch.zeros(1))
 

@@ -23,7 +23,7 @@ class Neighbours(NamedTuple):
     -1."""
 
     square_distance: Float[Tensor, "B M K"]
-    index: Int[Tensor, "B M K"]
+    index: Int[Tensor, "B M K"]  # type: ignore[assignment]  # it hides tuple.index
 
 
 def square_distance(

@@ -15,7 +15,7 @@ Units: km, m/s, s.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -184,6 +184,7 @@ def accepted(reports: Reports, law: Law, generator: torch.Generator) -> Bool[Ten
 def released(reports: Reports, law: Law, generator: torch.Generator) -> Particles:
     """The particles that live at the issue time, of reports that were all accepted; those of the
     oldest reports first."""
+    draw: Any
     age, draw = reports.step + 1, {"generator": generator, "device": reports.step.device}
     report = (torch.rand(len(age), law.particles, **draw) < law.survivals(age)[:, None]).nonzero()[
         :, 0
@@ -222,7 +223,8 @@ def near(
             (torch.cdist(places[part], points[low:high], p=torch.inf) < 1).nonzero().unbind(1)
         )
         pairs.append((part[target], order[low + particle]))
-    return tuple(torch.cat(side) for side in zip(*pairs, strict=True))
+    # pairs are of two
+    return tuple(torch.cat(side) for side in zip(*pairs, strict=True))  # type: ignore[return-value]
 
 
 def local_mean(
@@ -269,9 +271,10 @@ def wide_mean(
     ) / law.weight_km**2
     query = torch.cat((asked, torch.ones_like(asked[:, :1])), 1)
     key = torch.cat((place, -0.5 * (place.square().sum(1, keepdim=True) + walked)), 1)
-    filled = (
+    filled: Any = (
         functional.pad(part, (0, LANES - part.shape[1]))[None, None]
         for part in (query, key, values[particles.report])
     )
-    mean = functional.scaled_dot_product_attention(*filled, scale=1.0)
+    # mypy takes a star for all that is left
+    mean = functional.scaled_dot_product_attention(*filled, scale=1.0)  # type: ignore[misc]
     return mean[0, 0, :, : values.shape[1]]

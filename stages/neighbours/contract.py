@@ -13,7 +13,7 @@ equal bit for bit. Shapes: N points, M queries, k neighbours.
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,7 +30,7 @@ class Neighbours(NamedTuple):
     False; no point stands there twice."""
 
     square_distance: Float[Tensor, "M k"]
-    index: Int[Tensor, "M k"]
+    index: Int[Tensor, "M k"]  # type: ignore[assignment]  # it hides tuple.index
     mask: Bool[Tensor, "M k"]
     comparisons: Int[Tensor, " M"]  # points whose distance to the query was computed
 
@@ -39,7 +39,7 @@ def square_distance(
     queries: Float[Tensor, "... 4"], points: Float[Tensor, "... 4"], scale: Float[Tensor, "... 4"]
 ) -> Tensor:
     """The scaled squared distance of broadcast queries and points, rounded as the contract says."""
-    total = None
+    total: Any = None
     for axis in range(AXES):
         gap = queries[..., axis] - points[..., axis]
         term = scale[..., axis] * (gap * gap)

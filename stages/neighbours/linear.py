@@ -6,6 +6,8 @@ Memory is bounded by HELD distances whatever the numbers of points.
 Shapes: M queries, N points, C candidates, k neighbours. Any unit; the caller scales the axes.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -120,7 +122,7 @@ def _narrowed(distance: Tensor, index: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def _columns_distance(queries: Tensor, columns: Tensor, scale: Tensor) -> Tensor:
     """The contract's distance of all pairs (M, N) from points by column (4, N), with one buffer
     an axis."""
-    total = None
+    total: Any = None
     for axis in range(contract.AXES):
         term = queries[:, axis, None] - columns[axis]
         term.mul_(term).mul_(scale[:, axis, None])

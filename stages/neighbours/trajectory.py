@@ -11,6 +11,7 @@ Shapes: N points, S runs, K points a run, F runs a round, M queries (m at a time
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -123,7 +124,7 @@ class Trajectory(Index):
         blank = empty(len(queries), k, self.points)
         answer = (blank.square_distance, blank.index, blank.comparisons)
         row = torch.arange(len(queries), device=queries.device)
-        live = (queries, scale, allowed, bound, row, *answer)
+        live: tuple[Any, ...] = (queries, scale, allowed, bound, row, *answer)
         while len(live[0]):
             queries, scale, allowed, bound, row, distance, index, comparisons = live
             near, run = bound.topk(min(self.fetch + 1, len(runs)), largest=False)

@@ -23,7 +23,7 @@ def smoothed_random_walk(
     unit box; times run 0.1 from starts uniform in [0, 0.9]. The documents leave the walks' length
     to the reader: STRAY is ours. All four columns are standardised at last.
     """
-    table = np.empty((trajectories, points, 4))
+    table: np.ndarray = np.empty((trajectories, points, 4))
     noise = rng.normal(size=(trajectories, points + SMOOTHING - 1, 3)).cumsum(1)
     velocities = (
         noise[:, SMOOTHING - 1 :] - np.pad(noise, ((0, 0), (1, 0), (0, 0)))[:, :points]

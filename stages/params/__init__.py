@@ -176,6 +176,7 @@ def load(path: str | Path = "params.yaml") -> Params:
         ) from None
     except pydantic.ValidationError as error:
         lines = []
+        problem: Any
         for problem in error.errors():
             key = ".".join(str(part) for part in problem["loc"]) or "(whole file)"
             found = problem.get("input")
@@ -208,7 +209,7 @@ def _tuples(content):
 
 def _siblings(location: tuple[Any, ...]) -> list[str]:
     """The field names that the schema allows where an unknown key stood."""
-    section: type | None = Params
+    section: Any = Params
     for part in location[:-1]:
         field = (
             section.model_fields.get(str(part))

@@ -1,7 +1,7 @@
 """Data sets: at which level each enters, and how it is made or where its pinned bytes come from."""
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -129,7 +129,7 @@ class Dataset(Section):
     sequences: Plan | None = None
 
     @property
-    def plan(self) -> Simulate | Gaussian | Section | None:
+    def plan(self) -> Any:
         """What a set of ours is made from; None for one that is fetched."""
         return (
             getattr(self, self.kind)

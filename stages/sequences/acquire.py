@@ -1,8 +1,9 @@
 """Sequences acquired: made by us (data/), or fetched (stages/acquisition)."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from stages import runner
 from stages.acquisition import acquire
@@ -10,7 +11,7 @@ from stages.params import Dataset
 from stages.sequences.data import grammar, laws, maze, walk
 from stages.sequences.data.climb import make as climb
 
-MAKERS = {
+MAKERS: dict[str, Callable[..., Any]] = {
     "climb": climb.make,
     "grammar": grammar.make,
     "maze": maze.make,

@@ -216,7 +216,7 @@ def a7(measured: Ordered) -> dict[Any, Any]:
             parts.append(unmeasured(arm, f"{arm}: no bursts of two numbers of orders here"))
             continue
         fewest, most = bursts[0], bursts[-1]
-        sides = (measured.side(arm, "rounds", burst) for burst in (fewest, most))
+        sides: Any = (measured.side(arm, "rounds", burst) for burst in (fewest, most))
         parts.append(ratio(measured, f"{arm}: {most} < {fewest}", *sides, 1.0, True))
     return conclude(
         measured,
@@ -299,7 +299,7 @@ def a10(measured: Ordered) -> dict[Any, Any]:
     """Left to right against random order, by what is given of a flight."""
     parts = []
     for gpt, arm in measured.pairs(GPT, RANDOM):
-        sides = {
+        sides: Any = {
             prompt: (measured.side(arm, prompt=prompt), measured.side(gpt, prompt=prompt))
             for prompt in ("0", "50")
         }

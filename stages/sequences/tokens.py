@@ -204,9 +204,7 @@ def kept(meta: dict[str, Any], most: int | None) -> dict[str, int]:
     }
 
 
-def tables(
-    raw: Path, meta: dict[str, Any], vocabulary: int, most: int | None
-) -> dict[str, np.ndarray]:
+def tables(raw: Path, meta: dict[str, Any], vocabulary: int, most: int | None) -> dict[str, Any]:
     """tokens, split, source and record of `train.npy`, `val.npy` and `test.npy` (each N_split x T,
     int16).
 
@@ -229,7 +227,7 @@ def tables(
     return {"tokens": np.concatenate(parts)} | origins([len(part) for part in parts])
 
 
-def origins(numbers: list[int]) -> dict[str, np.ndarray]:
+def origins(numbers: list[int]) -> dict[str, Any]:
     """split, source and record of sequences from three files, a file a split, in the order of
     SPLITS."""
     part = np.repeat(np.arange(len(SPLITS)), numbers)
@@ -251,7 +249,7 @@ def repeated(tokens: np.ndarray, split: np.ndarray) -> dict[str, int]:
 
 
 def make_each(
-    config: Made,
+    config: Any,
     folder: Path,
     length: int,
     draw: Callable[[np.random.Generator, int], np.ndarray],
@@ -278,7 +276,7 @@ def describe(config: Made, folder: Path, length: int, law: dict[str, Any]) -> No
     files.write_json(
         folder / "meta.json",
         {
-            "kind": config.kind,
+            "kind": config.kind,  # type: ignore[attr-defined]  # every kind has its word
             "length": length,
             "seed": config.seed,
             "split": {name: getattr(config, name) for name in SPLITS},

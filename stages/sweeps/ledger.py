@@ -127,7 +127,8 @@ class Ledger:
         for trial in self.running():
             if trial.number not in seen:
                 seen.add(trial.number)
-                self.study._storage.record_heartbeat(trial._trial_id)
+                # a storage of ours has heartbeats
+                self.study._storage.record_heartbeat(trial._trial_id)  # type: ignore[attr-defined]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             optuna.storages.fail_stale_trials(self.study)
@@ -245,6 +246,7 @@ def told(draw: int, trial: FrozenTrial) -> Draw:
 @contextlib.contextmanager
 def beating(study: optuna.Study, trial: optuna.Trial) -> Iterator[None]:
     """Sign for a trial as long as the block lasts, from a thread of its own."""
+    storage: Any
     storage, ended = study._storage, threading.Event()
 
     def beat() -> None:

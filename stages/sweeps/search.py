@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 import optuna
 from tqdm import tqdm
@@ -83,7 +84,7 @@ def together(
     DataError when one fails or none is left.
     """
     spawn = multiprocessing.get_context("spawn")
-    crew = [
+    crew: list[Any] = [
         spawn.Process(target=labour, args=(ledger.plan, store, objective, os.getpid()))
         for _ in range(workers)
     ]
@@ -92,7 +93,7 @@ def together(
         for process in crew:
             process.start()
         while True:
-            living = [process for process in crew if process.exitcode is None]
+            living: list[Any] = [process for process in crew if process.exitcode is None]
             done = len(ledger.finished())
             progress(done)
             if done == ledger.plan.wanted.draws:

@@ -60,6 +60,8 @@ def proposed(
         return grid(wanted)[draw]
     own = int(seeds.stream(seed, "sweep", model, draw).integers(2**31))
     if wanted.sampler == "tpe":
+        known: Any
+        sampler: Any
         sampler, known = optuna.samplers.TPESampler(seed=own), past
     else:
         sampler, known = optuna.samplers.RandomSampler(seed=own), ()

@@ -31,7 +31,7 @@ def over_seeds(cells: dict[str, Any]) -> dict[str, Any]:
     arms: dict[str, dict[str, Any]] = {}
     for name, content in cells.items():
         arms.setdefault(arm_of(name), {})[name] = content["metrics"]
-    result = {}
+    result: dict[str, dict[str, Any]] = {}
     for arm, members in sorted(arms.items()):
         shared = set.intersection(*(set(metrics) for metrics in members.values()))
         result[arm] = {"seeds": len(members), "metrics": {}}

@@ -104,6 +104,7 @@ def errors(
         return [], 0, len(common)
     frame = pl.DataFrame({"slice": common}, schema={"slice": pl.Int32})
     matrix, counts = [], []
+    table: Any
     for table, k in tables:
         matrix.append(
             frame.join(table, on="slice", how="left")

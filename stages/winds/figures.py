@@ -6,6 +6,9 @@ on maps are those the wind blows towards; axes are degrees with the aspect of th
 a scale bar in kilometres.
 """
 
+# mypy: disable-error-code="attr-defined, union-attr"
+# what NumPy makes of columns is a column
+
 from pathlib import Path
 from typing import Any
 

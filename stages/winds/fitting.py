@@ -59,7 +59,7 @@ def scale_to(model: FieldModel, contexts: "Contexts") -> None:
     model.set_scaler(torch.tensor(scaler["y_mean"]), torch.tensor(scaler["y_std"]), altitude_km)
 
 
-def choose_neighbours(model: FieldModel, data: Data) -> dict[str, Any]:
+def choose_neighbours(model: Any, data: Data) -> dict[str, Any]:
     """Set `model.neighbours` to the candidate with the least validation loss; the smaller of
     equals."""
     entries = []

@@ -62,7 +62,7 @@ class Shared(Nearby):
         self.held = 0  # bytes
 
     def neighbours(
-        self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: nn.Module
+        self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: Any
     ) -> np.ndarray:
         """As of `Nearby`; fewer neighbours are the first of more."""
         most = self.settings.places
@@ -202,7 +202,7 @@ def answers(
     """Standardised means and standard deviations (N, 2), float64, of some parts of a batch's
     targets."""
     if len(parts) > 1 and isinstance(model, Particle):
-        return walked_once(model, batch, parts)
+        return walked_once(model, batch, parts)  # type: ignore[return-value]  # None for both
     answer = model(batch)
     mean, scale = flat(answer.mean), None if answer.scale is None else flat(answer.scale)
     return [(mean[part], None if scale is None else scale[part]) for part in parts]
@@ -218,7 +218,7 @@ def walked_once(model: Particle, batch: Batch, parts: list[slice]) -> list[tuple
             found.append(walk(*context))
         return found[0]
 
-    model.particles = once
+    model.particles = once  # type: ignore[assignment, method-assign]  # walked once
     try:
         return [(flat(model(of(batch, part)).mean), None) for part in parts]
     finally:
@@ -318,7 +318,7 @@ def standard(values: np.ndarray, mean: np.ndarray, std: np.ndarray) -> torch.Ten
 
 
 def level(
-    answer: Callable[[np.ndarray], Answer], targets: pl.DataFrame, meta: dict[Any, Any]
+    answer: Callable[[np.ndarray], Answer], targets: Any, meta: dict[Any, Any]
 ) -> pl.DataFrame:
     """The wind over the whole area at the targets' usual altitude, a row a place: PLACE, u_m_s,
     v_m_s, u_scale_m_s, v_scale_m_s.

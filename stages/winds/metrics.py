@@ -135,7 +135,7 @@ def _known(found: Sums, name: str, values: np.ndarray, names: tuple[str, ...] = 
 def by_slice(found: Sums, slices: np.ndarray) -> tuple[np.ndarray, Sums]:
     """Sum columns within each slice: the slice numbers (S,) in order, and name -> (S,)."""
     numbers, which = np.unique(slices, return_inverse=True)
-    sums = {
+    sums: dict[str, Any] = {
         name: np.bincount(which, column, minlength=len(numbers)) for name, column in found.items()
     }
     sums["slices"] = np.ones(len(numbers))

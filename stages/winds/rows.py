@@ -125,7 +125,7 @@ def rolled(winds: Path, settings: Prepare, wind_max_m_s: float, t0_s: float) -> 
     if not len(times):
         raise DataError("no row can be used", where=str(winds), remedy="drop more captures")
     w = settings.slice_s
-    filled = np.unique(np.floor((times - t0_s) / w)).astype(np.int64)
+    filled: Any = np.unique(np.floor((times - t0_s) / w)).astype(np.int64)
     low, high = (
         np.searchsorted(times, edge)
         for edge in slices.context_window(t0_s, filled, w, settings.lead_s, "slice")

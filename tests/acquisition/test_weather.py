@@ -54,7 +54,7 @@ def harmonics(c, lat, lon):
     """The oracle: the sum over all m from -l to l, term by term."""
     theta, phi = np.radians(90 - lat), np.radians(lon)
     total = np.zeros(np.broadcast(lat, lon).shape, complex)
-    for l in range(1, len(c) + 1):  # noqa: E741
+    for l in range(1, len(c) + 1):  # noqa: E741 (degree, as books write it)
         for m in range(-l, l + 1):
             value = c[l - 1, abs(m)] if m >= 0 else (-1) ** m * np.conj(c[l - 1, -m])
             total += value * sph_harm_y(l, m, theta, phi)
@@ -97,7 +97,7 @@ def test_the_wind_has_the_stated_deviation_over_the_sphere():
     nodes, weights = np.polynomial.legendre.leggauss(12)
     lat, lon = np.degrees(np.arcsin(nodes)), np.arange(0.0, 360.0, 15.0)
     sphere, sd, total = weather.Sphere(8, lat, lon), weather.deviations(settings), 0.0
-    for l in range(8):  # noqa: E741
+    for l in range(8):  # noqa: E741 (degree, as books write it)
         for m in range(l + 2):
             for part in (
                 (1, 1j) if m else (1,)

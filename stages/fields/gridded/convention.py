@@ -138,7 +138,7 @@ def refuse(
 def unit_of(name: str, unit: str, where: Path) -> tuple[float, float]:
     """Factor and offset that bring `unit` to the variable's own. DataError for a unit that is
     not known for it."""
-    words = UNITS[VARIABLES[name].unit]
+    words: Any = UNITS[VARIABLES[name].unit]
     if unit not in words:
         raise refuse(
             where,

@@ -4,6 +4,9 @@ NetCDF-4 needs xarray with an HDF5 reader; NetCDF-3 neither.
 Shapes: n times, p latitudes, q longitudes.
 """
 
+# mypy: disable-error-code="arg-type"
+# a star ends before the arguments behind it
+
 import re
 from dataclasses import dataclass
 from pathlib import Path

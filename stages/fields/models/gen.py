@@ -15,6 +15,8 @@ the nodes again, one MLP (or attention) each: table C.6 counts layers without sa
 this is our reading.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import torch
 from torch import Tensor, nn
 
@@ -32,6 +34,12 @@ NEAREST = 3  # neighbours of a k-means node
 
 class GEN(FieldModel):
     """Parameters at X=3, I=O=2, shared encoder: see params.yaml; a learned node has X of them."""
+
+    if TYPE_CHECKING:
+        edges: Tensor
+        nodes: Tensor
+        position: Any
+        readout: Any
 
     context, learns, outputs = "slice", "gradient", "any"
     has_nodes = True

@@ -6,6 +6,8 @@ exp(-d^2 / length^2). Neighbours are chosen under the same scale, so those that 
 that weigh most. Winds are standardised.
 """
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from stages.batches import Batch, Prediction
@@ -16,6 +18,9 @@ from stages.layers.local import weights
 
 class GKA(FieldModel):
     """`places` neighbours of each target, weighed by their distance; lengths in km and minutes."""
+
+    if TYPE_CHECKING:
+        scale: Tensor
 
     context, learns = "neighbours", "nothing"
     limits = {"places": 4096}

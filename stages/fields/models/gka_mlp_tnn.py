@@ -9,6 +9,8 @@ gka_tnn. requery = 1 chooses each target's neighbours under its own scale, 0 as 
 does. Winds are standardised.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -26,6 +28,10 @@ SMALL = 0.01
 class GKAMLPTNN(FieldModel):
     """Lengths in km and minutes: the scale s0 before anything is learned, weight exp(-d^2 /
     length^2)."""
+
+    if TYPE_CHECKING:
+        start: Tensor
+        network: Any
 
     context, learns = "neighbours", "gradient"
     limits = {"places": 4096}

@@ -7,6 +7,8 @@ of the forecast's error; that gradient reads only the `places` neighbours of eac
 metric chose them, so that they can be found beforehand. Winds are standardised.
 """
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 
@@ -18,6 +20,9 @@ from stages.layers.local import weights
 
 class GKATNN(FieldModel):
     """Lengths in km and minutes: where the scale starts, weight exp(-d^2 / length^2)."""
+
+    if TYPE_CHECKING:
+        start: Tensor
 
     context, learns = "neighbours", "gradient"
     limits = {"places": 4096}

@@ -11,6 +11,8 @@ Parameters at X=2, I=O=1, traditional encoder: 9,136 for H=32 and 34,640 for H=6
 public code has them.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import torch
 from torch import Tensor, nn
 
@@ -24,6 +26,9 @@ from stages.layers.mlp import mlp
 
 class GNG(FieldModel):
     """encoder: "traditional" (the reference) or "shared", as in GEN."""
+
+    if TYPE_CHECKING:
+        position: Any
 
     context, learns, outputs = "slice", "gradient", "any"
     limits = {"steps": 256, "nearest": 64}

@@ -59,7 +59,7 @@ class KernelMLP(FieldModel):
         query = torch.cat((2 * scale * targets, -scale), 2)
         key = torch.cat((points, points.square()), 2)
 
-        def lanes(x):
+        def lanes(x: Tensor) -> Tensor:
             return functional.pad(x, (0, self.lanes - x.shape[2]))[:, None]
 
         values = functional.pad(batch.context_y, (0, -batch.context_y.shape[2] % LANES))[:, None]

@@ -6,7 +6,7 @@ the model `persistence`. Ties and sets of fewer than k points: stages/layers/nea
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -17,6 +17,9 @@ from stages.layers.nearest import nearest_mean
 
 class KNN(FieldModel):
     """`neighbours` lists the candidates for k; the first is used until one is chosen."""
+
+    if TYPE_CHECKING:
+        neighbours: torch.Tensor
 
     context, learns = "slice", "neighbours"
 

@@ -6,6 +6,8 @@ search has already chosen the k neighbours under `metric` (stages/neighbours/con
 forecast is the mean of what it found. Winds are standardised.
 """
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from stages.batches import Batch, Prediction
@@ -17,6 +19,9 @@ from stages.layers.local import weights
 class KNNTNN(FieldModel):
     """`places` is k; lengths in km and minutes: a neighbour that far along one axis counts as
     far as one that far along another."""
+
+    if TYPE_CHECKING:
+        scale: Tensor
 
     context, learns = "neighbours", "nothing"
     limits = {"places": 4096}

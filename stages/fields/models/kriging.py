@@ -11,6 +11,7 @@ grow with their number. Winds are standardised.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,9 @@ SD, NOISE, LEVEL = 0.5, 0.2, 0.7  # where learning starts, of a standardised win
 
 class Kriging(FieldModel):
     """`kind` of layers/gaussian_process.py; lengths in km and minutes: where learning starts."""
+
+    if TYPE_CHECKING:
+        start: Tensor
 
     context, learns = "neighbours", "gradient"
     own_loss = True
@@ -89,11 +93,14 @@ class Kriging(FieldModel):
             if len(parts) == 1
             else lambda *given: checkpoint(log_density, *given, use_reentrant=False)
         )
+        points: Any
+        total: Any
         total, points = 0.0, 0
         for part in parts:
             mask = torch.cat((part.context_mask, part.target_mask), 1)
             x = torch.cat((part.context_x, part.target_x), 1)
-            y = torch.cat((part.context_y, part.target_y), 1)
+            # what is fitted is known
+            y = torch.cat((part.context_y, part.target_y), 1)  # type: ignore[arg-type]
             total, points = total + density(x, y, mask, law).sum(), points + mask.sum()
         return -total / (points.clamp_min(1) * batch.context_y.shape[2])
 

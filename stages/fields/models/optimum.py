@@ -9,6 +9,7 @@ N^3 / 3 and memory N^2 for N measurements, which the exact answer needs.
 """
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -22,6 +23,10 @@ from stages.layers.heads import Gaussian
 class Optimum(FieldModel):
     """The law: mean, standard deviation and noise of a component in m/s, lengths in km and
     minutes."""
+
+    if TYPE_CHECKING:
+        y_mean: Tensor
+        y_std: Tensor
 
     context, learns = "recent", "nothing"
     window_s = math.inf

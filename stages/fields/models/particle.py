@@ -14,6 +14,7 @@ and wind.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Bool
@@ -41,6 +42,11 @@ MIDDLE_KM = 6.0
 class Particle(FieldModel):
     """The arguments are the authors' constants; `window_s` is how far back a report can still
     have a living particle."""
+
+    if TYPE_CHECKING:
+        y_mean: Tensor
+        y_std: Tensor
+        altitude_km: Tensor
 
     context, learns = "recent", "nothing"
 

@@ -12,6 +12,8 @@ encoders and readout as MSA's. 5,582 / 20,954 / 96,482 for (h, heads, encoder, d
 1), (24, 2, 2, 1), (32, 8, 6, 3), with either encoder.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import torch
 from torch import nn
 
@@ -25,6 +27,9 @@ from stages.layers.mlp import mlp
 
 class TFS(FieldModel):
     """encoder: "shared" or "traditional"; conditioning: "attention" or "distance"."""
+
+    if TYPE_CHECKING:
+        decoder: Any
 
     context, learns, outputs = "slice", "gradient", "any"
     limits = {"encoder_layers": 256, "decoder_layers": 64}

@@ -13,6 +13,7 @@ Shapes: S sets, C context points, T targets.
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -116,6 +117,8 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
         minute: split for split, name in enumerate(SPLITS) for minute in range(*MINUTES[name])
     }
     enough(raw, winds, targets, counts)
+    asked: Any
+    known: Any
     known, asked = [], []
     for minute in targets:
         draw = stream(seed, "hour", "points", minute)

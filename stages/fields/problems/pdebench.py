@@ -259,8 +259,9 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     context_y, target_y = np.empty(context.shape), np.empty(target.shape)
     for k, file in enumerate(files):
         wanted: dict[
-            tuple[int, int], list[tuple[np.ndarray, np.ndarray, int]]
+            tuple[int, int], list[tuple[np.ndarray, np.ndarray, Any]]
         ] = {}  # (trajectory, output): the rows that it fills
+        s: Any
         for s in np.flatnonzero(source == k):
             whose = int(group[s] - begin[k])
             wanted.setdefault((whose, int(t[s])), []).append((context_y, context, s))

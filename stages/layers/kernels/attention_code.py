@@ -23,14 +23,10 @@ from stages.layers.kernels.machine_code import compiled
 # cache
 LANES, KEYS = (128, 32)
 LEAST = np.float32(-3e38)  # the score of a key that is none
-LOG2_E, ROUNDING = (
-    np.float32(1.4426950408889634),
-    np.float32(1.5 * 2**23),
-)  # what is added to the latter keeps no fraction
-LN_2 = (
-    np.float32(0.693145751953125),
-    np.float32(1.428606765330187e-06),
-)  # its first twelve bits, and the rest
+# what is added to the latter keeps no fraction
+LOG2_E, ROUNDING = np.float32(1.4426950408889634), np.float32(1.5 * 2**23)
+# its first twelve bits, and the rest
+LN_2 = (np.float32(0.693145751953125), np.float32(1.428606765330187e-06))
 # exp(f) - 1 - f = f^2 (these, by rising powers of f): fitted for |f| <= ln(2) / 2, relative error
 # of exp below 4e-9 before rounding
 POWERS = tuple(

@@ -168,13 +168,8 @@ def search(
         at, weight = _asked(queries[row], scale[row])
         least = (zero, zero, zero, max(at[3] - latest[row], zero))
         distance[0] = infinity
-        worst, worst_key, worst_index, held, limit = (
-            infinity,
-            key[0] - 1,
-            np.int32(-1),
-            NONE,
-            k,
-        )  # of the best k, as far as they are known
+        # of the best k, as far as they are known
+        worst, worst_key, worst_index, held, limit = infinity, key[0] - 1, np.int32(-1), NONE, k
         nodes[0], bounds[0], height = 0, zero, 1
         while height:
             height -= 1

@@ -7,6 +7,7 @@ Shapes: R rows, N steps of a pass, H heads, L lanes of a head, D and M: lanes an
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -60,11 +61,13 @@ def padded(memory: list[Float[Tensor, "R H 2 D M"]], scale: float) -> Callable[[
         ]
 
         def mix(index: int, parts: Tensor) -> Tensor:
+            kept: Any
             kept, lanes = memory[index], parts.shape[3]
             kept[rows, :, :, :lanes, places] = parts[:, 1:].transpose(1, 2)
             query = kept.new_zeros(*deepest.shape, *kept.shape[1:4:2])
             query[rows, slots, :, :lanes] = parts[:, 0]
-            found = functional.scaled_dot_product_attention(
+            # mypy takes a star for all that is left
+            found = functional.scaled_dot_product_attention(  # type: ignore[misc]
                 query.transpose(1, 2), *kept.mT.unbind(2), attn_mask=visible, scale=scale
             )
             return found.transpose(1, 2)[rows, slots, :, :lanes]

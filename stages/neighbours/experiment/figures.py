@@ -80,8 +80,10 @@ def heat(panel: "Axes", values: dict[tuple[int, int], float], colours: str, form
             weight="bold" if place == best else "normal",
             color="white" if value > 1.5 * middle else "black",
         )
-    panel.set_xticks(range(len(fetches)), fetches)
-    panel.set_yticks(range(len(segments)), segments)
+    # Matplotlib makes words of numbers
+    panel.set_xticks(range(len(fetches)), fetches)  # type: ignore[arg-type]
+    # Matplotlib makes words of numbers
+    panel.set_yticks(range(len(segments)), segments)  # type: ignore[arg-type]
     panel.set(xlabel="F, segments a fetch", ylabel="K, points a segment")
     panel.grid(visible=False)
 

@@ -178,11 +178,12 @@ def answers(points: sets.PointSet, cells: list[Cell], build: Build) -> pl.DataFr
     known, tables = truths(points, cells), []
     everything = np.full(len(points.queries), len(points.points))
     progress = tqdm(total=len(cells), desc=f"search {points.name}", unit="cell", disable=None)
+    group: Any
     for _, group in groupby(
         sorted(cells, key=making_of), key=making_of
     ):  # one index serves all its cells
         group = list(group)
-        index = build(group[0].method, points.points, points.trajectory, **group[0].options)
+        index: Any = build(group[0].method, points.points, points.trajectory, **group[0].options)
         for cell in group:
             found = index.query(
                 points.asked,

@@ -20,7 +20,11 @@ from stages.files import read_json
 from stages.params.sequences import Permutation, Product, Reading, Step
 from stages.sequences.tokens import Sequences, described, make_each, tables
 
-KEYS = {"product": {"share": float}, "step": {"width": int, "places": int}, "permutation": {}}
+KEYS: dict[str, dict[str, type]] = {
+    "product": {"share": float},
+    "step": {"width": int, "places": int},
+    "permutation": {},
+}
 
 
 def make(config: Product | Step | Permutation, folder: Path) -> None:

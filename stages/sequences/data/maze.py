@@ -15,6 +15,7 @@ with the path.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -173,7 +174,7 @@ def read(raw: Path, seed: int, config: Reading) -> Sequences:
             remedy="acquire the data set again",
             found=f"{meta['length']} tokens, {meta['rows']} x {meta['columns']}",
         )
-    found = tables(raw, meta, len(CODES), config.train)
+    found: dict[str, Any] = tables(raw, meta, len(CODES), config.train)
     twice = repeated(found["tokens"][:, :cells], found["split"])
     if any(twice.values()):
         raise DataError(

@@ -88,6 +88,7 @@ def content(path: Path) -> str:
 
 def documents(path: Path) -> Iterator[str]:
     """The .txt members of a tar.xz, in the order they come; nothing is unpacked to the disk."""
+    tar: Any
     with lzma.open(path, "rb") as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
         for member in tar:
             tar.members.clear()  # a stream never goes back; the list would only grow

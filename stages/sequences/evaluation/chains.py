@@ -133,6 +133,9 @@ def grown(
     number, edges, waiting = {first: 0}, [], [first]
     while waiting:
         state = waiting.pop()
+        chance: Any
+        target: Any
+        letter: Any
         for letter, chance, target in ways(state):
             if chance <= 0:
                 continue
@@ -140,6 +143,7 @@ def grown(
                 number[target] = len(number)
                 waiting.append(target)
             edges.append((number[state], letter, number[target], chance))
+    origin: Any
     origin, letter, target, chance = (np.array(column) for column in zip(*edges, strict=True))
     return Chain(origin, letter, target, chance.astype(np.float64), len(number), letters)
 

@@ -212,7 +212,7 @@ def flights(model: SequenceModel, data: "EvaluationData", numbers: np.ndarray, s
     asked, plan = flown & ~given[:, 1 + law["steps"] :], data.settings.plan
 
     def repeated(rows: slice, mask: np.ndarray, count: int, *names: str) -> np.ndarray:
-        wide = (np.repeat(part[rows], count, 0) for part in (tokens, mask))
+        wide: Any = (np.repeat(part[rows], count, 0) for part in (tokens, mask))
         return drawn(model, *wide, plan.batch, data.stream("infill", *names)).reshape(
             -1, count, tokens.shape[1]
         )

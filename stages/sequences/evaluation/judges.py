@@ -108,7 +108,7 @@ def runs_p(sample: np.ndarray) -> float | None:
 def product(samples: np.ndarray, prompts: np.ndarray, law: dict[str, Any]) -> Metrics:
     """valid (the run test), untested (no test says anything of them), ones, nats. Tokens that
     are neither 0 nor 1 make a sample invalid."""
-    binary = np.isin(samples, (0, 1)).all(1)
+    binary: Any = np.isin(samples, (0, 1)).all(1)
     found = [runs_p(sample) if fine else 0.0 for sample, fine in zip(samples, binary, strict=True)]
     tested = np.array([p is not None for p in found])
     return {

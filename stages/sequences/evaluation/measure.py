@@ -102,7 +102,7 @@ def known_of(data: EvaluationData) -> dict[Any, Any]:
     """What is known of the law without a model: its entropy in nats a token, and the fewest
     passes by the number of orders tried."""
     kind, law = data.meta["kind"], data.meta["law"] | {"length": data.meta["length"]}
-    found = (
+    found: dict[str, Any] = (
         {"entropy": posteriors.entropy(kind, law, data.meta["length"])}
         if kind == "permutation" or kind in chains.CHAINS
         else {}

@@ -11,6 +11,9 @@ prompt gives; samplers never see the others.
 Shapes: B batch, N sequences, T tokens, V vocabulary.
 """
 
+# mypy: disable-error-code="arg-type"
+# what is drawn is tensors until it is taken to NumPy
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -116,7 +119,7 @@ def samplers(
     return found | {"exact": Sampler(along(exact, kind), 3)} | windows(model, kind, WINDOWS)
 
 
-def windows(model: SequenceModel, kind: str, sizes: tuple[int, ...]) -> dict[str, Sampler]:
+def windows(model: Any, kind: str, sizes: tuple[int, ...]) -> dict[str, Sampler]:
     """Exact samplers by windows of these sizes, in orders of `kind`; first drafts from the
     model's own law of every position given nothing."""
     blank = torch.zeros(1, model.length, dtype=torch.int64, device=model.embedding.weight.device)

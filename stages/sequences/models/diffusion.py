@@ -13,7 +13,7 @@ length, V vocabulary, W width. Losses in nats per token that is not given.
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -95,6 +95,10 @@ class Diffusion(SequenceModel):
     more than the data set's prompt while the model is trained, so that it can go on from any; the
     thesis' was trained without and took none (its table D.1): 0.
     """
+
+    if TYPE_CHECKING:
+        blocks: Any
+        frequency: Tensor
 
     learns, ordered = "gradient", False
 

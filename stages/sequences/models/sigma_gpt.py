@@ -17,7 +17,7 @@ biases, tied head). Shapes: B batch, T length, V vocabulary, W width, H heads, Q
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float, Int64
@@ -37,6 +37,9 @@ Mix = Callable[
 class Sinusoids(nn.Module):
     """Sine and cosine of a position from -1 to length-1, at frequencies from 1 down to 1/BASE;
     width columns, no parameter."""
+
+    if TYPE_CHECKING:
+        table: Tensor
 
     def __init__(self, length: int, width: int):
         super().__init__()
@@ -140,6 +143,9 @@ class SigmaGPT(SequenceModel):
     """positions: "sinusoidal", "learned" or "grid" (of `axes`; none: a line); style: "plain" or
     "text". The table of learned positions and the head of a text model have `length` + 1 rows
     and the embedding's weights."""
+
+    if TYPE_CHECKING:
+        blocks: Any
 
     learns = "gradient"
     words = {"positions": tuple(POSITIONS), "style": STYLES}

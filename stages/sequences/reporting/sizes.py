@@ -171,8 +171,10 @@ def figure(
     for arm, found in drawn.items():
         x = [size for size, _, _ in found]
         for place, style, mark, words in ((1, "--", "o", "training"), (2, "-", "s", "test")):
-            values = [one[place] for one in found]
-            ends = [[100 * one.get(end, one["mean"]) for one in values] for end in ("low", "high")]
+            values: Any = [one[place] for one in found]
+            ends: Any = [
+                [100 * one.get(end, one["mean"]) for one in values] for end in ("low", "high")
+            ]
             axes.plot(
                 x,
                 [100 * one["mean"] for one in values],

@@ -14,6 +14,7 @@ vocabulary, H heads.
 """
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float, Int64
@@ -27,6 +28,9 @@ from stages.sequences.sampling.lean import Lean
 class Cache:
     """A SigmaGPT as a reader (sampling/__init__.py). `order[:, :first]` are the given positions,
     `tokens` (R, T) by position."""
+
+    if TYPE_CHECKING:
+        given: tuple[Tensor, ...] | None
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class Cache:
         """One pass: logits at every position of `bursts` given the accepted tokens, and at every
         step of the chains, each given also the drafts before it. Drafts may be left out of
         chains of one step."""
+        parts: list[Any]
         parts, widths = [], []
         if self.given is not None:
             tokens, order, first = self.given
@@ -220,13 +225,13 @@ class _Pass:
         parts = parts.unflatten(1, (self.chains, -1))
         self.fresh.append(parts[:, :, :, 1:])
         query = parts[:, :, :, 0].transpose(2, 3).flatten(0, 1)  # RN H K L
-        fresh = parts[:, :, :, 1:].permute(0, 1, 3, 4, 2, 5)  # R N 2 H K L
+        fresh: Any = parts[:, :, :, 1:].permute(0, 1, 3, 4, 2, 5)  # R N 2 H K L
         if not self.deepest:
             found = attend(
                 query, *fresh.flatten(0, 1).unbind(1), self.cache.lean.scale, causal=True
             )
         else:
-            longer = self._room(*fresh.shape[:4], self.deepest + self.steps, fresh.shape[5])
+            longer: Any = self._room(*fresh.shape[:4], self.deepest + self.steps, fresh.shape[5])
             longer[..., : self.deepest, :] = memory[:, None, ..., : self.deepest, :]
             longer[..., self.deepest :, :] = fresh
             found = attend(query, *longer.flatten(0, 1).unbind(1), self.cache.lean.scale, self.seen)
@@ -240,7 +245,7 @@ class _Pass:
             cache.room = cache.memory.new_empty(size)
         return cache.room[:size].view(shape)
 
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def _attend(self, query: Any, key: Any, value: Any) -> Tensor:
         """A chain with nothing before it, (R, K, H, L) -> alike."""
         return attend(
             *(part.transpose(1, 2) for part in (query, key, value)),

@@ -58,7 +58,7 @@ def exact(
     while len(rows):
         remaining, real = rows.remaining()
         here, left = noise[rows.ids[:, None], remaining], real.sum(1)
-        tried = [rows.tokens.gather(1, remaining), suggested[rows.ids[:, None], remaining]]
+        tried: Any = [rows.tokens.gather(1, remaining), suggested[rows.ids[:, None], remaining]]
         tried = torch.stack(
             tried if drafts == "both" and again else tried[drafts == "burst" :][:1], 1
         )

@@ -11,7 +11,7 @@ V vocabulary.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -89,13 +89,17 @@ class Lean:
     """embed, then run, then answer: SigmaGPT.run. `heads`, `lanes` and `scale` are what an
     attention must know."""
 
+    if TYPE_CHECKING:
+        scale: float
+
     @torch.inference_mode()
     def __init__(self, model: SigmaGPT):
         block, head = model.blocks[0], model.readout
         self.heads, self.lanes, self.scale = block.heads, block.lanes, block.keys**-0.5
         self.tokens, self.positions = model.embedding.weight, model.positions
         self.layers = [Layer.of(block) for block in model.blocks]
-        self.norm = Norm.of(model.norm) if model.text else None
+        # a norm, where texts are read
+        self.norm = Norm.of(model.norm) if model.text else None  # type: ignore[arg-type]
         self.readout, self.bias = (
             (self.tokens.T, None) if head is None else (head.weight.T, head.bias)
         )

@@ -10,6 +10,7 @@ same: what was measured before the forecast was issued, one lead before the slic
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -73,7 +74,7 @@ class Contexts:
             self.settings,
         )
 
-    def given(self, slice: int, model: nn.Module, lead_s: float | None = None) -> Given:
+    def given(self, slice: int, model: Any, lead_s: float | None = None) -> Given:
         """Context and targets of one slice, at the split's lead or another."""
         if model.context not in KINDS:
             pair = self.pairs.pair(slice, model.context, lead_s)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -72,7 +72,7 @@ class Nearby:
 
     @torch.no_grad()
     def neighbours(
-        self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: nn.Module
+        self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: Any
     ) -> np.ndarray:
         """Rows (T, C) nearest to targets (T, 3) at `t_s` (T,) of those measured before
         `issue_s`; -1 where there are fewer."""
@@ -101,9 +101,7 @@ class Nearby:
         low, high = np.searchsorted(self.measured.t_s, (issue_s - window_s, issue_s))
         return np.arange(low, high)[None]
 
-    def rows(
-        self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: nn.Module
-    ) -> np.ndarray:
+    def rows(self, places: np.ndarray, t_s: np.ndarray, issue_s: float, model: Any) -> np.ndarray:
         """The rows a model reads: (T, C) neighbours of each target, or (1, C) of the last time."""
         return (
             self.recent(issue_s, model.window_s)

@@ -213,7 +213,9 @@ def _column(rows: pl.DataFrame, name: str) -> np.ndarray:
 def _reading_50(registers: pl.DataFrame, decode: Decode) -> tuple[np.ndarray, np.ndarray]:
     """Masks: read as 5,0 the reply agrees with ADS-B's ground speed and track; it is
     contradicted by them."""
-    values = [_column(registers, name) for name in ("gs50_kt", "trk50_deg", "gs_kt", "trk_deg")]
+    values: Any = [
+        _column(registers, name) for name in ("gs50_kt", "trk50_deg", "gs_kt", "trk_deg")
+    ]
     fits = identify.consistent_50(*values, decode)
     return fits, np.isfinite(values).all(axis=0) & ~fits
 

@@ -161,10 +161,12 @@ def from_states(job: Job) -> None:
 
 def from_frames(job: Job) -> None:
     """Raw frames to states to winds, span by span, with their metrics."""
+    end_s: Any
     checks, falsely, carry, known, end_s = Counter(), Counter(), None, frozenset(), -np.inf
     has_truth = (job.raw / TRUTH).exists()
     with job.table("states", states.COLUMNS) as table, job.table("winds", winds.COLUMNS) as result:
         for span in tqdm(_spans(job), desc="decode", unit="span", disable=None):
+            decoded: Any
             decoded, counts = _messages(job, span)
             if decoded.is_empty():
                 job.count("frames", counts)
@@ -222,6 +224,7 @@ def _spans(job: Job) -> list[list[str]]:
     for name in job.names:
         stamps = frames.read(job.raw / name).frames["ts_s"]
         ranges.append((stamps.min() or -np.inf, stamps.max() or -np.inf, name))
+    end_s: Any
     spans, end_s = [], -np.inf
     for start, end, name in sorted(ranges):
         if spans and start < end_s:

@@ -38,6 +38,7 @@ def at(rows: pl.DataFrame, truth: pl.DataFrame, names: list[str]) -> pl.DataFram
     null where there is no truth."""
     rows = rows.select("ts_s", "icao").with_row_index("row").sort("ts_s", maintain_order=True)
     sides = {}
+    strategy: Any
     for side, strategy in (("a", "backward"), ("b", "forward")):
         source = truth.select(
             "ts_s",

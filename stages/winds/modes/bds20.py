@@ -12,7 +12,7 @@ from stages.winds.modes.bits import fixed_strings, unsigned
 _ALPHABET = "#ABCDEFGHIJKLMNOPQRSTUVWXYZ##### ###############0123456789######"
 _CHARACTERS = np.frombuffer(_ALPHABET.encode(), np.uint8)
 _TWO = np.stack([np.repeat(_CHARACTERS, 64), np.tile(_CHARACTERS, 64)], axis=1)  # [4096, 2]
-_TWO_LEGAL = (ord("#") != _TWO).all(axis=1)
+_TWO_LEGAL = (ord("#") != _TWO).all(axis=1)  # type: ignore[attr-defined]  # NumPy's != answers
 
 
 def _legal(word: np.ndarray) -> np.ndarray:

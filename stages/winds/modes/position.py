@@ -7,6 +7,8 @@ fix the zones (global decoding); a known position within half a zone does it for
 the aircraft's neighbouring ones bear it out. Degrees, seconds, arrays [N].
 """
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -168,6 +170,8 @@ def positions(
     aircraft = aircraft[order]
     odd = np.asarray(odd, bool)[order]
     cpr_lat, cpr_lon = np.asarray(cpr_lat, float)[order], np.asarray(cpr_lon, float)[order]
+    lon: Any
+    lat: Any
     lat, lon, paired = _global(ts_s, aircraft, odd, cpr_lat, cpr_lon, pair_max_s)
     reason = np.where(np.isfinite(lat), -1, np.where(paired, 1, 0))
     row = np.flatnonzero(reason < 0)

@@ -36,7 +36,7 @@ PAIRS = {
     "target_first": (None, "sc:Integer", "first row to forecast"),
     "target_end": (None, "sc:Integer", "row after the last to forecast"),
 }
-TABLES = {
+TABLES: dict[str, Any] = {
     "rows.csv": (
         ROWS,
         "Winds measured by aircraft: what a forecaster may see, and what is to be forecast.",

@@ -77,6 +77,7 @@ def nowcast(
             "no point was asked for", expected="LAT,LON,ALT_FT,TIME", remedy="give --at or --points"
         )
     folder = Path(model) if model is not None else usual(settings)
+    net: Any
     net, meta = load(folder)
     prepared = meta["prepared"]
     refuse_outside(asked, prepared["area"])
@@ -213,7 +214,7 @@ def window(
 def around(known: pl.DataFrame, scaler: dict[Any, Any], settings: Params) -> Nearby:
     """The capture's winds as local contexts."""
     y_mean, y_std = (np.asarray(scaler[name], np.float64) for name in ("y_mean", "y_std"))
-    places = np.float32(known.select(PLACE).to_numpy()).astype(
+    places: Any = np.float32(known.select(PLACE).to_numpy()).astype(
         np.float64
     )  # as prepared rows are stored
     winds = (

@@ -328,7 +328,7 @@ def compared(
         )
     if reasons:
         return found, reasons
-    given = []
+    given: Any = []
     for side in (challenger, against):
         answers, more = compare.asked(
             side.name, side.net, side.meta, data, chosen, parameters.contexts, where

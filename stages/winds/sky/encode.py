@@ -9,7 +9,7 @@ short ones in the first 7.
 Units: degrees, ft, kt, ft/min, Mach 1.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ NL_LATITUDES = np.degrees(
 def pack(*fields: "tuple[ArrayLike, int]") -> np.ndarray:
     """Join (value, bits) pairs, first field highest, into uint64 words; negative values become
     two's complement."""
-    word = np.uint64(0)
+    word: Any = np.uint64(0)
     for value, bits in fields:
         value = (np.asarray(value).astype(np.int64) & ((1 << bits) - 1)).astype(np.uint64)
         word = (word << np.uint64(bits)) | value

@@ -305,7 +305,7 @@ def extent(low: float | None, high: float | None) -> float | None:
 def per_aircraft(lazy: pl.LazyFrame, rows: int) -> dict[str, float]:
     """Rows per aircraft (median, largest share, most per second) and the share of aircraft whose
     wind never changes."""
-    each = (
+    each: Any = (
         lazy.group_by("icao")
         .agg(
             n=pl.len(),
@@ -315,8 +315,8 @@ def per_aircraft(lazy: pl.LazyFrame, rows: int) -> dict[str, float]:
         )
         .collect(engine="streaming")
     )
-    long = each.filter(pl.col("n") >= STUCK_ROWS)
-    rate = (long["n"] / long["seconds"].clip(1.0)).max()
+    long: Any = each.filter(pl.col("n") >= STUCK_ROWS)
+    rate: Any = (long["n"] / long["seconds"].clip(1.0)).max()
     return {
         "aircraft": len(each),
         "rows_median": each["n"].median() or 0.0,

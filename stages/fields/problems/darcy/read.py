@@ -18,6 +18,7 @@ import pickletools
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -97,13 +98,14 @@ def described(description: bytes, path: Path) -> tuple[tuple[int, int, int], boo
             found=str(error)[:120],
             remedy=AGAIN,
         ) from None
-    shape = tuple(said[SHAPE_AT])
+    shape: Any = tuple(said[SHAPE_AT])
     if (
         len(shape) == 3
         and all(type(side) is int and side > 0 for side in shape)
         and shape[1] == shape[2]
     ):
         n, g, _ = shape
+        strides: Any
         for strides in ((g * g, g, 1), (1, n, n * g)):
             if said == layout(shape, strides):
                 return shape, strides[2] == 1

@@ -82,7 +82,7 @@ def temperatures(rooms: list[dict[str, Any]]) -> np.ndarray:
 
 def layout(rng: np.random.Generator) -> list[tuple[float, float, float, float]]:
     """One to four boxes (x0, y0, x1, y1) on the lattice, anywhere in the room; they may overlap."""
-    boxes = []
+    boxes: Any = []
     for _ in range(rng.integers(1, 5)):
         sides = rng.integers(SIDE[0], SIDE[1] + 1, 2)
         low = rng.integers(0, CELLS - sides + 1)
