@@ -265,7 +265,7 @@ def processes(tree: Tree, profiles: list[str]) -> Iterator[Entity]:
 
 def modules(tree: Tree) -> dict[str, str]:
     """Place -> the module that a lock says made it."""
-    found = {}
+    found: dict[str, str] = {}
     for lock in (path for path in tree.modes if posixpath.basename(path) == "dvc.lock"):
         declared = tree.yaml(lock.replace("dvc.lock", "dvc.yaml"))
         for entry in read_lock(lock, tree.yaml(lock), declared):
