@@ -68,9 +68,7 @@ class MSA(FieldModel):
         numbers = 1 if self.law is None else self.law.numbers
         self.readout = mlp(width, width, width, o_dim * numbers)  # gamma
 
-    def forward(
-        self, batch: Batch
-    ) -> Prediction | predictive.Gaussian | predictive.Mixture | predictive.Quantiles:
+    def forward(self, batch: Batch) -> Prediction | predictive.Predictive:
         """Mean (or law) at every target, B T O; an empty context gives what the targets'
         positions alone suggest."""
         tokens = self.encoder(batch.context_x, batch.context_y, batch.target_x)
@@ -79,4 +77,4 @@ class MSA(FieldModel):
         for layer in layers[:-1]:
             tokens = layer(tokens, mask)
         values = self.readout(layers[-1](tokens, mask, last=batch.target_x.shape[1])).float()
-        return Prediction(values) if self.law is None else self.law.predict(values)  # type: ignore[return-value]  # one of HEADS
+        return Prediction(values) if self.law is None else self.law.predict(values)
