@@ -7,7 +7,7 @@ PYTHON  ?= $(shell command -v python3.11 || echo python3)
 PROFILE ?=
 JOBS    ?= 2
 ARGS    ?=
-UNITS    = tests/structure/test_layers.py tests/structure/test_sizes.py $(wildcard tests/test_*.py) tests/preparation/test_modes_bits.py
+UNITS    = tests/structure/test_layers.py tests/structure/test_sizes.py $(wildcard tests/test_*.py tests/doctor/test_*.py) tests/preparation/test_modes_bits.py
 BIN      = $(VENV)/bin
 READY    = $(VENV)/.tradewind-ready
 
