@@ -36,13 +36,22 @@ class Rolling(Section):
     val_s: Positive
 
 
+class Every(Section):
+    """Of the slices that select and that test, every n-th is a target: neighbouring minutes share
+    aircraft and weather, so those between them tell little and cost as much."""
+
+    val: Count = 1
+    test: Count = 1
+
+
 class Prepare(Section):
     """Slices and splits of one data set: intervals that stand (`split`), or one that moves with
-    the data (`rolling`)."""
+    the data (`rolling`); which of their slices are targets (`every`, None: all)."""
 
     slice_s: Positive
     lead_s: Positive
     embargo_s: Annotated[float, Field(ge=0, le=1e7)]
+    every: Every | None = None
     split: Split | None = None
     rolling: Rolling | None = None
 

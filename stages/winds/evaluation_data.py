@@ -65,7 +65,7 @@ class EvaluationData:
     reached: dict[
         float, list[int]
     ]  # lead_s -> test slices whose slice context at that lead holds a point
-    offered: int  # rows in the test intervals, including those whose slice has no context
+    offered: int  # rows in the slices to test on, including those whose slice has no context
     not_causal: dict[str, str]  # leads left out of the curve -> why
 
     @property
@@ -118,11 +118,14 @@ class EvaluationData:
 
 
 def test_rows(prepared: Path, pairs: Pairs) -> pl.DataFrame:
-    """The rows in the test intervals, with their number `row` in rows.parquet."""
-    w = pairs.meta["slice_s"]
+    """The rows of the slices to test on, with their number `row` in rows.parquet."""
+    w, step = pairs.meta["slice_s"], pairs.meta.get("every", {}).get("test", 1)
     inside = [
-        pl.col("slice").is_between(math.ceil(start / w), math.floor(end / w) - 1)
-        for start, end in pairs.meta["split"]["test"]
+        pl.col("slice").is_between(first, math.floor(end / w) - 1)
+        & ((pl.col("slice") - first) % step == 0)
+        for first, end in (
+            (math.ceil(start / w), end) for start, end in pairs.meta["split"]["test"]
+        )
     ]
     table = pl.scan_parquet(prepared / "rows.parquet").select(COLUMNS).with_row_index("row")
     return table.filter(pl.any_horizontal(inside)).collect()

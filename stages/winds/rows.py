@@ -75,7 +75,11 @@ def prepare(
     t0_s = settings.slice_s * math.ceil(
         first_s / settings.slice_s
     )  # slices begin at multiples of slice_s since 1970
-    rolling = {"rolling": settings.rolling.model_dump(mode="json")} if settings.rolling else {}
+    asked = {
+        name: part.model_dump(mode="json")
+        for name in ("rolling", "every")
+        if (part := getattr(settings, name))
+    }
     settings = rolled(winds, settings, wind_max_m_s, t0_s)
     times, used, dropped = write_rows(
         winds, folder / "rows.parquet", settings, wind_max_m_s, t0_s, names, read
@@ -105,7 +109,7 @@ def prepare(
         "dropped": dropped,
         "read": read,
         "kept": len(times),
-    } | rolling
+    } | asked
     files.write_json(folder / "prepared.json", meta)
     return meta
 

@@ -38,10 +38,11 @@ class Span:
 
 
 def target_ranges(settings: Prepare, split: str) -> list[range]:
-    """The slices that lie wholly inside each interval of `split`."""
-    w = settings.slice_s
+    """The slices that lie wholly inside each interval of `split` and are targets: all, or every
+    n-th from the first on."""
+    w, step = settings.slice_s, getattr(settings.every, split, 1)
     return [
-        range(math.ceil(start / w), math.floor(end / w))
+        range(math.ceil(start / w), math.floor(end / w), step)
         for start, end in getattr(settings.split, split)
     ]
 

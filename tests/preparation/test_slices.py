@@ -205,3 +205,19 @@ def test_every_profile_obeys_the_law():
         for dataset, settings in profile.prepare.items()
     ]
     assert checked == [None] * len(checked) and len(checked) >= 4
+
+
+def test_every_nth_slice_of_what_selects_and_tests_is_a_target():
+    settings = Prepare(
+        slice_s=60,
+        lead_s=60,
+        embargo_s=0,
+        every={"val": 2, "test": 3},
+        split={"train": ((60, 600),), "val": ((720, 1020),), "test": ((1140, 1740),)},
+    )
+    found = {name: slices.target_ranges(settings, name) for name in SPLITS}
+    assert {name: [list(one) for one in ranges] for name, ranges in found.items()} == {
+        "train": [list(range(1, 10))],
+        "val": [[12, 14, 16]],
+        "test": [[19, 22, 25, 28]],
+    }
