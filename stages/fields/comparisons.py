@@ -7,6 +7,7 @@ from collections.abc import Callable
 from stages.claims.levels import Side, against, lacking, level
 from stages.claims.levels import ratio as ratio_of
 from stages.claims.parts import Evaluation, Part
+from stages.claims.trained import Marks, decided
 
 OWN = {
     "msa": "shared",
@@ -14,6 +15,8 @@ OWN = {
     "gen": "traditional",
     "cnp": "traditional",
 }  # the encoding of each in table 3.2
+ERROR = ("metrics", "mse")
+MARKS = Marks(ERROR, ("metrics", "mse_permuted"), ("metrics", "r2"))
 
 
 class Evaluated(Evaluation):
@@ -60,18 +63,16 @@ class Evaluated(Evaluation):
 
 
 def ratio(
-    measured: Evaluated,
-    left: str,
-    right: str,
-    bar: float = 1.0,
-    path: tuple[str, ...] = ("metrics", "mse"),
+    measured: Evaluated, left: str, right: str, bar: float = 1.0, path: tuple[str, ...] = ERROR
 ) -> Part:
-    """The arm `left` has the smaller number: right over left exceeds the bar."""
+    """The arm `left` has the smaller number: right over left exceeds the bar. Which of two errors
+    is the smaller stays undecided where one of the arms is untrained."""
     name = f"{left} < {right}" + (f" by {bar:.2f} x" if bar != 1 else "")
     sides = Side(left, path), Side(right, path)
     if any(level(measured, side) is None for side in sides):
         return lacking(measured, name, list(sides))
-    return ratio_of(measured, name, sides[1], sides[0], bar, True)
+    found = ratio_of(measured, name, sides[1], sides[0], bar, True)
+    return decided(found, measured, [left, right], MARKS) if path == ERROR else found
 
 
 def beyond(

@@ -30,6 +30,7 @@ from stages.claims.parts import (
     unmeasured,
     verdict_of,
 )
+from stages.claims.trained import Marks, decided
 from stages.errors import DataError
 from stages.files import read_json
 from stages.scores import bootstrap
@@ -39,6 +40,9 @@ from stages.units import KNOT_M_S
 COMPETITIVE = 1.1  # "competitive": at most this many times the other's error
 # of a logarithm: Student's tails at few degrees of freedom leave the floating-point numbers
 FARTHEST = 20.0
+MARKS = Marks(
+    ("metrics", "rmse_component_kn"), ("metrics", "rmse_permuted_component_kn"), ("metrics", "nse")
+)
 LEAST_SHARE = 0.05  # a distance bin with fewer of the points than this is not compared
 
 
@@ -188,7 +192,7 @@ def part(
 
 def below(measured: Measured, left: str, right: str) -> Part:
     """The arm `left` has the smaller error of the two; undecided, by name, when one of them was
-    not run."""
+    not run or has not learned to read its context."""
     absent = [arm for arm in (left, right) if not measured.arm(arm)]
     name = f"{left} < {right}"
     if absent:
@@ -197,7 +201,8 @@ def below(measured: Measured, left: str, right: str) -> Part:
     if not found:
         return unmeasured(name, f"{name}: {slices} test minute(s) give no interval")
     (a, a_draws), (b, b_draws) = found
-    return part(name, b - a, b_draws - a_draws, {left: a, right: b}, k, slices)
+    found_part = part(name, b - a, b_draws - a_draws, {left: a, right: b}, k, slices)
+    return decided(found_part, measured, [left, right], MARKS)
 
 
 def plainest(measured: Measured, model: str) -> str:
@@ -253,11 +258,12 @@ def over_leads(measured: Measured, arm: str) -> list[Part]:
     near = f"kernel < {COMPETITIVE} x {arm} at {short}"
     gap, gap_d = COMPETITIVE * ms - ks, COMPETITIVE * ms_d - ks_d
     lost, lost_d = kl - ml - ks + ms, kl_d - ml_d - ks_d + ms_d
-    return [
+    parts = [
         part(near, gap, gap_d, {"kernel": ks, arm: ms}, k, slices),
         part(f"{arm} < kernel at {long}", kl - ml, kl_d - ml_d, {"kernel": kl, arm: ml}, k, slices),
         part(f"kernel loses ground from {short} to {long}", lost, lost_d, {}, k, slices),
     ]
+    return [decided(one, measured, [arm], MARKS) for one in parts]
 
 
 def i5(measured: Measured) -> dict[Any, Any]:

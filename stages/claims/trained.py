@@ -1,0 +1,69 @@
+"""Whether a trained model may decide a claim.
+
+A model that is no better than the mean, that answers alike when its context's values change places,
+or, where it is compared with other models, that is no better than the plainest of them (CNP), has
+not learned what a claim about reading a context is about: more training might turn the verdict. A
+part that rests on such a model is undecided, and says `untrained`. Each of the three is asked of a
+90 % interval: what may be chance is no proof of learning.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from stages.claims.levels import Level, Side, half_width, level
+from stages.claims.parts import UNDECIDED, Evaluation, Part
+from stages.spreads import kind_of
+
+PLAINEST = "cnp"
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Where an evaluation tells what a model has learned: its error, the error from a shuffled
+    context, and its skill against the mean (1: exact, 0: as the mean)."""
+
+    error: tuple[str, ...]
+    shuffled: tuple[str, ...]
+    skill: tuple[str, ...]
+
+
+def beyond(levels: list[Level], value: float, bar: float) -> bool:
+    """Whether a sum or difference of levels lies above the bar with its whole 90 % interval; where
+    nothing tells its width, the number itself must."""
+    return value - (half_width(levels) or 0.0) > bar
+
+
+def untrained(measured: Evaluation, arm: str, marks: Marks, rival: str = "") -> str:
+    """Why an arm decides no claim, "" where it may: nothing was trained, it has learned, or what
+    would tell was not measured. `rival`: an arm that it must be better than, "" for none."""
+    cells = measured.arm(arm)
+    if not cells or not kind_of(cells[0]):
+        return ""
+    skill = level(measured, Side(arm, marks.skill), logarithm=False)
+    if skill and not beyond([skill], skill.value, 0.0):
+        return f"{arm} is no better than the mean"
+    error, shuffled = (level(measured, Side(arm, path)) for path in (marks.error, marks.shuffled))
+    if error and shuffled and not beyond([error, shuffled], shuffled.value - error.value, 0.0):
+        ratio = math.exp(shuffled.value - error.value)
+        return f"{arm} errs alike when its context is shuffled (x {ratio:.3g})"
+    other = level(measured, Side(rival, marks.error)) if rival else None
+    if error and other and not beyond([error, other], other.value - error.value, 0.0):
+        return f"{arm} is no better than {rival}"
+    return ""
+
+
+def decided(part: Part, measured: Evaluation, arms: list[str], marks: Marks) -> Part:
+    """The part, undecided where one of its arms has not learned enough to decide it."""
+    models = {arm.split("-")[0] for arm in arms}
+    plain = next(iter(measured.model(PLAINEST)), "") if len(models) > 1 else ""
+    rivals = {arm: "" if arm.startswith(PLAINEST) else plain for arm in arms}
+    reasons = [why for arm in arms if (why := untrained(measured, arm, marks, rivals[arm]))]
+    if not reasons:
+        return part
+    told = part.why.removeprefix(f"{part.name}: ")
+    return replace(
+        part,
+        verdict=UNDECIDED,
+        numbers=part.numbers | {"verdict": UNDECIDED, "untrained": reasons},
+        why=f"{part.name}: untrained: {'; '.join(reasons)}; measured: {told}",
+    )
