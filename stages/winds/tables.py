@@ -21,6 +21,7 @@ from stages.tables.table import Table, against, arm_of, fixed, label
 from stages.winds.printed import shown
 
 RMSE, BASELINE, OPTIMUM = "rmse_component_kn", "hour_average", "optimum"
+PRINTED = "printed RMSE [kn]"
 COLUMNS = (
     (RMSE, "RMSE per component [kn]"),
     ("rmse_component_m_s", "[m/s]"),
@@ -51,6 +52,7 @@ KERNELS = (
     OPTIMUM,
 )  # figure 3.3's row: what averages its neighbours
 UNITS = ("km", "min", "s")
+DIVERGED = -10.0  # NSE: an error of over three times the winds' own spread is no forecast
 
 
 def number(summary: dict[str, Any] | None, interval: bool = False) -> str:
@@ -86,6 +88,12 @@ def ordered(arms: dict[str, Any], dataset: str) -> list[str]:
     return sorted(mine, key=lambda name: -arms[name]["metrics"][RMSE]["mean"])
 
 
+def diverged(arms: dict[str, Any], name: str) -> bool:
+    """Whether what an arm answers has left the range of winds: it has no place in a ranking."""
+    skill = arms[name]["metrics"].get("nse")
+    return bool(skill) and skill["mean"] < DIVERGED
+
+
 def leading(names: list[str]) -> list[str]:
     """The arms for figures and README.md, worst first as given: of GEN's many operators (thesis
     table C.10) the best alone."""
@@ -103,17 +111,20 @@ def compared(
     return {
         f"vs {BASELINE}": against(mean, error_of(arms, dataset, BASELINE)),
         **optimum,
-        "printed RMSE [kn]": shown(printed.get(name.split("/")[1], [])),
+        PRINTED: shown(printed.get(name.split("/")[1], [])),
     }
 
 
 def results(arms: dict[str, Any], dataset: str, printed: dict[str, list[Printed]]) -> Table:
-    """A row an arm, with its companions."""
+    """A row an arm, with its companions; of one that diverged its name and what was printed."""
     names = ordered(arms, dataset)
     beside = [compared(arms, dataset, name, printed) for name in names]
     titles, values = ["model", "seeds"], []
     for name, extra in zip(names, beside, strict=True):
         cells = [number(arms[name]["metrics"].get(key), key == RMSE) for key, _ in COLUMNS]
+        if diverged(arms, name):
+            cells = ["diverged", *[table.NONE] * (len(COLUMNS) - 1)]
+            extra = dict.fromkeys(extra, table.NONE) | {PRINTED: extra[PRINTED]}
         values.append(
             (
                 label(name.split("/")[1]),
@@ -129,7 +140,7 @@ def results(arms: dict[str, Any], dataset: str, printed: dict[str, list[Printed]
         f"results on {dataset}",
         tuple(titles),
         tuple(values),
-        frozenset({0, titles.index("printed RMSE [kn]")}),
+        frozenset({0, titles.index(PRINTED)}),
         len(names) - 1,
     )
 

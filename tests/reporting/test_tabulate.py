@@ -145,6 +145,19 @@ def test_of_gens_operators_the_best_alone_is_drawn_with_all_others():
     )
 
 
+def test_an_arm_that_diverged_is_named_and_not_ranked():
+    def arm(error: float, skill: float) -> dict:
+        of = {"rmse_component_kn": {"mean": error}, "nse": {"mean": skill}}
+        return {"metrics": of, "seeds": 1, "slices": 9}
+
+    arms = {"x/gen-message_le-20k": arm(4247.0, -3e4), "x/kernel": arm(40.0, -9.0)}
+    found = tables.results(arms, "x", {})
+    rows = [dict(zip(found.titles, row, strict=True)) for row in found.rows]
+    assert rows[0]["RMSE per component [kn]"] == "diverged"
+    assert "4247" not in str(rows[0]) and rows[0]["vs hour_average"] == "–"
+    assert rows[1]["RMSE per component [kn]"].startswith("40.00")
+
+
 def test_arms_go_from_worst_to_best_within_their_data_set(project):
     arms = files.read_json(HOME / "metrics.json")["arms"]
     assert [name.split("/")[1] for name in tables.ordered(arms, "simulated")] == [
