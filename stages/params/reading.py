@@ -29,7 +29,7 @@ PLACES = {
 def read_yaml(path: Path) -> Any:
     """Plain YAML 1.2 data: duplicate keys, tags and bytes that are not UTF-8 are ParamsErrors."""
     try:
-        return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        return parsed(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ParamsError(
             f"{path.name} is missing", where=str(path), remedy="run from the project's root"
@@ -40,6 +40,15 @@ def read_yaml(path: Path) -> Any:
         raise ParamsError(
             "the file is not plain YAML", where=str(path), found=" ".join(str(error).split())
         ) from None
+
+
+def parsed(text: str) -> Any:
+    """The text's data, by the parser in C; what that one refuses is told by the one in Python,
+    which names what is wrong."""
+    try:
+        return YAML(typ="safe").load(text)
+    except YAMLError:
+        return YAML(typ="safe", pure=True).load(text)
 
 
 def prefix(file: str) -> str | None:
