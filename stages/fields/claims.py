@@ -20,6 +20,7 @@ SOLVED = 0.01  # MSE below which the task of copying counts as learned (thesis, 
 # "a wide margin": half, in the logarithm, of the smaller printed factor (table C.2: TFS .010 to MSA
 # .007)
 WIDE = (0.010 / 0.007) ** 0.5
+FEW = 4  # nodes: a GEN of no more has not many to touch
 ONE, MANY = 1.5, 2.0  # latents: an effective number below ONE is one of them, above MANY is many
 # learning fails where the MSE without overlap is above this many times that with full overlap
 DISJOINT = 2.0
@@ -152,9 +153,10 @@ def i7(measured: Evaluated) -> dict[Any, Any]:
         ("msa", "tfs"),
         lambda arm: beyond(measured, arm, ONE, False, path, "latents touched"),
     )
-    parts += each(
-        measured, ("gen",), lambda arm: beyond(measured, arm, MANY, True, path, "latents touched")
-    )
+    wide = [arm for arm in measured.model("gen") if not nodes(arm) or nodes(arm) ** 2 > FEW]
+    parts += [beyond(measured, arm, MANY, True, path, "latents touched") for arm in wide]
+    if not wide:
+        parts.append(unmeasured("gen", f"gen: no GEN of more than {FEW} nodes was trained here"))
     note = (
         "latents touched: the inverse of the sum of the squared shares of the gradient's norm; one "
         f"is below {ONE:g}, many above {MANY:g}"

@@ -176,6 +176,14 @@ def test_latents_touched_and_updates_needed():
     )  # fewer nodes need fewer updates
 
 
+def test_a_lattice_of_four_nodes_tells_nothing_of_many_latents():
+    found = probed(gen=1.1)
+    few = {name: cell for name, cell in found.cells.items() if "lattice_7" not in name}
+    entry = set_claims.i7(type(found)(found.dataset, few, found.spreads))
+    assert entry["verdict"] == "undecided" and "no GEN of more than 4 nodes" in entry["why"]
+    assert not any("lattice_2" in name for name in set_claims.i7(found)["compared"])
+
+
 def test_conditioning_and_depth_are_compared_within_one_encoder_and_size():
     arms = {
         "tfs-traditional-20k": near(0.02),
