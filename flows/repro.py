@@ -57,6 +57,19 @@ def log_of(stage: str) -> Path:
     return LOGS / (re.sub(r"[^\w@.-]+", "-", stage) + ".log")
 
 
+def stale_stages() -> dict[str, Any]:
+    """The stages that are not up to date, with why. What is absent here and lies in DVC's cache is
+    put in its place first: a clone that shares a cache makes nothing again."""
+    stale: dict[str, Any] = json.loads(dvc("status", "--json") or "{}")
+    whys = [why for reasons in stale.values() for why in reasons if isinstance(why, dict)]
+    changed = [why.get("changed outs", {}) for why in whys]
+    absent = sorted(path for outs in changed for path, how in outs.items() if how == "deleted")
+    if not absent:
+        return stale
+    dvc("checkout", "--allow-missing", *absent)  # what was never made is missing, too
+    return json.loads(dvc("status", "--json") or "{}")
+
+
 def reproduce(*arguments: str, log: Path) -> None:
     """`dvc --wait-for-lock repro ARGUMENTS` with its output in the log. FlowError with the log's
     end when it fails."""
@@ -211,12 +224,11 @@ def everything_up_to_date(
 ) -> str:
     """Bring all (or the targets and what they wait for) to date and prove it; says what was done
     in a sentence. FlowError if any failed."""
-    stale = json.loads(dvc("status", "--json") or "{}")
-    if (
-        CODE in stale
-    ):  # below it lies every cell: which of them an edit touches is known once it has run
+    stale = stale_stages()
+    # below it lies every cell: which of them an edit touches is known once it has run
+    if CODE in stale:
         reproduce("-s", CODE, log=log_of(CODE))
-        stale = json.loads(dvc("status", "--json") or "{}")
+        stale = stale_stages()
     whole = parse(dvc("dag", "--dot")) if stale else {}
     graph = plan(whole, stale, targets) if stale else {}
     if not graph:

@@ -153,6 +153,16 @@ LISTED = """stages:
 """
 
 
+def test_what_is_absent_and_in_the_cache_is_put_back_and_not_made_again(project):
+    subprocess.run([*repro.DVC, "repro", "-q"], check=True, env=repro.environment())
+    made, times = outputs(project), Path("times").read_text()
+    for name in ("report.txt", "reports/x/mini-0.txt", "data/mini.txt"):
+        Path(name).unlink()
+    assert repro.everything_up_to_date(1, 0, {}) == "everything is up to date"
+    assert outputs(project) == made and Path("reports/x/mini-0.txt").exists()
+    assert Path("times").read_text() == times  # no stage ran
+
+
 def test_an_edit_of_code_starts_the_cells_whose_list_changed_and_no_other(project, monkeypatch):
     for name, text in {"dvc.yaml": LISTED, "a.py": "1", "b.py": "1"}.items():
         Path(name).write_text(text)
