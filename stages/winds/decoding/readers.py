@@ -139,6 +139,11 @@ STATES = {
 }
 
 
+def is_table(name: str) -> bool:
+    """Whether a file's name is that of a table of states or winds."""
+    return name.endswith(".csv")
+
+
 def _header(path: Path) -> list[str]:
     try:
         return pl.read_csv(path, n_rows=0, encoding="utf8-lossy", infer_schema=False).columns

@@ -101,12 +101,14 @@ def transform(
 ) -> dict[Any, Any]:
     """Decode the raw files `names` into `folder`; returns the counts: those of the first level,
     `levels` and `metrics`."""
-    job = Job(raw, [name for name in names if name.endswith(".csv")], folder, decode)
+    known = frames.is_capture if entry == "frames" else readers.is_table
+    job = Job(raw, [name for name in names if known(name)], folder, decode)
     if not job.names:
+        kinds = ", ".join(frames.SUFFIXES) + " (or one of these + .gz)"
         raise DataError(
             "the raw data hold no table",
             where=str(raw),
-            expected="at least one .csv file",
+            expected=f"at least one {kinds if entry == 'frames' else '.csv'} file",
             found=", ".join(names) or "nothing",
             remedy="acquire the data set again (`dvc repro`)",
         )

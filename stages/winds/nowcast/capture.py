@@ -2,12 +2,11 @@
 table, or raw frames.
 
 The form is found by looking, never by the name: parquet by its first bytes, tables by their header,
-frames by a line of hex. Everything that is not yet winds passes through the decode stage's own
-code, so a capture of today is treated like the training data. Units are in the column names; the
-wind blows towards (u east, v north).
+frames by the one parser of frames (modes/frames.py). Everything that is not yet winds passes
+through the decode stage's own code, so a capture of today is treated like the training data. Units
+are in the column names; the wind blows towards (u east, v north).
 """
 
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,12 +17,12 @@ from stages.errors import DataError, InputError, TradewindError
 from stages.params import Decode
 from stages.winds import decode as decoding
 from stages.winds.decoding import readers
+from stages.winds.modes import frames
 
 COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
-FRAME = re.compile(rb"(?:^|[,\s\"])(?:[0-9A-Fa-f]{28}|[0-9A-Fa-f]{14})(?:$|[,\s\"])")
 EXPECTED = (
     f"winds as parquet or CSV ({', '.join(COLUMNS)}), a published winds or states table, or frames "
-    "as CSV (time, hex)"
+    "with their times as CSV, JSON lines or AVR"
 )
 
 
@@ -51,7 +50,7 @@ def form(path: Path) -> str:
     for kind, formats in (("winds", readers.WINDS), ("states", readers.STATES)):
         if any(set(known.columns) <= names for known in formats.values()):
             return kind
-    if any(FRAME.search(line) for line in lines[:1000]):
+    if _holds_frames(path):
         return "frames"
     raise InputError(
         "the capture has none of the known forms",
@@ -59,6 +58,13 @@ def form(path: Path) -> str:
         expected=EXPECTED,
         found=f"a file that begins {head[:60]!r}" if head else "an empty file",
     )
+
+
+def _holds_frames(path: Path) -> bool:
+    try:
+        return frames.holds_frames(path)
+    except DataError:  # no text
+        return False
 
 
 def winds(path: Path, decode: Decode) -> pl.DataFrame:
