@@ -15,6 +15,7 @@ from stages.errors import DataError
 from stages.validation import reduce
 from stages.validation.reduce import outside, share
 from stages.validation.rules import MANIFEST, Rule, Table, acquired, both
+from stages.winds.decoding import bounds
 from stages.winds.modes import frames as modes
 
 WEEK_S = 7 * 86400.0
@@ -114,6 +115,14 @@ DROPS = both(
     warn=0.75,
     stop=0.99,
 )
+OUTSIDE = both(
+    "counts.outside",
+    "outside",
+    "share",
+    "positions, heights or times that no aircraft can report: look at the units of the source",
+    warn=0,
+    stop=0.001,
+)
 KEPT = Rule(
     "counts.kept",
     "counts",
@@ -139,7 +148,14 @@ LINES = {"file": pl.String, "record": pl.UInt32, "ts_s": pl.Float64, "hex": pl.S
 def rules(wind: bool) -> list[Rule]:
     """All rules of this file; `wind` says whether the profile expects winds of the set, so that
     dropping all is a failure."""
-    return [*MANIFEST, *FRAMES, BOOKS, *CHECKSUM, *((KEPT, *DROPS) if wind else DROPS[:1])]
+    return [
+        *MANIFEST,
+        *FRAMES,
+        BOOKS,
+        *CHECKSUM,
+        *OUTSIDE,
+        *((KEPT, *DROPS) if wind else DROPS[:1]),
+    ]
 
 
 def lines(path: Path) -> pl.LazyFrame:
@@ -245,6 +261,7 @@ def tables(
     for name, chosen in (
         ("drops", drops),
         ("parity", [d for d in drops if any(word in d["drop"].lower() for word in PARITY)]),
+        ("outside", [d for d in drops if d["drop"].endswith(f": {bounds.REASON}")]),
     ):
         if chosen:
             found[name] = Table(chosen, "drop")
