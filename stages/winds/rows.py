@@ -298,7 +298,8 @@ def used_windows(
                 found=f"{len(times)} rows, last at {times[-1] - t0_s:.10g} s"
                 if len(times)
                 else "no row kept",
-                remedy="move the split's intervals in params.yaml to where the data are",
+                remedy="move the split's intervals to where the data are, in "
+                "stages/params/budgets/PROFILE/winds.yaml",
             )
         windows[name] = []
         for j in used[name]:

@@ -110,7 +110,8 @@ def transform(
             where=str(raw),
             expected=f"at least one {kinds if entry == 'frames' else '.csv'} file",
             found=", ".join(names) or "nothing",
-            remedy="acquire the data set again (`dvc repro`)",
+            remedy="name such files under the data set's `files` in "
+            "stages/params/datasets/winds.yaml",
         )
     job.levels = {level: {"read": 0, "kept": 0, "dropped": {}} for level in LEVELS[entry]}
     ENTRIES[entry](job)
