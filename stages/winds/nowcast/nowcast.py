@@ -83,10 +83,8 @@ def nowcast(
     prepared = meta["prepared"]
     refuse_outside(asked, prepared["area"])
     known, dropped = capture.read(Path(context), settings.decode)
-    windows = {
-        j: window(known, j, prepared, net.context)
-        for j in sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})
-    }
+    wanted = sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})
+    windows = {j: window(known, j, prepared, net.context) for j in wanted}
     refuse_unreached(asked, known, windows, prepared, str(context), dropped)
     refuse_far(windows, prepared["area"], str(context))
     count = together(known, [edges for _, edges in windows.values()])
