@@ -194,7 +194,7 @@ def draw(
             taken = np.zeros(nodes, bool)
             taken[made["context_n"][s]] = True
             take(s, k, 1, archive.table(OUTPUTS, k), ranked[~taken[ranked]])
-    return made, full.all(1), skipped
+    return made, full.all(1), skipped  # type: ignore[return-value]  # a row holds many
 
 
 def read(raw: Path, seed: int, counts: Counts) -> Sets:
