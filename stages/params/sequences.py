@@ -6,11 +6,11 @@ A section of params.yaml a kind; `kind` is its name and the name of its simulato
 sequences of the three splits.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from stages.params.base import Section, Seed
+from stages.params.base import FileName, Section, Seed
 
 TOKENS_MAX = 2**28  # of one simulated file
 Probability = Annotated[float, Field(gt=0, lt=1)]
@@ -263,6 +263,7 @@ class Text(Section):
 
     Files whose names say train, valid and test are the splits; else every file is cut by weight:
     `train`, then `val`, then `test`.
+    `cut`: files that are cut although their names say a split, where not all three are there.
     `most_mb`: million characters of text that are read at most, from the files in the order of
     their names; null: all.
     """
@@ -276,6 +277,13 @@ class Text(Section):
     train: Number = 8
     val: Number = 1
     test: Number = 1
+    cut: tuple[FileName, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def without_cut(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As a text without it always was."""
+        told: dict[str, Any] = handler(self)
+        return told if self.cut else {key: told[key] for key in told if key != "cut"}
 
 
 # text ends

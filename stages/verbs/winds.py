@@ -63,7 +63,8 @@ def add_nowcast(verbs: Verbs) -> None:
         "--context",
         required=True,
         metavar="FILE",
-        help="a recent capture: winds as parquet or CSV, or raw frames as CSV (time, hex)",
+        help="a recent capture: winds as parquet or CSV, or raw frames with their times as CSV, "
+        "JSON lines or AVR, also .gz",
     )
     place = verb.add_mutually_exclusive_group(required=True)
     place.add_argument(

@@ -90,7 +90,7 @@ class EvaluationData:
             raise DataError(
                 "the test split holds no pair of context and target",
                 where=str(prepared),
-                remedy="widen `split.test` in params.yaml",
+                remedy="widen `split.test` in stages/params/budgets/PROFILE/winds.yaml",
             )
         every = test_rows(prepared, pairs)
         rows = every.filter(pl.col("slice").is_in(targets))

@@ -44,7 +44,7 @@ def fit(
         raise DataError(
             "nothing to validate on",
             found="no validation slices",
-            remedy="widen the split's intervals in params.yaml",
+            remedy="widen the split's intervals in stages/params/budgets/PROFILE/winds.yaml",
         )
     if model.learns == "neighbours":
         return choose_neighbours(model, data)

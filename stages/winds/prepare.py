@@ -20,6 +20,8 @@ def plan(asked: runner.Asked) -> runner.Work:
             where=where,
             found=dataset,
             expected=", ".join(profile.wind) or "(none)",
+            remedy="name it in profiles.*.wind of params.yaml, and its splits under `prepare` in "
+            f"stages/params/budgets/{name}/winds.yaml",
         )
     settings, wind_max_m_s = profile.prepare[dataset], asked.parameters.decode.wind_max_m_s
     slices.check(settings, where)

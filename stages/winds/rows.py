@@ -24,18 +24,12 @@ from stages.errors import DataError
 from stages.params import Prepare
 from stages.splits import SPLITS
 from stages.winds import slices
+from stages.winds.decoding import bounds
 
 CHUNK = 1_000_000  # rows read at once; part of what determines the file's bytes
 FLIGHT_GAP_S = 900.0
 X, Y, TRUTH = ("lat_deg", "lon_deg", "alt_ft"), ("u_m_s", "v_m_s"), ("u_true_m_s", "v_true_m_s")
 MEASURED = ("ts_s", "icao", *X, *Y)
-# Outside these a row is not a position of an aircraft; time: 1970 to 2100.
-PHYSICAL = {
-    "ts_s": (0.0, 4.1e9),
-    "lat_deg": (-90.0, 90.0),
-    "lon_deg": (-180.0, 180.0),
-    "alt_ft": (-2000.0, 60000.0),
-}
 SCHEMA = pa.schema(
     [
         ("t_s", pa.float64()),
@@ -167,15 +161,12 @@ def unusable(wind_max_m_s: float) -> pl.Expr:
     absent = pl.col("icao").is_null() | pl.any_horizontal(
         ~pl.col(number).is_finite().fill_null(False)
     )
-    outside = pl.any_horizontal(
-        ~pl.col(name).is_between(*limits) for name, limits in PHYSICAL.items()
-    )
     fast = pl.col("u_m_s") ** 2 + pl.col("v_m_s") ** 2 > wind_max_m_s**2
     return (
         pl.when(absent)
         .then(pl.lit("null"))
-        .when(outside)
-        .then(pl.lit("outside_range"))
+        .when(bounds.outside())
+        .then(pl.lit(bounds.REASON))
         .when(fast)
         .then(pl.lit("over_wind_max"))
     )
@@ -311,7 +302,8 @@ def used_windows(
                 found=f"{len(times)} rows, last at {times[-1] - t0_s:.10g} s"
                 if len(times)
                 else "no row kept",
-                remedy="move the split's intervals in params.yaml to where the data are",
+                remedy="move the split's intervals to where the data are, in "
+                "stages/params/budgets/PROFILE/winds.yaml",
             )
         windows[name] = []
         for j in used[name]:

@@ -151,7 +151,8 @@ def resolve(
             expected=f"{w * needed:.10g} s, of which {w * vals:.10g} s select and {w * tests:.10g} "
             "s test",
             found=f"{w * max(1, missing):.10g} s are missing",
-            remedy="drop more captures, or lower `rolling` in params.yaml",
+            remedy="drop more captures, or lower `rolling` in "
+            "stages/params/budgets/PROFILE/winds.yaml",
         )
     split = Split(
         train=((w * earliest, w * limit),),
@@ -186,7 +187,7 @@ def check(settings: Prepare, where: str) -> None:
             where=where,
             found=", ".join(empty),
             expected=f"intervals of at least {settings.slice_s:.10g} s that begin on a slice",
-            remedy="widen the interval in params.yaml",
+            remedy="widen the interval in stages/params/budgets/PROFILE/winds.yaml",
         )
     problems = violations(spans(settings), settings.embargo_s)
     if problems:
@@ -223,5 +224,5 @@ def check_rows(found: Iterable[Span], embargo_s: float, where: str) -> None:
             where=where,
             found="; ".join(problems[:5]),
             expected=f"at least {embargo_s:.10g} s apart",
-            remedy="move the split intervals apart in params.yaml",
+            remedy="move the split intervals apart in stages/params/budgets/PROFILE/winds.yaml",
         )

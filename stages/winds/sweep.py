@@ -76,7 +76,7 @@ def score(model: FieldModel, contexts: Contexts, every: int, report: Report | No
         raise DataError(
             "nothing to choose on",
             found="no validation slices",
-            remedy="widen the split's intervals in params.yaml",
+            remedy="widen the split's intervals in stages/params/budgets/PROFILE/winds.yaml",
         )
     squares, points = 0.0, 0
     for part in range(PARTS):

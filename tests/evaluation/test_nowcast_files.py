@@ -7,7 +7,7 @@ from nowcasts import ASKED, ask
 
 from stages import cli
 from stages.errors import DataError, InputError
-from stages.winds.nowcast import capture
+from stages.winds.nowcast import capture, nowcast
 
 # Captures.
 
@@ -113,3 +113,46 @@ def test_the_command(airspace, runs, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", [*words, "--at", "0,0,0,0"])
     assert cli.main() == 2
     assert capsys.readouterr().err.startswith("error: the model knows nothing of that place")
+
+
+def test_rows_where_no_aircraft_can_be_are_left_out(airspace, settings, tmp_path):
+    rows = pl.read_parquet(airspace / "winds.parquet")
+    place = {"lat_deg": 500.0, "lon_deg": -181.0, "alt_ft": 9e9, "ts_s": -1.0}
+    wrong = [rows[:3].with_columns(pl.lit(value).alias(name)) for name, value in place.items()]
+    pl.concat([rows, *wrong]).write_parquet(tmp_path / "capture.parquet")
+    kept, dropped = capture.read(tmp_path / "capture.parquet", settings.decode)
+    assert kept.equals(capture.winds(airspace / "winds.parquet", settings.decode))
+    assert dropped["outside_range"] == 12
+
+
+def test_a_context_wholly_outside_the_models_area_is_refused(airspace, settings, tmp_path):
+    rows = pl.read_parquet(airspace / "winds.parquet")
+    far = rows.with_columns(pl.col("lat_deg") + 20)
+    far.write_parquet(tmp_path / "far.parquet")
+    with pytest.raises(InputError, match="all lie outside the model's area"):
+        ask(airspace, settings, ASKED, context=tmp_path / "far.parquet")
+    pl.concat([far, rows]).sort("ts_s").write_parquet(tmp_path / "both.parquet")
+    assert ask(airspace, settings, ASKED, context=tmp_path / "both.parquet")
+
+
+def test_a_capture_without_a_usable_wind_says_why(airspace, settings, tmp_path):
+    rows = pl.read_parquet(airspace / "winds.parquet")
+    bad = pl.concat(
+        [rows[:7].with_columns(u_m_s=400.0), rows[7:9].with_columns(alt_ft=9e9, v_m_s=0.0)]
+    )
+    bad.write_parquet(tmp_path / "bad.parquet")
+    with pytest.raises(InputError, match="no usable wind") as told:
+        ask(airspace, settings, ASKED, context=tmp_path / "bad.parquet")
+    assert told.value.found == "rows dropped: 2 outside_range, 7 over_wind_max"
+
+
+def test_points_with_a_huge_cell_are_refused(airspace, settings, tmp_path):
+    (tmp_path / "p.csv").write_text("lat_deg,lon_deg,alt_ft,time\n" + "4" * 200_000 + ",7,1,0\n")
+    with pytest.raises(InputError, match="the points cannot be read"):
+        ask(airspace, settings, points=tmp_path / "p.csv")
+
+
+def test_winds_of_windows_that_overlap_are_counted_once():
+    known = pl.DataFrame({"ts_s": [0.0, 10.0, 20.0, 30.0, 40.0]})
+    assert nowcast.together(known, [(0.0, 25.0), (10.0, 35.0), (40.0, 50.0), (0.0, 5.0)]) == 5
+    assert nowcast.together(known, [(0.0, 15.0), (30.0, 35.0)]) == 3

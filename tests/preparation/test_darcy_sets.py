@@ -313,3 +313,17 @@ def test_the_real_samples_become_sets():
     assert found.target_y[found.source == 0].mean() == pytest.approx(
         0.386, abs=1e-3
     ) and found.target_y.min() == pytest.approx(-0.428, abs=1e-3)
+
+
+def test_a_medium_of_the_test_file_that_the_train_file_holds_is_a_leak(raw):
+    """Other points are drawn of it in each place, so that no two sets are equal."""
+    sets.check(darcy.read(raw, 0, Counts(8, 8)), str(raw))
+    learned = darcy.unpack(raw / "darcy_train_16.pt")
+    tested = darcy.unpack(raw / "darcy_test_16.pt")
+    for train, test in zip(learned, tested, strict=True):
+        test[1] = train[0]
+    simulator.write(raw / "darcy_test_16.pt", *tested)
+    made = darcy.read(raw, 0, Counts(8, 8))
+    assert not np.array_equal(made.context_x[0], made.context_x[len(learned[0]) + 1])
+    with pytest.raises(DataError, match="stands in two splits"):
+        sets.check(made, str(raw))

@@ -114,11 +114,22 @@ def test_a_table_is_read_as_a_text_and_its_name_says_its_split(tmp_path):
         ({"train": LINES, "valid": LINES, "test": LINES, "more": LINES}, "does not say"),
         ({"train": LINES, "valid": "a\n", "test": LINES}, "whole window"),
         ({"input": "  \n"}, "empty"),
+        ({"test": LINES}, "would be trained on"),
+        ({"train": LINES, "test": LINES}, "would be trained on"),
+        ({"plays": LINES, "corpus-valid": LINES}, "would be trained on"),
     ],
 )
 def test_what_makes_no_three_splits_is_told(tmp_path, files, told):
     with pytest.raises(DataError, match=told):
         text.read(written(tmp_path, **files), 0, config())
+
+
+def test_a_lone_test_file_is_cut_where_it_is_asked_for_by_name(tmp_path):
+    asked = config().model_copy(update={"cut": ("test.txt",)})
+    made = text.read(written(tmp_path, test=LINES), 0, asked)
+    assert made.files == ("test.txt",) and set(made.split.tolist()) == {0, 1, 2}
+    assert asked.model_dump(mode="json")["cut"] == ["test.txt"]
+    assert "cut" not in config().model_dump(mode="json")  # as settings always were
 
 
 def test_bytes_that_are_no_text_and_a_table_without_text_are_told(tmp_path):

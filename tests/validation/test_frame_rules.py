@@ -94,9 +94,12 @@ DAMAGE = {
     "a future stamp": ([*GOOD, f"1459996400,{LONG}"], {"frames.future/warning"}),
     "a stamp beyond 2100": (
         [*GOOD, f"4200000000,{LONG}"],
-        {"frames.time_range/critical", "frames.future/warning"},
+        {"frames.time_range/warning", "frames.time_range/critical", "frames.future/warning"},
     ),
-    "milliseconds": ([line.replace(".", "") for line in GOOD], {"frames.time_range/critical"}),
+    "milliseconds": (
+        [line.replace(".", "") for line in GOOD],
+        {"frames.time_range/warning", "frames.time_range/critical"},
+    ),
     "copies": (
         [line for line in GOOD for _ in range(2 if line > GOOD[150] else 1)],
         {"frames.duplicates/warning"},

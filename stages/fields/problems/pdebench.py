@@ -226,7 +226,7 @@ def distinct(raw: Path) -> tuple[list[File], list[str]]:
             "too few files for three splits",
             "3 or more different ones, ns_incom_inhom_2d_512-K.h5",
             f"{len(files)}" + (f", and again {'; '.join(again)}" if again else ""),
-            "name more files of the data set in params.yaml",
+            "name more files of the data set in stages/params/datasets/sets.yaml",
         )
     return files, again
 

@@ -3,7 +3,8 @@ pieces found by byte-pair encoding.
 
 Files are .txt, .raw, .tokens (UTF-8), .parquet (column `text`) or .xz (a packed tar of .txt
 documents, as OpenWebText's). Where names say train, valid (val, validation) and test, and all three
-are there, these are the splits; else every file is cut, by weight and at a line's end, into its
+are there, these are the splits; a lone validation or test file is refused unless the settings name
+it (`cut`); else every file is cut, by weight and at a line's end, into its
 beginning for training, then val, then test. No window crosses a file or a cut. Vocabularies come
 from the training part alone: characters in the order of their code points after <unk> = 0; pieces
 by the `tokenizers` library over all bytes, so that nothing is unknown, trained line by line and
@@ -146,6 +147,7 @@ def parts(raw: Path, config: Text) -> tuple[list[Part], list[Path], str]:
                 found=str(config.most_mb),
             )
         return [Part(content(path), k, told[k], 0) for k, path in enumerate(paths)], paths, "files"
+    refuse_named(paths, told, config)
     made = []
     for k, text in enumerate(contents(paths, most)):
         ends = cuts(text, (config.train, config.val, config.test))
@@ -158,6 +160,24 @@ def parts(raw: Path, config: Text) -> tuple[list[Part], list[Path], str]:
             )
         made += [Part(text[ends[s] : ends[s + 1]], k, s, ends[s]) for s in range(3)]
     return made, paths[: k + 1], "contiguous parts"
+
+
+def refuse_named(paths: list[Path], told: list[int | None], config: Text) -> None:
+    """DataError for a file whose name says that it selects or tests, which a cut would train on."""
+    held = [
+        path.name
+        for path, split in zip(paths, told, strict=True)
+        if split in (1, 2) and path.name not in config.cut
+    ]
+    if held:
+        raise DataError(
+            "a text that its name keeps for validation or test would be trained on",
+            where=", ".join(held),
+            expected="files of all three splits, or of none: " + ", ".join(WORDS),
+            found=", ".join(path.name for path in paths),
+            remedy="add what is missing, or name the file under `cut` of the data set in "
+            "stages/params/budgets/PROFILE/sequences.yaml",
+        )
 
 
 def codes(text: str) -> np.ndarray:
@@ -221,7 +241,7 @@ def _library() -> Any:
             "byte-pair encoding needs the tokenizers library",
             found="it is not installed",
             remedy="`pip install -c constraints.txt -e '.[text]'`, or `level: character` of the "
-            "data set in params.yaml",
+            "data set in stages/params/budgets/PROFILE/sequences.yaml",
         ) from None
     return tokenizers
 

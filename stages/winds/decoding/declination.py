@@ -54,7 +54,8 @@ def declination_deg(ts_s: "ArrayLike", lat_deg: "ArrayLike", lon_deg: "ArrayLike
     """Declination in degrees, east positive, for rows of Unix time (s), latitude and longitude
     (degrees); all of shape (N,).
 
-    NaN where a coordinate is not finite. DataError when a finite time lies outside 1900 to 2029.
+    NaN where a coordinate is not finite. DataError when a finite time lies outside 1900 to 2029, or
+    a latitude beyond the poles.
     """
     ts, lat, lon = (np.asarray(x, dtype=np.float64) for x in (ts_s, lat_deg, lon_deg))
     result = np.full(ts.shape, np.nan)
@@ -68,6 +69,13 @@ def declination_deg(ts_s: "ArrayLike", lat_deg: "ArrayLike", lon_deg: "ArrayLike
             expected=f"Unix seconds of {FIRST_YEAR} to {LAST_YEAR}",
             found=f"{ts.min()} to {ts.max()}",
             remedy="mend the time stamps, or set decode.declination to false",
+        )
+    if (np.abs(lat) > 90).any():
+        raise DataError(
+            "a latitude lies beyond the poles",
+            expected="-90 to 90 degrees",
+            found=f"{lat.min()} to {lat.max()}",
+            remedy="look at the source of the positions",
         )
     field = np.empty((ts.size, 2))
     years = ts.astype("datetime64[s]").astype("datetime64[Y]").astype(np.int64) + 1970

@@ -16,6 +16,7 @@ import polars as pl
 
 from stages.errors import DataError
 from stages.units import KNOT_M_S
+from stages.winds.decoding import bounds
 from stages.winds.decoding.winds import conform, towards
 
 DAY_S, WEEK_DAYS = 86_400.0, 7
@@ -139,6 +140,11 @@ STATES = {
 }
 
 
+def is_table(name: str) -> bool:
+    """Whether a file's name is that of a table of states or winds."""
+    return name.endswith(".csv")
+
+
 def _header(path: Path) -> list[str]:
     try:
         return pl.read_csv(path, n_rows=0, encoding="utf8-lossy", infer_schema=False).columns
@@ -170,7 +176,7 @@ def find_format(path: Path, formats: dict[str, Format]) -> Format:
 
 def read(path: Path, number: int, formats: dict[str, Format]) -> pl.LazyFrame:
     """A file as a lazy table in our columns, with `file`, `record` and `drop` (a reason, or null
-    for a good row).
+    for a good row). Here rows enter: what no aircraft can report (bounds.py) goes no further.
 
     `number` is the file's place among its data set's files, sorted by name.
     """
@@ -196,7 +202,8 @@ def read(path: Path, number: int, formats: dict[str, Format]) -> pl.LazyFrame:
     if form.drops:
         rows = rows.with_columns(drop=pl.coalesce("drop", form.drops()))
     rows = rows.with_columns(file=pl.lit(path.name), record=pl.col("record").cast(pl.UInt32))
-    return form.table(rows, number)
+    beyond = pl.when(bounds.outside()).then(pl.lit(bounds.REASON))
+    return form.table(rows, number).with_columns(drop=pl.coalesce("drop", beyond))
 
 
 def read_winds(path: Path, number: int) -> pl.LazyFrame:

@@ -101,14 +101,17 @@ def transform(
 ) -> dict[Any, Any]:
     """Decode the raw files `names` into `folder`; returns the counts: those of the first level,
     `levels` and `metrics`."""
-    job = Job(raw, [name for name in names if name.endswith(".csv")], folder, decode)
+    known = frames.is_capture if entry == "frames" else readers.is_table
+    job = Job(raw, [name for name in names if known(name)], folder, decode)
     if not job.names:
+        kinds = ", ".join(frames.SUFFIXES) + " (or one of these + .gz)"
         raise DataError(
             "the raw data hold no table",
             where=str(raw),
-            expected="at least one .csv file",
+            expected=f"at least one {kinds if entry == 'frames' else '.csv'} file",
             found=", ".join(names) or "nothing",
-            remedy="acquire the data set again (`dvc repro`)",
+            remedy="name such files under the data set's `files` in "
+            "stages/params/datasets/winds.yaml",
         )
     job.levels = {level: {"read": 0, "kept": 0, "dropped": {}} for level in LEVELS[entry]}
     ENTRIES[entry](job)
@@ -131,32 +134,49 @@ def transform(
 
 
 def from_winds(job: Job) -> None:
-    """Published winds, file by file; the thesis' weeks follow each other in the order of their
-    names."""
+    """Published winds, span by span (`_together`)."""
+    tables = {
+        name: readers.read_winds(job.raw / name, number) for number, name in enumerate(job.names)
+    }
     with job.table("winds", winds.COLUMNS) as table:
-        for number, name in enumerate(tqdm(job.names, desc="decode", unit="file", disable=None)):
-            rows = readers.read_winds(job.raw / name, number)
-            by_reason = _collect(rows.group_by("drop").len(), name)
-            kept = _collect(
-                rows.filter(pl.col("drop").is_null()).drop("drop").sort(winds.ORDER), name
-            )
-            dropped = dict(by_reason.drop_nulls("drop").sort("drop").iter_rows())
-            job.count(
-                "winds",
-                {"read": len(kept) + sum(dropped.values()), "kept": len(kept), "dropped": dropped},
-            )
-            table.write(kept)
+        spans = _together(job, "winds", tables)
+        for span in tqdm(spans, desc="decode", unit="span", disable=None):
+            table.write(_merged(tables, span))
 
 
 def from_states(job: Job) -> None:
-    """Published states to winds."""
+    """Published states to winds, span by span (`_together`)."""
+    tables = {
+        name: readers.read_states(job.raw / name, number) for number, name in enumerate(job.names)
+    }
     with job.table("states", states.COLUMNS) as table, job.table("winds", winds.COLUMNS) as result:
-        for number, name in enumerate(tqdm(job.names, desc="decode", unit="file", disable=None)):
-            rows = _collect(readers.read_states(job.raw / name, number), name).sort(winds.ORDER)
-            kept, counts = winds.split(rows)
-            job.count("states", counts)
+        spans = _together(job, "states", tables)
+        for span in tqdm(spans, desc="decode", unit="span", disable=None):
+            kept = _merged(tables, span)
             part = kept.select(pl.col(n).cast(t) for n, t in states.COLUMNS.items())
             _write(job, part, table, result, roll_needed=False)
+
+
+def _together(job: Job, level: str, tables: dict[str, pl.LazyFrame]) -> list[list[str]]:
+    """Count the rows of each file at `level`; the files in time order, those that overlap in time
+    in one span (one file an aircraft is a usual form). Memory is one span's."""
+    ranges: list[Any] = []
+    for name, rows in tables.items():
+        begin, end = pl.col("ts_s").min().alias("begin"), pl.col("ts_s").max().alias("end")
+        parts = _collect(rows.group_by("drop").agg(pl.len(), begin, end), name)
+        dropped = dict(parts.drop_nulls("drop").sort("drop").select("drop", "len").iter_rows())
+        kept = parts.filter(pl.col("drop").is_null())
+        count = int(kept["len"].sum())
+        job.count(level, {"read": count + sum(dropped.values()), "kept": count, "dropped": dropped})
+        if count:
+            ranges.append((kept["begin"][0], kept["end"][0], name))
+    return _overlapping(ranges)
+
+
+def _merged(tables: dict[str, pl.LazyFrame], span: list[str]) -> pl.DataFrame:
+    """The kept rows of some files in order of time."""
+    rows = [tables[name].filter(pl.col("drop").is_null()).drop("drop") for name in span]
+    return _collect(pl.concat(rows).sort(winds.ORDER), ", ".join(span[:5]))
 
 
 def from_frames(job: Job) -> None:
@@ -224,8 +244,13 @@ def _spans(job: Job) -> list[list[str]]:
     for name in job.names:
         stamps = frames.read(job.raw / name).frames["ts_s"]
         ranges.append((stamps.min() or -np.inf, stamps.max() or -np.inf, name))
-    end_s: Any
-    spans, end_s = [], -np.inf
+    return _overlapping(ranges)
+
+
+def _overlapping(ranges: list[tuple[float, float, str]]) -> list[list[str]]:
+    """Names by (begin, end, name), in order of time, those that overlap together."""
+    spans: list[list[str]] = []
+    end_s = -np.inf
     for start, end, name in sorted(ranges):
         if spans and start < end_s:
             spans[-1].append(name)

@@ -1,33 +1,43 @@
-"""Raw frame files: text lines with a time stamp and a frame in hexadecimal, in whatever order of
-columns and state of repair.
+"""Raw frame files: text lines with a time and a frame in hexadecimal, plain or gzip, in whatever
+form (lines.py) and state of repair. Decode, nowcast, intake and the gate all read them here.
 
 A line is what stands between line feeds; its number (0-based, `record`) is its place in the file,
-blank lines included. The column of frames is found by its form (14 or 28 hexadecimal digits), the
-column of stamps by being a Unix time in seconds. Byte-order mark, CR LF, quotes and bytes of a
-foreign encoding do no harm. Every line that gives no frame is counted by reason.
+blank lines included. Byte-order mark, CR LF and bytes of a foreign encoding do no harm. Every line
+that gives no frame is counted by reason.
 """
 
+import gzip
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import polars as pl
 
 from stages.errors import DataError
+from stages.winds.modes import lines
 
 BLOCK_BYTES = 1 << 25
+HEAD_BYTES = 1 << 16  # of a file, in which frames are looked for
 LINE_MAX_BYTES = 1 << 20
-SAMPLE_LINES = 2000  # on which the columns are found
-TIME_RANGE_S = (
-    631_152_000.0,
-    4_102_444_800.0,
-)  # 1990 to 2100: neither milliseconds nor seconds since start-up
 OUTLIER_S = (
     2 * 86_400.0
 )  # a stamp this far from the file's middle is the receiver's clock going wrong
-FRAME = "^(?:[0-9A-Fa-f]{14}|[0-9A-Fa-f]{28})$"
-REASONS = ("blank", "header", "not_hex", "wrong_length", "bad_time", "time_outlier", "duplicate")
+REASONS = (
+    "blank",
+    "header",
+    "not_json",
+    "not_hex",
+    "wrong_length",
+    "no_time",
+    "bad_time",
+    "time_outlier",
+    "duplicate",
+)
+GZIP = b"\x1f\x8b\x08"
+SUFFIXES = (".csv", ".tsv", ".avr", ".jsonl", ".ndjson")  # each may be followed by .gz
 SCHEMA = {"ts_s": pl.Float64, "hex": pl.String, "file": pl.String, "record": pl.UInt32}
 
 
@@ -50,9 +60,9 @@ def read(path: str | Path) -> Reading:
     """All frames of one file. DataError when it cannot be opened; an empty file gives an empty
     table."""
     parts, read_lines, dropped = [pl.DataFrame(schema=SCHEMA)], 0, Counter()
-    for part, lines, reasons in read_blocks(path):
+    for part, count, reasons in read_blocks(path):
         parts.append(part)
-        read_lines += lines
+        read_lines += count
         dropped.update(reasons)
     frames = pl.concat(parts)
     middle = frames["ts_s"].median()
@@ -81,116 +91,75 @@ def read_blocks(
 
     Duplicates and stray clocks need the whole file and are left to `read`.
     """
-    path, record, layout = Path(path), 0, None
-    for text in _texts(path, block_bytes):
-        lines = pl.Series("line", text.split("\n"), dtype=pl.String)
-        layout = layout or _layout(lines)
-        frames, dropped = _parse(lines, layout, record)
-        yield frames.with_columns(file=pl.lit(path.name)).select(*SCHEMA), len(lines), dropped
-        record += len(lines)
+    for table in tables(path, block_bytes):
+        counted = table.filter(pl.col("reason").is_not_null())["reason"].value_counts()
+        good = table.filter(pl.col("reason").is_null()).with_columns(file=pl.lit(Path(path).name))
+        yield good.select(*SCHEMA), len(table), dict(counted.iter_rows())
+
+
+def tables(path: str | Path, block_bytes: int = BLOCK_BYTES) -> Iterator[pl.DataFrame]:
+    """Every line of one file in blocks of about block_bytes: record, ts_s, hex, reason
+    (lines.parsed)."""
+    record, layout = 0, None
+    for text in _texts(Path(path), block_bytes):
+        block = pl.Series("line", text.split("\n"), dtype=pl.String)
+        layout = layout or lines.layout(block)
+        yield lines.parsed(block, layout, record)
+        record += len(block)
+
+
+def holds_frames(path: str | Path) -> bool:
+    """Whether some of the first lines of a file hold a frame. DataError when it cannot be read."""
+    for text in _texts(Path(path), HEAD_BYTES):
+        return lines.found(pl.Series("line", text.split("\n"), dtype=pl.String))
+    return False
+
+
+def is_capture(name: str) -> bool:
+    """Whether a file's name is that of a raw frame file."""
+    return name.lower().removesuffix(".gz").endswith(SUFFIXES)
 
 
 def _texts(path: Path, block_bytes: int) -> Iterator[str]:
     """The file's text in blocks of whole lines, without the last line's end; bytes that are not
     UTF-8 become replacement marks."""
     try:
-        stream = path.open("rb")
+        with path.open("rb") as plain:
+            packed = plain.read(len(GZIP)) == GZIP
+            plain.seek(0)
+            if not packed:
+                yield from _blocks(plain, path, block_bytes)
+                return
+            with gzip.open(plain) as stream:
+                yield from _blocks(cast(BinaryIO, stream), path, block_bytes)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise DataError(
+            "a compressed file of frames is damaged",
+            where=str(path),
+            expected="a whole gzip file",
+            found=str(error),
+        ) from None
     except OSError as error:
         raise DataError(
-            "a file of frames cannot be read", where=str(path), found=error.strerror or ""
+            "a file of frames cannot be read", where=str(path), found=error.strerror or str(error)
         ) from None
-    with stream:
-        rest = stream.read(3)
-        rest = b"" if rest == b"\xef\xbb\xbf" else rest
-        while block := stream.read(block_bytes):
-            whole, feed, block = (rest + block).rpartition(b"\n")
-            if feed:
-                yield whole.decode("utf-8", "replace")
-            elif len(block) > LINE_MAX_BYTES:
-                raise DataError(
-                    "a file of frames is no text",
-                    where=str(path),
-                    expected="lines",
-                    found=f"{len(block)} bytes without an end of line",
-                )
-            rest = block
-        if rest:
-            yield rest.removesuffix(b"\n").decode("utf-8", "replace")
 
 
-def _cells(lines: pl.Series) -> pl.Series:
-    """Lines to lists of cells: comma, semicolon or tab between them, quotes and blanks around
-    them removed."""
-    return lines.str.replace_all("[;\t]", ",").str.replace_all("[\"' \r]", "").str.split(",")
-
-
-def _layout(lines: pl.Series) -> tuple[int, int]:
-    """(column of stamps, column of frames), by what most of the first lines look like; (0, 1)
-    where nothing looks like a frame."""
-    cells = (
-        pl.DataFrame({"cell": _cells(lines.head(SAMPLE_LINES))})
-        .with_row_index("line")
-        .explode("cell", empty_as_null=True)
-    )
-    cells = cells.with_columns(column=pl.int_range(pl.len()).over("line"))
-    number = pl.col("cell").cast(pl.Float64, strict=False)
-    votes = (
-        cells.group_by("column")
-        .agg(
-            frame=(
-                pl.col("cell").str.contains(FRAME)
-                & ~(number.is_between(*TIME_RANGE_S).fill_null(False))
-            ).sum(),
-            stamp=number.is_between(*TIME_RANGE_S).sum(),
-        )
-        .sort("column")
-    )
-    frame = votes.sort(["frame", "column"], descending=[True, False])
-    if not frame["frame"][0]:
-        return 0, 1
-    column = frame["column"][0]
-    stamp = votes.filter(pl.col("column") != column).sort(
-        ["stamp", "column"], descending=[True, False]
-    )
-    return (int(stamp["column"][0]) if len(stamp) else column + 1), int(column)
-
-
-def _parse(
-    lines: pl.Series, layout: tuple[int, int], record: int
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Frames of some lines, the first of which is line `record` of its file, and the number of
-    the others by reason."""
-    stamp, column = layout
-    table = (
-        pl.DataFrame({"cell": _cells(lines)})
-        .with_row_index("record", offset=record)
-        .select(
-            pl.col("record").cast(pl.UInt32),
-            blank=pl.col("cell").list.join("") == "",
-            ts_s=pl.col("cell").list.get(stamp, null_on_oob=True).cast(pl.Float64, strict=False),
-            hex=pl.col("cell").list.get(column, null_on_oob=True).str.to_uppercase(),
-        )
-    )
-    text, digits = pl.col("hex"), pl.col("hex").str.contains("^[0-9A-F]+$").fill_null(False)
-    reason = (
-        pl.when("blank")
-        .then(pl.lit("blank"))
-        .when(
-            (pl.col("record") == 0)
-            & ~digits
-            & pl.col("ts_s").is_null()
-            & text.str.contains("^[A-Z_][A-Z0-9_]*$")
-        )
-        .then(pl.lit("header"))
-        .when(~digits)
-        .then(pl.lit("not_hex"))
-        .when(~text.str.len_bytes().is_in([14, 28]))
-        .then(pl.lit("wrong_length"))
-        .when(~pl.col("ts_s").is_between(*TIME_RANGE_S).fill_null(False))
-        .then(pl.lit("bad_time"))
-    )
-    table = table.with_columns(reason=reason)
-    dropped = table.filter(pl.col("reason").is_not_null())["reason"].value_counts()
-    return table.filter(pl.col("reason").is_null()).select("ts_s", "hex", "record"), dict(
-        dropped.iter_rows()
-    )
+def _blocks(stream: BinaryIO, path: Path, block_bytes: int) -> Iterator[str]:
+    """The text of an open file in blocks of whole lines."""
+    rest = stream.read(3)
+    rest = b"" if rest == b"\xef\xbb\xbf" else rest
+    while block := stream.read(block_bytes):
+        whole, feed, block = (rest + block).rpartition(b"\n")
+        if feed:
+            yield whole.decode("utf-8", "replace")
+        elif len(block) > LINE_MAX_BYTES:
+            raise DataError(
+                "a file of frames is no text",
+                where=str(path),
+                expected="lines",
+                found=f"{len(block)} bytes without an end of line",
+            )
+        rest = block
+    if rest:
+        yield rest.removesuffix(b"\n").decode("utf-8", "replace")

@@ -2,12 +2,11 @@
 table, or raw frames.
 
 The form is found by looking, never by the name: parquet by its first bytes, tables by their header,
-frames by a line of hex. Everything that is not yet winds passes through the decode stage's own
-code, so a capture of today is treated like the training data. Units are in the column names; the
-wind blows towards (u east, v north).
+frames by the one parser of frames (modes/frames.py). Everything that is not yet winds passes
+through the decode stage's own code, so a capture of today is treated like the training data. Units
+are in the column names; the wind blows towards (u east, v north).
 """
 
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -17,13 +16,14 @@ import polars as pl
 from stages.errors import DataError, InputError, TradewindError
 from stages.params import Decode
 from stages.winds import decode as decoding
-from stages.winds.decoding import readers
+from stages.winds.decoding import bounds, readers
+from stages.winds.decoding.winds import split
+from stages.winds.modes import frames
 
 COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
-FRAME = re.compile(rb"(?:^|[,\s\"])(?:[0-9A-Fa-f]{28}|[0-9A-Fa-f]{14})(?:$|[,\s\"])")
 EXPECTED = (
     f"winds as parquet or CSV ({', '.join(COLUMNS)}), a published winds or states table, or frames "
-    "as CSV (time, hex)"
+    "with their times as CSV, JSON lines or AVR"
 )
 
 
@@ -51,7 +51,7 @@ def form(path: Path) -> str:
     for kind, formats in (("winds", readers.WINDS), ("states", readers.STATES)):
         if any(set(known.columns) <= names for known in formats.values()):
             return kind
-    if any(FRAME.search(line) for line in lines[:1000]):
+    if _holds_frames(path):
         return "frames"
     raise InputError(
         "the capture has none of the known forms",
@@ -61,10 +61,24 @@ def form(path: Path) -> str:
     )
 
 
+def _holds_frames(path: Path) -> bool:
+    try:
+        return frames.holds_frames(path)
+    except DataError:  # no text
+        return False
+
+
 def winds(path: Path, decode: Decode) -> pl.DataFrame:
-    """Usable winds of a capture, COLUMNS in order of time: finite, within the wind limit, each
-    row once. Errors name the file."""
+    """Usable winds of a capture, COLUMNS in order of time: finite, where an aircraft can be, within
+    the wind limit, each row once. Errors name the file."""
+    return read(path, decode)[0]
+
+
+def read(path: Path, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Usable winds of a capture, and how many rows (of raw captures: lines, replies, states) gave
+    none for which reason."""
     kind = form(path)
+    dropped: dict[str, int] = {}
     try:
         if kind in ("parquet", "csv"):
             lazy = pl.scan_parquet(path) if kind == "parquet" else pl.scan_csv(path)
@@ -78,7 +92,7 @@ def winds(path: Path, decode: Decode) -> pl.DataFrame:
                 )
             rows = lazy.select(pl.col(COLUMNS).cast(pl.Float64)).collect(engine="streaming")
         else:
-            rows = decoded(path, kind, decode)
+            rows, dropped = decoded(path, kind, decode)
     except pl.exceptions.PolarsError as error:
         raise DataError(
             "the capture cannot be read",
@@ -87,24 +101,38 @@ def winds(path: Path, decode: Decode) -> pl.DataFrame:
             found=" ".join(str(error).split())[:200],
         ) from None
     speed = pl.col("u_m_s") ** 2 + pl.col("v_m_s") ** 2
-    return (
-        rows.filter(pl.all_horizontal(pl.all().is_finite()) & (speed <= decode.wind_max_m_s**2))
-        .unique(maintain_order=True)
-        .sort("ts_s")
+    reason = (
+        pl.when(~pl.all_horizontal(pl.col(COLUMNS).is_finite().fill_null(False)))
+        .then(pl.lit("null"))
+        .when(bounds.outside())
+        .then(pl.lit(bounds.REASON))
+        .when(speed > decode.wind_max_m_s**2)
+        .then(pl.lit("over_wind_max"))
+        .when(~pl.struct(COLUMNS).is_first_distinct())
+        .then(pl.lit("duplicate"))
     )
+    kept, counts = split(rows.with_columns(drop=reason))
+    for name, count in counts["dropped"].items():
+        dropped[name] = dropped.get(name, 0) + count
+    return kept.sort("ts_s"), dropped
 
 
-def decoded(path: Path, kind: str, decode: Decode) -> pl.DataFrame:
-    """Winds of a raw capture, by the decode stage in a temporary folder."""
+def decoded(path: Path, kind: str, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Winds of a raw capture, by the decode stage in a temporary folder, and its drops."""
     with tempfile.TemporaryDirectory(prefix="capture-") as name:
         raw, out = Path(name) / "raw", Path(name) / "decoded"
         raw.mkdir()
         out.mkdir()
         shutil.copyfile(path, raw / "capture.csv")
         try:
-            decoding.transform(raw, ["capture.csv"], kind, decode, out)
+            counts = decoding.transform(raw, ["capture.csv"], kind, decode, out)
         except TradewindError as error:
             raise DataError(
                 "the capture cannot be decoded", where=str(path), found=" ".join(str(error).split())
             ) from None
-        return pl.read_parquet(out / "winds.parquet", columns=list(COLUMNS)).select(COLUMNS)
+        dropped: dict[str, int] = {}
+        for level in counts["levels"].values():
+            for reason, count in level["dropped"].items():
+                dropped[reason] = dropped.get(reason, 0) + count
+        rows = pl.read_parquet(out / "winds.parquet", columns=list(COLUMNS)).select(COLUMNS)
+        return rows, dropped

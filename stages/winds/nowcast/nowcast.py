@@ -8,7 +8,6 @@ the direction told is the one the wind comes FROM, degrees true. The spread is a
 per component: the model's own, or, without one, its error on the test minutes, and said which.
 """
 
-import datetime as dt
 import math
 from dataclasses import dataclass
 from itertools import groupby
@@ -29,6 +28,7 @@ from stages.winds.contexts.nearby import KINDS, Measured, Nearby
 from stages.winds.forecasts import PLACE, ask, local
 from stages.winds.nowcast import capture
 from stages.winds.nowcast.points import Point, parse, read_points
+from stages.winds.nowcast.refusals import iso, refuse_far, refuse_outside, refuse_unreached
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Wind:
     context: tuple[float, float, int]  # begin and end in Unix seconds, number of winds
     model: str
     lead_s: float
+    known: int | None = None  # winds of all contexts of the call, each counted once
 
     @property
     def speed_m_s(self) -> float:
@@ -81,12 +82,12 @@ def nowcast(
     net, meta = load(folder)
     prepared = meta["prepared"]
     refuse_outside(asked, prepared["area"])
-    known = capture.winds(Path(context), settings.decode)
-    windows = {
-        j: window(known, j, prepared, net.context)
-        for j in sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})
-    }
-    refuse_unreached(asked, known, windows, prepared, str(context))
+    known, dropped = capture.read(Path(context), settings.decode)
+    wanted = sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})
+    windows = {j: window(known, j, prepared, net.context) for j in wanted}
+    refuse_unreached(asked, known, windows, prepared, str(context), dropped)
+    refuse_far(windows, prepared["area"], str(context))
+    count = together(known, [edges for _, edges in windows.values()])
     instead, told = (None, own(folder)) if net.head == "gaussian" else residual(folder)
     torch.set_num_threads(settings.training.threads)
     nearby = around(known, prepared["scaler"], settings) if net.context in KINDS else None
@@ -114,6 +115,7 @@ def nowcast(
                 (*edges, len(winds)),
                 folder.name,
                 prepared["lead_s"],
+                count,
             )
     return [answers[i] for i in range(len(asked))]
 
@@ -168,36 +170,6 @@ def load(folder: Path) -> tuple[torch.nn.Module, dict[Any, Any]]:
     return net, meta
 
 
-def refuse_outside(asked: list[Point], area: dict[Any, Any]) -> None:
-    """InputError naming every point outside the box of the training rows."""
-    problems = [
-        f"{name} {plain(getattr(point, name))} of point {i}"
-        for i, point in enumerate(asked, 1)
-        for name in PLACE
-        if not area[name][0] <= getattr(point, name) <= area[name][1]
-    ]
-    if problems:
-        more = [f"and {len(problems) - 5} more"] if len(problems) > 5 else []
-        raise InputError(
-            "the model knows nothing of that place",
-            found="; ".join(problems[:5] + more),
-            expected=", ".join(f"{name} {inward(name, *edges)}" for name, edges in area.items()),
-            remedy="ask inside the area it was trained on, or choose another --model",
-        )
-
-
-def plain(value: float) -> str:
-    """A number as a person writes it: no exponent, no needless zeros."""
-    return f"{value:.6f}".rstrip("0").rstrip(".")
-
-
-def inward(name: str, low: float, high: float) -> str:
-    """'LOW to HIGH' rounded to the inside, so that what is told can be asked: whole feet,
-    thousandths of a degree."""
-    scale = 1 if name.endswith("_ft") else 1000
-    return f"{plain(math.ceil(low * scale) / scale)} to {plain(math.floor(high * scale) / scale)}"
-
-
 def window(
     known: pl.DataFrame, j: int, prepared: dict[Any, Any], context: str
 ) -> tuple[pl.DataFrame, tuple[float, float]]:
@@ -209,6 +181,16 @@ def window(
         begin = min(begin, known["ts_s"][0])
     low, high = np.searchsorted(known["ts_s"].to_numpy(), (begin, end))
     return known[int(low) : int(high)], (begin, end)
+
+
+def together(known: pl.DataFrame, edges: list[tuple[float, float]]) -> int:
+    """How many winds lie in one or more of some windows [begin, end)."""
+    times, count, end = known["ts_s"].to_numpy(), 0, 0
+    for window_edges in sorted(edges):
+        low, high = map(int, np.searchsorted(times, window_edges))
+        count += max(high - max(low, end), 0)
+        end = max(high, end)
+    return count
 
 
 def around(known: pl.DataFrame, scaler: dict[Any, Any], settings: Params) -> Nearby:
@@ -227,34 +209,6 @@ def around(known: pl.DataFrame, scaler: dict[Any, Any], settings: Params) -> Nea
         tuple(scaler["x_mean"]),
     )
     return Nearby(measured, settings.contexts)
-
-
-def refuse_unreached(
-    asked: list[Point],
-    known: pl.DataFrame,
-    windows: dict[Any, Any],
-    prepared: dict[Any, Any],
-    where: str,
-) -> None:
-    """InputError when the capture holds no wind where the model's lead looks for one."""
-    if known.is_empty():
-        raise InputError("the capture holds no usable wind", where=where)
-    empty = [j for j, (winds, _) in windows.items() if winds.is_empty()]
-    if not empty:
-        return
-    w, lead = prepared["slice_s"], prepared["lead_s"]
-    first, last = (math.floor(value / w) * w for value in (known["ts_s"][0], known["ts_s"][-1]))
-    late = next(p for p in asked if int(p.ts_s // w) == empty[0])
-    begin, end = windows[empty[0]][1]
-    raise InputError(
-        f"the capture holds no wind {lead / 60:g} minutes before {iso(late.ts_s)}, which is the "
-        "model's lead",
-        where=where,
-        found=f"winds from {iso(known['ts_s'][0])} to {iso(known['ts_s'][-1])}; none between "
-        f"{iso(begin)} and {iso(end)}",
-        expected=f"a time from {iso(first + w + lead)} to {iso(last + 2 * w + lead)} (end "
-        "excluded), where the capture has no gap",
-    )
 
 
 def measured(folder: Path) -> dict[Any, Any] | None:
@@ -288,19 +242,15 @@ def residual(folder: Path) -> tuple[tuple[float, float] | None, str]:
     return (east, north), "the model gives none: its RMSE on the test minutes, the same everywhere"
 
 
-def iso(ts_s: float) -> str:
-    """ISO 8601 in UTC, whole seconds, rounded down."""
-    return dt.datetime.fromtimestamp(math.floor(ts_s), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def render(rows: list[Wind]) -> str:
     """A table for a person; 360 is north, and 000 is said of a calm below half a knot."""
     first = rows[0]
     contexts = sorted({row.context for row in rows})
+    known = sum(n for _, _, n in contexts) if first.known is None else first.known
     lines = [
         (
             f"model {first.model}, lead {first.lead_s / 60:g} min; winds known: "
-            f"{sum(n for _, _, n in contexts):,} from {iso(contexts[0][0])} to "
+            f"{known:,} from {iso(contexts[0][0])} to "
             f"{iso(max(end for _, end, _ in contexts))}"
         ),
         (

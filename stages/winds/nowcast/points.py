@@ -89,6 +89,6 @@ def read_points(path: str | Path) -> list[Point]:
                         found=error.found,
                         expected=error.expected,
                     ) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError("the points cannot be read", where=str(path), found=str(error)) from None
     return found

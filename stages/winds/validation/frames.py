@@ -1,10 +1,9 @@
 """Rules on what was acquired and what decoding dropped: the manifest, raw frame files, and the drop
 counts by reason.
 
-A raw frame file is text, one message a line: a time in seconds, then fields of which one is 14 or
-28 hexadecimal digits (Mode-S short and long frames). It is read here once more, apart from the
-decoder, so that the two can be compared. Record = line number from 0. Stamps are judged against the
-file's own median, not the clock: the same bytes get the same verdict at any time.
+A raw frame file is text, one message a line, read as decode reads it (modes/frames.py): what is
+judged is what is used. Record = line number from 0. Stamps are judged against the file's own
+median, not the clock: the same bytes get the same verdict at any time.
 """
 
 from pathlib import Path
@@ -16,6 +15,8 @@ from stages.errors import DataError
 from stages.validation import reduce
 from stages.validation.reduce import outside, share
 from stages.validation.rules import MANIFEST, Rule, Table, acquired, both
+from stages.winds.decoding import bounds
+from stages.winds.modes import frames as modes
 
 WEEK_S = 7 * 86400.0
 READABLE = pl.col("ts_s").is_not_null() & pl.col("hex").str.len_bytes().is_in([14, 28]).fill_null(
@@ -61,13 +62,13 @@ FRAMES = [
         stop=0.01,
         rows=BACK,
     ),
-    Rule(
+    *both(
         "frames.time_range",
         "frames",
         "out_of_era",
-        "critical",
-        "stamps outside the years 2000 to 2099: is the time in Unix seconds?",
-        high=0,
+        "stamps outside the years 2000 to 2099, which decode drops: is the time in Unix seconds?",
+        warn=0,
+        stop=0.001,
         rows=outside("ts_s", reduce.YEAR_2000_S, reduce.YEAR_2100_S),
     ),
     *both(
@@ -114,6 +115,14 @@ DROPS = both(
     warn=0.75,
     stop=0.99,
 )
+OUTSIDE = both(
+    "counts.outside",
+    "outside",
+    "share",
+    "positions, heights or times that no aircraft can report: look at the units of the source",
+    warn=0,
+    stop=0.001,
+)
 KEPT = Rule(
     "counts.kept",
     "counts",
@@ -132,49 +141,55 @@ COMPRESSED = (
     b"\x78\x9c",
     b"\x78\xda",
 )  # gzip, zstd, zlib
+SHORTEST = 6  # digits: an address has six, a frame more
+LINES = {"file": pl.String, "record": pl.UInt32, "ts_s": pl.Float64, "hex": pl.String}
 
 
 def rules(wind: bool) -> list[Rule]:
     """All rules of this file; `wind` says whether the profile expects winds of the set, so that
     dropping all is a failure."""
-    return [*MANIFEST, *FRAMES, BOOKS, *CHECKSUM, *((KEPT, *DROPS) if wind else DROPS[:1])]
+    return [
+        *MANIFEST,
+        *FRAMES,
+        BOOKS,
+        *CHECKSUM,
+        *OUTSIDE,
+        *((KEPT, *DROPS) if wind else DROPS[:1]),
+    ]
 
 
 def lines(path: Path) -> pl.LazyFrame:
     """file, record, ts_s, hex of each line; null where a line has none. `hex` may have any length
     over six digits.
 
-    DataError for a file that begins as a compressed one: Polars would unpack it, and what is judged
-    are the bytes as they are.
+    DataError for a file that begins as a compressed one, but for gzip, which decode unpacks too.
     """
     with path.open("rb") as stream:
-        if stream.read(4).startswith(COMPRESSED):
-            raise DataError(
-                "a frame file is compressed",
-                where=str(path),
-                expected="lines of text",
-                remedy="unpack it before it is acquired",
-            )
-    whole = pl.scan_csv(
-        path,
-        has_header=False,
-        separator="\x01",
-        quote_char=None,
-        encoding="utf8-lossy",
-        schema={"line": pl.String},
-        row_index_name="record",
-        truncate_ragged_lines=True,
-        extra_columns="ignore",
-        raise_if_empty=False,
-    )
-    return whole.select(
-        file=pl.lit(path.name),
-        record=pl.col("record"),
-        ts_s=pl.col("line")
-        .str.extract(r'^\s*"?([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)"?\s*,')
-        .cast(pl.Float64, strict=False),
-        hex=pl.col("line").str.extract(r',\s*"?([0-9A-Fa-f]{7,})"?\s*(?:,|$)'),
-    )
+        head = stream.read(4)
+    if head.startswith(COMPRESSED) and not head.startswith(modes.GZIP):
+        raise DataError(
+            "a frame file is compressed",
+            where=str(path),
+            expected="lines of text, or a gzip file of them",
+            remedy="unpack it before it is acquired",
+        )
+    digits = pl.when(pl.col("hex").str.len_bytes() > SHORTEST).then("hex")
+    parts = [
+        table.select(pl.lit(path.name).alias("file"), "record", "ts_s", hex=digits)
+        for table in modes.tables(path)
+    ]
+    return pl.concat([pl.DataFrame(schema=LINES), *parts]).lazy()
+
+
+class Read(dict[str, pl.LazyFrame]):
+    """The lines of a folder's files by name, each read when it is asked for: one is in memory."""
+
+    def __init__(self, raw: Path):
+        super().__init__()
+        self.raw = raw
+
+    def __missing__(self, name: str) -> pl.LazyFrame:
+        return lines(self.raw / name)
 
 
 def frame_row(path: Path) -> dict[str, Any]:
@@ -232,14 +247,10 @@ def tables(
     named, found = manifest["files"], acquired(raw, manifest, judged)
     if manifest["entry"] == "frames":
         paths = sorted(
-            raw / name for name in named if name.endswith(".csv") and (raw / name).exists()
+            raw / name for name in named if modes.is_capture(name) and (raw / name).exists()
         )
         if paths:
-            found["frames"] = Table(
-                [frame_row(path) for path in paths],
-                "file",
-                {path.name: lines(path) for path in paths},
-            )
+            found["frames"] = Table([frame_row(path) for path in paths], "file", Read(raw))
     books = levels(counts)
     found["counts"] = Table(books, "level")
     drops = [
@@ -250,6 +261,7 @@ def tables(
     for name, chosen in (
         ("drops", drops),
         ("parity", [d for d in drops if any(word in d["drop"].lower() for word in PARITY)]),
+        ("outside", [d for d in drops if d["drop"].endswith(f": {bounds.REASON}")]),
     ):
         if chosen:
             found[name] = Table(chosen, "drop")

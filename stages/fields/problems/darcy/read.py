@@ -289,6 +289,15 @@ def sound(raw: Path, names: tuple[str, str], x: np.ndarray, test_x: np.ndarray) 
         )
 
 
+def first_of(x: np.ndarray) -> np.ndarray:
+    """For each medium (N, points) the number of the first that equals it (N,): a medium that stands
+    in two files is one group, which no two splits may share, whatever points are drawn of it."""
+    _, first, back = np.unique(
+        np.packbits(x, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    return first[back.reshape(-1)]
+
+
 def read(raw: Path, seed: int, counts: Counts) -> Sets:
     """All samples (or `counts.sets` of them, drawn at random), each as one set.
 
@@ -309,6 +318,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
                 remedy=f"lower `{key}` of this data set",
             )
     x, y = (np.concatenate(pair).reshape(-1, side**2) for pair in ((x, test_x), (y, test_y)))
+    same = first_of(x)
     held = max(1, learned // 10)
     split = np.repeat([0, 1, 2], [learned - held, held, len(x) - learned])
     kept = np.sort(stream(seed, "darcy", "sets").permutation(len(x))[: counts.sets])
@@ -329,7 +339,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
         split=split[kept],
         source=(kept >= learned).astype(np.int32),
         record=np.where(kept < learned, kept, kept - learned),
-        group=kept,
+        group=same[kept],
         files=names,
         units={"x": ("1", "1"), "i": ("1",), "o": ("1",)},
         names={"x": ("x", "y"), "i": ("phase",), "o": ("u",)},

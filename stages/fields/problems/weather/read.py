@@ -155,9 +155,9 @@ def positions(nodes: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 
 def draw(
     archive: Archive, seed: int, counts: Counts, context: np.ndarray, target: np.ndarray
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Nodes and values of each pair, reading every time once and in order; and which pairs (S,)
-    have enough nodes with values."""
+) -> tuple[dict[str, np.ndarray], np.ndarray, int]:
+    """Nodes and values of each pair, reading every time once and in order; which pairs (S,) have
+    enough nodes with values; and how many nodes were passed over for want of one."""
     nodes, begins, ends = archive.shape[0] * archive.shape[1], {}, {}
     for s, (a, b) in enumerate(zip(context, target, strict=True)):
         begins[a], ends[b] = s, s
@@ -167,13 +167,16 @@ def draw(
         "context_y": np.zeros((len(context), counts.context, len(archive.names))),
         "target_y": np.zeros((len(context), counts.targets, len(OUTPUTS))),
     }
-    full = np.zeros((len(context), 2), bool)
+    full, skipped = np.zeros((len(context), 2), bool), 0
 
     def take(s: int, k: int, part: int, table: np.ndarray, ranked: np.ndarray) -> None:
         """Fill one side of pair s with the first nodes of `ranked` that have all values at time
         k."""
+        nonlocal skipped
         word, size = ("context", "target")[part], (counts.context, counts.targets)[part]
-        chosen = ranked[np.isfinite(table[ranked]).all(1)][:size]
+        places = np.flatnonzero(np.isfinite(table[ranked]).all(1))[:size]
+        chosen = ranked[places]
+        skipped += (int(places[-1]) + 1 if len(places) == size else len(ranked)) - len(places)
         if len(chosen) == size:
             made[f"{word}_n"][s], made[f"{word}_y"][s], full[s, part] = chosen, table[chosen], True
 
@@ -191,7 +194,7 @@ def draw(
             taken = np.zeros(nodes, bool)
             taken[made["context_n"][s]] = True
             take(s, k, 1, archive.table(OUTPUTS, k), ranked[~taken[ranked]])
-    return made, full.all(1)  # type: ignore[return-value]  # a row holds many
+    return made, full.all(1), skipped  # type: ignore[return-value]  # a row holds many
 
 
 def read(raw: Path, seed: int, counts: Counts) -> Sets:
@@ -218,7 +221,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     if counts.sets is not None and counts.sets < found:
         chosen = np.sort(stream(seed, "weather", "pairs").choice(found, counts.sets, replace=False))
         context, target, split, run = (array[chosen] for array in (context, target, split, run))
-    made, full = draw(archive, seed, counts, context, target)
+    made, full, skipped = draw(archive, seed, counts, context, target)
     if not full.any():
         raise DataError(
             "no pair of times has enough nodes with values",
@@ -246,7 +249,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
         names={"x": ("east", "north"), "i": archive.names, "o": OUTPUTS},
         loss="rmse",
         standardise=True,
-        facts=facts(archive, found, full),
+        facts=facts(archive, found, full, skipped),
         group=run[full],
     )
 
@@ -260,13 +263,15 @@ def enough(raw: Path, archive: Archive, counts: Counts) -> None:
             where=str(raw),
             expected=f"context + targets up to {nodes}",
             found=f"{counts.context} + {counts.targets}",
-            remedy="lower `context` and `targets` of it in params.yaml",
+            remedy="lower `context` and `targets` of it in stages/params/budgets/PROFILE/sets.yaml",
         )
 
 
-def facts(archive: Archive, found: int, full: np.ndarray) -> dict[str, Any]:
-    """What was counted: times, nodes, pairs found, those with gaps, variables absent and unused."""
-    return {
+def facts(archive: Archive, found: int, full: np.ndarray, skipped: int) -> dict[str, Any]:
+    """What was counted: times, nodes, pairs found, those with gaps, variables absent and unused;
+    nodes that were drawn and passed over because a value is missing there, where there are some."""
+    gaps = {"nodes_without_values": skipped} if skipped else {}
+    return gaps | {
         "lead_h": int(LEAD / HOUR),
         "times": len(archive.time),
         "rows": archive.shape[0],

@@ -1,0 +1,101 @@
+"""What a nowcast does not answer: places, times and captures of which its model knows nothing."""
+
+import datetime as dt
+import math
+from typing import Any
+
+import polars as pl
+
+from stages.errors import InputError
+from stages.winds.forecasts import PLACE
+from stages.winds.nowcast.points import Point
+
+
+def refuse_outside(asked: list[Point], area: dict[Any, Any]) -> None:
+    """InputError naming every point outside the box of the training rows."""
+    problems = [
+        f"{name} {plain(getattr(point, name))} of point {i}"
+        for i, point in enumerate(asked, 1)
+        for name in PLACE
+        if not area[name][0] <= getattr(point, name) <= area[name][1]
+    ]
+    if problems:
+        more = [f"and {len(problems) - 5} more"] if len(problems) > 5 else []
+        raise InputError(
+            "the model knows nothing of that place",
+            found="; ".join(problems[:5] + more),
+            expected=", ".join(f"{name} {inward(name, *edges)}" for name, edges in area.items()),
+            remedy="ask inside the area it was trained on, or choose another --model",
+        )
+
+
+def plain(value: float) -> str:
+    """A number as a person writes it: no exponent, no needless zeros."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def inward(name: str, low: float, high: float) -> str:
+    """'LOW to HIGH' rounded to the inside, so that what is told can be asked: whole feet,
+    thousandths of a degree."""
+    scale = 1 if name.endswith("_ft") else 1000
+    return f"{plain(math.ceil(low * scale) / scale)} to {plain(math.floor(high * scale) / scale)}"
+
+
+def refuse_unreached(
+    asked: list[Point],
+    known: pl.DataFrame,
+    windows: dict[Any, Any],
+    prepared: dict[Any, Any],
+    where: str,
+    dropped: dict[str, int],
+) -> None:
+    """InputError when the capture holds no wind where the model's lead looks for one; `dropped`:
+    how many of its rows gave none for which reason."""
+    if known.is_empty():
+        told = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
+        raise InputError(
+            "the capture holds no usable wind",
+            where=where,
+            found=f"rows dropped: {told}" if told else "no rows",
+            remedy="give a longer capture, or mend what most rows were dropped for",
+        )
+    empty = [j for j, (winds, _) in windows.items() if winds.is_empty()]
+    if not empty:
+        return
+    w, lead = prepared["slice_s"], prepared["lead_s"]
+    first, last = (math.floor(value / w) * w for value in (known["ts_s"][0], known["ts_s"][-1]))
+    late = next(p for p in asked if int(p.ts_s // w) == empty[0])
+    begin, end = windows[empty[0]][1]
+    raise InputError(
+        f"the capture holds no wind {lead / 60:g} minutes before {iso(late.ts_s)}, which is the "
+        "model's lead",
+        where=where,
+        found=f"winds from {iso(known['ts_s'][0])} to {iso(known['ts_s'][-1])}; none between "
+        f"{iso(begin)} and {iso(end)}",
+        expected=f"a time from {iso(first + w + lead)} to {iso(last + 2 * w + lead)} (end "
+        "excluded), where the capture has no gap",
+    )
+
+
+def refuse_far(windows: dict[Any, Any], area: dict[Any, Any], where: str) -> None:
+    """InputError for a context of which no wind lies in the model's area: neither its answer nor
+    its spread would mean anything."""
+    inside = pl.all_horizontal(pl.col(name).is_between(*area[name]) for name in PLACE)
+    for winds, (begin, end) in windows.values():
+        if winds.select(inside.any()).item():
+            continue
+        spans = ", ".join(
+            f"{name} {plain(winds[name].min())} to {plain(winds[name].max())}" for name in PLACE
+        )
+        raise InputError(
+            "the capture's winds all lie outside the model's area",
+            where=where,
+            found=f"{len(winds):,} winds from {iso(begin)} to {iso(end)}: {spans}",
+            expected=", ".join(f"{name} {inward(name, *edges)}" for name, edges in area.items()),
+            remedy="give a capture of the area the model was trained on, or choose another --model",
+        )
+
+
+def iso(ts_s: float) -> str:
+    """ISO 8601 in UTC, whole seconds, rounded down."""
+    return dt.datetime.fromtimestamp(math.floor(ts_s), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
