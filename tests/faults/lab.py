@@ -148,9 +148,7 @@ def commit(folder: Path) -> None:
 def settle(folder: Path) -> Path:
     """Code, parameters, declarations; nothing made yet. A smaller budget: two leads, a hundred
     resamples."""
-    shutil.copytree(
-        HOME / "stages", folder / "stages", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(HOME / "stages", folder / "stages")  # with its compiled kernels
     for name in (
         "params.yaml",
         "constraints.txt",

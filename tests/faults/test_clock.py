@@ -75,7 +75,13 @@ def test_equal_time_stamps_and_sizes_do_not_make_equal_files(tmp_path, monkeypat
 
 
 @pytest.mark.fault("F19")
-@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "UTC"])
+@pytest.mark.parametrize(
+    "zone",
+    [
+        "Europe/Berlin",
+        *(pytest.param(zone, marks=pytest.mark.slow_fault) for zone in ("America/New_York", "UTC")),
+    ],
+)
 def test_the_schedule_fires_once_an_hour_through_both_changes_of_the_clock(zone):
     """The hours are UTC's, which knows no summer time, whatever zone the machine is in."""
     told = [

@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+import made_once
 import pytest
 from ruamel.yaml import YAML
 
@@ -119,7 +120,7 @@ def clones(tmp_path, monkeypatch):
         (origin / name).parent.mkdir(parents=True, exist_ok=True)
         (origin / name).write_text(text)
     run("git", "init", "-q", ".", cwd=origin)
-    run(*DVC, "init", "-q", cwd=origin)
+    made_once.dvc_init(origin)
     run(*DVC, "remote", "add", "-q", "--default", "shared", str(tmp_path / "remote"), cwd=origin)
     run("git", "add", ".", cwd=origin)
     run("git", "commit", "-qm", "stub", cwd=origin)
@@ -202,12 +203,16 @@ def state(folder):
     }
 
 
-def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(clones, monkeypatch):
+def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(
+    clones, monkeypatch, migrated
+):
     """The worker that got `left` is killed in that stage; the other does it and all that remains.
 
     The workers' own environment asks for another arithmetic than home's: home's counts."""
     monkeypatch.setenv("TRADEWIND_ARITHMETIC", "native")
     run(*DVC, "repro", "-q", cwd=clones / "plain")
+    monkeypatch.chdir(clones / "home")
+    migrated()
     for name in ("one", "two"):
         (clones / name / ".work/hold").mkdir(parents=True)
         (clones / name / ".work/hold/left").touch()

@@ -198,8 +198,9 @@ def ended(schedule):
     assert not {"RUNNING", "PENDING", "CANCELLING"} & set(states.values())
 
 
-def test_a_schedule_from_its_first_run_to_its_end(project):
+def test_a_schedule_from_its_first_run_to_its_end(project, migrated):
     """One server session for what needs the clock, a second for what the first one's death left."""
+    migrated()
     Path("hold-prepare").touch()
     toy.drop("a.csv", "one ")
     schedule = Schedule("--cron", "* * * * *")
