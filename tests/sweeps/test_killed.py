@@ -69,6 +69,7 @@ def test_a_sweep_killed_and_resumed_is_the_undisturbed_one(
         assert kills, f"{point} was never met"
 
 
+@pytest.mark.slow_fault
 def test_a_sweep_killed_at_every_draw_ends_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     which, store = toy_sweep.plan(sampler="tpe", trials=12), Store("toy")
