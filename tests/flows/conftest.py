@@ -9,13 +9,13 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def migrated(tmp_path_factory) -> Callable[[], None]:
-    """Puts the database of Prefect's home in the current folder, where a server or a flow that is
-    started there finds it."""
+def migrated(tmp_path_factory) -> Callable[..., None]:
+    """Puts the database of Prefect's home in a folder (the current one), where a server or a flow
+    that is started there finds it."""
     made = made_once.shared(tmp_path_factory.getbasetemp(), "prefect", made_once.prefect_home)
 
-    def place() -> None:
-        Path(".work/prefect").mkdir(parents=True, exist_ok=True)
-        shutil.copy(made / "prefect.db", ".work/prefect/prefect.db")
+    def place(folder: Path = Path(".")) -> None:
+        (folder / ".work/prefect").mkdir(parents=True, exist_ok=True)
+        shutil.copy(made / "prefect.db", folder / ".work/prefect/prefect.db")
 
     return place

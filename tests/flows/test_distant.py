@@ -96,7 +96,7 @@ def run(*words, cwd, **more):
 
 
 @pytest.fixture
-def clones(tmp_path, monkeypatch):
+def clones(tmp_path, monkeypatch, migrated):
     """A repository with a DVC remote, and the clones home, one, two (for workers) and plain (for
     the serial repro)."""
     for name in ("user", "remote", "origin"):
@@ -126,6 +126,7 @@ def clones(tmp_path, monkeypatch):
     run("git", "commit", "-qm", "stub", cwd=origin)
     for name in ("home", "one", "two", "plain"):
         run("git", "clone", "-q", str(origin), name, cwd=tmp_path)
+    migrated(tmp_path / "home")
     return tmp_path
 
 
@@ -203,16 +204,12 @@ def state(folder):
     }
 
 
-def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(
-    clones, monkeypatch, migrated
-):
+def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(clones, monkeypatch):
     """The worker that got `left` is killed in that stage; the other does it and all that remains.
 
     The workers' own environment asks for another arithmetic than home's: home's counts."""
     monkeypatch.setenv("TRADEWIND_ARITHMETIC", "native")
     run(*DVC, "repro", "-q", cwd=clones / "plain")
-    monkeypatch.chdir(clones / "home")
-    migrated()
     for name in ("one", "two"):
         (clones / name / ".work/hold").mkdir(parents=True)
         (clones / name / ".work/hold/left").touch()
