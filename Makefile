@@ -55,7 +55,7 @@ check: $(READY)
 	$(BIN)/ruff format --check --quiet stages flows tests
 	$(BIN)/ruff check --quiet stages flows tests
 	$(BIN)/mypy --cache-dir .work/mypy --no-error-summary
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(UNITS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow_fault" $(UNITS)
 
 # Files by name: sorted by their counts of tests, those with few and long ones would come last, and one core would wait.
 test: $(READY)

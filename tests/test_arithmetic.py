@@ -162,12 +162,17 @@ def test_stages_compute_the_same_bits_whatever_kernels_and_threads_the_machine_w
 @pytest.mark.parametrize(
     "first",
     [
-        "import stages.arithmetic.kernels",
-        "import stages, torch",
         "import torch, stages",
-        "import stages\nfrom torch import nn",
         "import stages, importlib.util\nimportlib.util.find_spec('torch')\nimport torch",
-        "from stages import errors\nimport stages.arithmetic\nimport torch.nn.functional",
+        *(
+            pytest.param(words, marks=pytest.mark.slow_fault)
+            for words in (
+                "import stages.arithmetic.kernels",
+                "import stages, torch",
+                "import stages\nfrom torch import nn",
+                "from stages import errors\nimport stages.arithmetic\nimport torch.nn.functional",
+            )
+        ),
     ],
 )
 def test_torch_is_mended_whichever_way_it_is_loaded(first):
@@ -200,7 +205,7 @@ print(json.dumps(lines))"""
 
 
 @able
-@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("threads", [pytest.param("1", marks=pytest.mark.slow_fault), "2"])
 def test_every_probed_operation_answers_as_the_reference(threads):
     """The golden file is stages/arithmetic/reference.json; REGENERATE makes it."""
     done = subprocess.run(

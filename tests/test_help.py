@@ -2,15 +2,15 @@
 that its work needs.
 
 The commands are found in the tree: a file of stages/ or flows/ that ends in `if __name__ ==
-"__main__"` is one. Each is started twice, a few at a time: with --help, its imports listed by the
-interpreter itself, and with an option that does not exist.
+"__main__"` is one. Each is started with --help, its imports listed by the interpreter itself, and,
+some of them in `make test` and all in `make test-faults`, with an option that does not exist.
 """
 
 import os
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,9 +34,19 @@ WITH_TORCH = {
     "stages.sequences.train",
     "stages.winds.sweep",
 }
+# One of each kind of entry; a mistake of the others is told by `make test-faults`.
+MISTAKEN = {
+    "stages.cli",
+    "stages.winds.acquire",
+    "stages.winds.nowcast.scorer",
+    "stages.fields.train",
+    "stages.page.report",
+    "flows.repro",
+}
 every = pytest.mark.parametrize("command", COMMANDS)
 
 
+@cache
 def answer(command: str, *words: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, *words[:-1], "-m", command, words[-1]],
@@ -48,21 +58,9 @@ def answer(command: str, *words: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.fixture(scope="module")
-def answers():
-    """Command -> what it says to --help (its imports on standard error) and to an option that
-    does not exist."""
-    with ThreadPoolExecutor(4) as pool:
-        helped = {
-            command: pool.submit(answer, command, "-X", "importtime", "--help")
-            for command in COMMANDS
-        }
-        refused = {
-            command: pool.submit(answer, command, "--no-such-option") for command in COMMANDS
-        }
-        return {
-            command: (helped[command].result(), refused[command].result()) for command in COMMANDS
-        }
+def helped(command: str) -> subprocess.CompletedProcess:
+    """What it says to --help; its imports are on standard error."""
+    return answer(command, "-X", "importtime", "--help")
 
 
 def test_the_commands_are_found_in_the_tree():
@@ -73,12 +71,12 @@ def test_the_commands_are_found_in_the_tree():
         "stages.cli",
         "flows.repro",
         "flows.profiles",
-    } <= set(COMMANDS)
+    } | MISTAKEN <= set(COMMANDS)
 
 
 @every
-def test_help_tells_how_to_call_the_command_and_what_it_does(answers, command):
-    done = answers[command][0]
+def test_help_tells_how_to_call_the_command_and_what_it_does(command):
+    done = helped(command)
     said = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
     assert (done.returncode, said) == (0, [])
     shown = (
@@ -94,14 +92,20 @@ def test_help_tells_how_to_call_the_command_and_what_it_does(answers, command):
 
 
 @every
-def test_help_does_not_wait_for_the_libraries_of_the_work(answers, command):
-    imported = set(re.findall(r"(?m)^import time:.*\|\s*(\w+)$", answers[command][0].stderr))
+def test_help_does_not_wait_for_the_libraries_of_the_work(command):
+    imported = set(re.findall(r"(?m)^import time:.*\|\s*(\w+)$", helped(command).stderr))
     assert "os" in imported, "nothing is known of its imports"
     assert imported & HEAVY - ({"torch", "optuna"} if command in WITH_TORCH else set()) == set()
 
 
-@every
-def test_a_call_that_cannot_be_understood_ends_with_2_and_the_usage(answers, command):
-    done = answers[command][1]
+@pytest.mark.parametrize(
+    "command",
+    [
+        command if command in MISTAKEN else pytest.param(command, marks=pytest.mark.slow_fault)
+        for command in COMMANDS
+    ],
+)
+def test_a_call_that_cannot_be_understood_ends_with_2_and_the_usage(command):
+    done = answer(command, "--no-such-option")
     assert (done.returncode, done.stdout) == (2, "")
     assert re.search(r"usage:|python score\.py", done.stderr) and "Traceback" not in done.stderr

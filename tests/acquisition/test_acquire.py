@@ -254,13 +254,25 @@ runner.run(work(dataset, limits=Limits(total_s=10)))
 
 
 @pytest.mark.fault("F1", "F3")
-def test_killed_around_each_rename_the_folder_is_old_or_new(dataset, project):
+@pytest.mark.parametrize(
+    ("points", "passages"),
+    [
+        pytest.param(["before_rename"], [7], id="once"),
+        pytest.param(
+            ["before_rename", "after_rename"],
+            [2, 5, 7, 99],
+            id="each",
+            marks=pytest.mark.slow_fault,
+        ),
+    ],
+)
+def test_killed_around_each_rename_the_folder_is_old_or_new(dataset, project, points, passages):
     """SIGKILL before and after every rename of the stage (validators, files, manifest, record,
     folder)."""
-    wanted = None
+    wanted = tree(run(dataset))
     plan = json.dumps({name: source.model_dump() for name, source in dataset.files.items()})
-    for point in ("before_rename", "after_rename"):
-        for n in (2, 5, 7, 99):
+    for point in points:
+        for n in passages:
             subprocess.run(["rm", "-rf", "data", ".work"], check=True)
             child = subprocess.run(
                 [sys.executable, "-c", CHILD, plan, str(Path(__file__).parent)],
@@ -271,7 +283,6 @@ def test_killed_around_each_rename_the_folder_is_old_or_new(dataset, project):
             folder = Path("data/sample/raw/hour")
             assert not folder.exists() or set(tree(folder)) == {*BODY, "manifest.json"}
             after = tree(run(dataset))
-            wanted = wanted or after
             assert after == wanted
             assert [path.name for path in folder.parent.iterdir()] == ["hour"], (
                 "what the killed run left is swept up"

@@ -148,7 +148,13 @@ def test_a_wrong_name_ends_with_2_before_any_work(project, capsys, words, says):
     )
 
 
-@pytest.mark.parametrize(("point", "left"), [("before_rename:2", "old"), ("after_rename:2", "new")])
+@pytest.mark.parametrize(
+    ("point", "left"),
+    [
+        pytest.param("before_rename:2", "old", marks=pytest.mark.slow_fault),
+        ("after_rename:2", "new"),
+    ],
+)
 @pytest.mark.fault("F1", "F5")
 def test_a_kill_leaves_the_old_evaluation_or_the_new(project, point, left):
     final = project / "reports/wind_nowcast/mini/evaluated/toy"

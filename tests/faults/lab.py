@@ -4,7 +4,7 @@ winds to the report page.
 The cheapest data set of the profile mini (gp_wind, 1,440 winds of a known law), two models that
 learn nothing, the experiment wind_baselines. Built once a test session (about 30 s on one core) and
 copied for every test. What is declared here is the cone of one table: code, acquire -> decode ->
-validate -> prepare -> train -> evaluate -> tabulate -> report.
+validate -> prepare -> train -> evaluate -> tabulate -> page -> report.
 """
 
 import fcntl
@@ -34,6 +34,7 @@ ORDER = (
     *(f"train-{model}" for model in MODELS),
     "evaluate",
     "tabulate",
+    "page",
     "report",
 )
 
@@ -55,7 +56,8 @@ def _told(file: Path, stage: str, **words: str) -> dict:
         r"(mini|companions))"
     )
     whole["deps"] = [path for path in whole["deps"] if not foreign.match(path)]
-    whole["outs"] = [*whole.pop("metrics", []), *whole["outs"]]
+    made = [whole.pop(kind, []) for kind in ("metrics", "plots", "outs")]
+    whole["outs"] = [out for outs in made for out in outs]
     return {key: whole[key] for key in ("cmd", "deps", "params", "outs") if key in whole}
 
 
@@ -66,7 +68,7 @@ def declared() -> dict[str, dict]:
         stage: _told(spine, stage)
         for stage in ("code", "acquire", "decode", "validate", "prepare", "report")
     }
-    found |= {stage: _told(experiment, stage) for stage in ("evaluate", "tabulate")}
+    found |= {stage: _told(experiment, stage) for stage in ("evaluate", "tabulate", "page")}
     found |= {
         f"train-{model}": _told(experiment, "fixed", **{"item.model": model}) for model in MODELS
     }
@@ -148,9 +150,7 @@ def commit(folder: Path) -> None:
 def settle(folder: Path) -> Path:
     """Code, parameters, declarations; nothing made yet. A smaller budget: two leads, a hundred
     resamples."""
-    shutil.copytree(
-        HOME / "stages", folder / "stages", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(HOME / "stages", folder / "stages")  # with its compiled kernels
     for name in (
         "params.yaml",
         "constraints.txt",

@@ -41,7 +41,12 @@ def cached(folder, path):
 @pytest.mark.parametrize(
     "path, producer, resting",
     [
-        (RAW, "stages.winds.acquire mini gp_wind", ("persistence", "day_average")),
+        pytest.param(
+            RAW,
+            "stages.winds.acquire mini gp_wind",
+            ("persistence", "day_average"),
+            marks=pytest.mark.slow_fault,
+        ),
         (WEIGHTS, "stages.winds.train wind_baselines mini gp_wind persistence", ("persistence",)),
     ],
 )

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import lab
+import made_once
 import pytest
 
 STAGE = f"""import os, pathlib, sys, time
@@ -47,7 +48,7 @@ def project(tmp_path):
             }
         )
     )
-    lab.sound(lab.dvc(tmp_path, "init", "-q", "--no-scm"))
+    made_once.dvc_init(tmp_path, scm=False)
     return tmp_path
 
 

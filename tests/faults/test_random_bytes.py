@@ -21,12 +21,21 @@ from stages import records
 from stages.errors import TradewindError
 
 DAMAGE = ("random", "cut", "byte", "stretch", "more")
-QUIET = settings(
-    max_examples=60,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+EXAMPLES = 60
+
+
+def quiet(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+
+
+DAMAGED = given(
+    kind=st.sampled_from(DAMAGE), at=st.integers(0, 10**6), other=st.binary(max_size=120)
 )
 
 
@@ -70,11 +79,26 @@ def test_the_valid_file_is_read(place):
 
 
 @pytest.mark.fault("F12", "F13", "F14")
-@QUIET
-@given(kind=st.sampled_from(DAMAGE), at=st.integers(0, 10**6), other=st.binary(max_size=120))
+@quiet(EXAMPLES // 4)
+@DAMAGED
 def test_whatever_the_bytes_there_is_an_answer_or_a_typed_error(
     place, monkeypatch, tmp_path_factory, kind, at, other
 ):
+    answered(place, monkeypatch, tmp_path_factory, kind, at, other)
+
+
+@pytest.mark.slow_fault
+@pytest.mark.fault("F12", "F13", "F14")
+@quiet(EXAMPLES)
+@DAMAGED
+def test_of_sixty_damages_each_has_an_answer_or_a_typed_error(
+    place, monkeypatch, tmp_path_factory, kind, at, other
+):
+    answered(place, monkeypatch, tmp_path_factory, kind, at, other)
+
+
+def answered(place, monkeypatch, tmp_path_factory, kind: str, at: int, other: bytes) -> None:
+    """Read what is spoilt so: an answer or an error of ours, and every file as it was."""
     folder, reader, valid = place
     monkeypatch.chdir(tmp_path_factory.getbasetemp())
     (folder / reader.name).write_bytes(spoilt(valid, kind, at, other))

@@ -49,6 +49,7 @@ def test_the_search_finds_what_it_looks_for():
     assert found_in(b"nothing") == [] and len(set(SECRETS)) == len(WORDS) + len(URLS) + 1
 
 
+@pytest.mark.slow_fault
 @pytest.mark.fault("F20")
 def test_no_planted_secret_appears_in_any_file_or_output_of_a_whole_run(tmp_path):
     (home := tmp_path / "home").mkdir()

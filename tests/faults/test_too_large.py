@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import lab
+import made_once
 import polars as pl
 import pytest
 
@@ -45,7 +46,10 @@ def project(root: Path, points: int) -> Path:
 
 
 @pytest.mark.fault("F17")
-@pytest.mark.parametrize("model, points", [("knn", 20), ("kernel", 12_000), ("knn", 12_000)])
+@pytest.mark.parametrize(
+    "model, points",
+    [("knn", 20), pytest.param("kernel", 12_000, marks=pytest.mark.slow_fault), ("knn", 12_000)],
+)
 def test_a_stage_that_cannot_have_the_memory_ends_with_an_error_of_ours(tmp_path, model, points):
     """Of 12,000 targets by 12,000 context points the kernel ends well within that; knn needs
     more than 512 MiB (seen)."""
@@ -93,7 +97,7 @@ def test_a_flow_tells_of_a_stage_that_ran_out_of_memory_and_does_not_hang(tmp_pa
             }
         },
     )
-    lab.sound(lab.dvc(tmp_path, "init", "-q", "--no-scm"))
+    made_once.dvc_init(tmp_path, scm=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", lab.environment()["PATH"])
     with pytest.raises(repro.FlowError, match="greedy"):

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from flows import process
+import made_once
 
 ROOT = Path(__file__).parents[2]
 PARAMS = """profiles:
@@ -169,7 +169,7 @@ def make(monkeypatch, tmp_path: Path) -> Path:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
     git("init", "-q", "-b", "main")
-    subprocess.run([*process.DVC, "init", "-q"], check=True, env=process.environment())
+    made_once.dvc_init(work)
     Path(".git/hooks/post-commit").write_text(HOOK)
     Path(".git/hooks/post-commit").chmod(0o755)
     git("add", "-A")

@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+import made_once
 import pytest
 from ruamel.yaml import YAML
 
@@ -95,7 +96,7 @@ def run(*words, cwd, **more):
 
 
 @pytest.fixture
-def clones(tmp_path, monkeypatch):
+def clones(tmp_path, monkeypatch, migrated):
     """A repository with a DVC remote, and the clones home, one, two (for workers) and plain (for
     the serial repro)."""
     for name in ("user", "remote", "origin"):
@@ -119,12 +120,13 @@ def clones(tmp_path, monkeypatch):
         (origin / name).parent.mkdir(parents=True, exist_ok=True)
         (origin / name).write_text(text)
     run("git", "init", "-q", ".", cwd=origin)
-    run(*DVC, "init", "-q", cwd=origin)
+    made_once.dvc_init(origin)
     run(*DVC, "remote", "add", "-q", "--default", "shared", str(tmp_path / "remote"), cwd=origin)
     run("git", "add", ".", cwd=origin)
     run("git", "commit", "-qm", "stub", cwd=origin)
     for name in ("home", "one", "two", "plain"):
         run("git", "clone", "-q", str(origin), name, cwd=tmp_path)
+    migrated(tmp_path / "home")
     return tmp_path
 
 

@@ -12,6 +12,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+import made_once
 import pytest
 from ruamel.yaml import YAML
 
@@ -80,7 +81,7 @@ def project(tmp_path, monkeypatch):
     }
     for name, text in texts.items():
         Path(name).write_text(text)
-    subprocess.run([*repro.DVC, "init", "-q", "--no-scm"], check=True, env=process.environment())
+    made_once.dvc_init(Path.cwd(), scm=False)
     return tmp_path / "work"
 
 
@@ -115,12 +116,13 @@ def state(folder):
 
 
 @pytest.mark.fault("F2", "F7")
-def test_five_of_five_parallel_runs_with_a_kill_end_where_a_serial_repro_ends(project, monkeypatch):
+@pytest.mark.parametrize("runs", ["1", pytest.param("12345", marks=pytest.mark.slow_fault)])
+def test_parallel_runs_with_a_kill_end_where_a_serial_repro_ends(project, monkeypatch, runs):
     """Each time a random stage dies by SIGKILL, alone or after its dvc: the run fails by that
     name, and the next one finishes."""
     graph = repro.parse(repro.dvc("dag", "--dot"))
     assert len(graph) == 12
-    for name in ("plain", *"12345"):
+    for name in ("plain", *runs):
         shutil.copytree(project, project.parent / name)
     subprocess.run(
         [*repro.DVC, "repro", "-q"],
@@ -130,7 +132,7 @@ def test_five_of_five_parallel_runs_with_a_kill_end_where_a_serial_repro_ends(pr
     )
     expected = state(project.parent / "plain")
     draw = random.Random(6)
-    for name in "12345":
+    for name in runs:
         monkeypatch.chdir(project.parent / name)
         victim, whom = draw.choice(sorted(graph)), draw.choice(["stage", "dvc"])
         cell = victim.rpartition("@")[2]
@@ -159,14 +161,15 @@ TINY = """stages:
 """
 
 
-def test_fifty_parallel_runs_know_no_lock_error(project):
+@pytest.mark.parametrize("runs", [3, pytest.param(50, marks=pytest.mark.slow_fault)])
+def test_parallel_runs_know_no_lock_error(project, runs):
     """Two stages at once and one that gathers them, fifty times: every run ends well, with every
     entry in dvc.lock."""
     shutil.rmtree("reports")
     Path("dvc.yaml").write_text(TINY)
     graph = repro.parse(repro.dvc("dag", "--dot"))
     assert sorted(graph) == ["end", "one@a", "one@b"] and graph["end"] == {"one@a", "one@b"}
-    for seed in range(50):
+    for seed in range(runs):
         Path("params.yaml").write_text(f"seed: {seed}\n")
         assert parallel(graph, 2) == {}
         logs = "".join(repro.log_of(stage).read_text() for stage in graph)

@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import made_once
 import pytest
 from ruamel.yaml import YAML
 
@@ -59,7 +60,7 @@ pathlib.Path(sys.argv[1]).write_text(f"{sys.argv[1]} of {parents}")
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(tmp_path, monkeypatch, migrated):
     """A small DVC project with a nested dvc.yaml, a matrix over the profile and a home of its
     own."""
     (tmp_path / "home").mkdir()
@@ -76,7 +77,8 @@ def project(tmp_path, monkeypatch):
     }.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
-    subprocess.run([*repro.DVC, "init", "-q", "--no-scm"], check=True)
+    made_once.dvc_init(Path.cwd(), scm=False)
+    migrated()
     return tmp_path / "work"
 
 

@@ -198,8 +198,9 @@ def ended(schedule):
     assert not {"RUNNING", "PENDING", "CANCELLING"} & set(states.values())
 
 
-def test_a_schedule_from_its_first_run_to_its_end(project):
+def test_a_schedule_from_its_first_run_to_its_end(project, migrated):
     """One server session for what needs the clock, a second for what the first one's death left."""
+    migrated()
     Path("hold-prepare").touch()
     toy.drop("a.csv", "one ")
     schedule = Schedule("--cron", "* * * * *")
@@ -297,6 +298,7 @@ def test_the_password_is_made_once_and_anew_when_others_could_have_read_it(proje
     )
 
 
+@pytest.mark.slow_fault
 def test_the_server_keeps_its_data_in_postgresql_and_tells_no_password(project, monkeypatch):
     """A real PostgreSQL server: Prefect's tables are there, none in SQLite; with a wrong
     password the start fails and shows neither."""

@@ -58,7 +58,15 @@ def test_every_model_of_the_table_has_arms_in_params():
 
 
 @laws
-@pytest.mark.parametrize("points", POINTS, ids=str)
+@pytest.mark.parametrize(
+    "points",
+    [
+        POINTS[0],
+        *(pytest.param(few, marks=pytest.mark.slow_fault) for few in POINTS[1:-1]),
+        POINTS[-1],
+    ],
+    ids=str,
+)
 @pytest.mark.fault("F16")
 def test_any_numbers_of_points_give_finite_predictions_of_the_right_shape(case, points):
     for value in outputs(made(case)(some(case, *points))):

@@ -59,7 +59,10 @@ def recipes(text: str) -> dict[str, list[Step]]:
 
 
 def copy(folder: Path) -> Path:
-    """The project's files, committed in a git repository of their own, without what DVC keeps."""
+    """The project's files, committed in a git repository of their own, without what DVC keeps.
+
+    They keep their time stamps, and what is compiled of them comes along: kernels take a minute.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -70,7 +73,10 @@ def copy(folder: Path) -> Path:
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy2(ROOT / name, folder / name)
+    for compiled in (ROOT / "stages").rglob("__pycache__"):
+        if (place := folder / compiled.relative_to(ROOT)).parent.is_dir():
+            shutil.copytree(compiled, place)
     git(folder, "init", "--quiet")
     commit(folder)
     return folder

@@ -49,6 +49,10 @@ def cut(folder: Path) -> None:
             '"data/${item.profile}/prepared", "${here}/companions.csv"', '"${here}/companions.csv"'
         )
     )
+    media = folder / "stages/params/datasets/sets.yaml"
+    text, count = re.subn("train: 1600, test: 200", "train: 200, test: 40", media.read_text())
+    assert count == 1
+    media.write_text(text)
     budget = folder / "stages/params/budgets/mini/sets.yaml"
     text, count = re.subn(
         r"darcy: \{steps: 600, validate_every: 100",

@@ -47,6 +47,10 @@ ROWS, FRAMES, COUNTS = (
 LOCK = "reports/wind_nowcast/dvc.lock"
 
 
+def nothing(project: Path) -> None:
+    """No history of the case's own."""
+
+
 @dataclass(frozen=True)
 class Forgery:
     """A case: `before` is history that is honest, `forge` what the forger then does."""
@@ -56,7 +60,7 @@ class Forgery:
     path: str
     word: str
     forge: Callable[[Path], None]
-    before: Callable[[Path], None] = lambda project: None
+    before: Callable[[Path], None] = nothing
     verdict: str = "FAIL"
 
 

@@ -56,22 +56,29 @@ def begin() -> None:
     drop(a_csv=toy(2), b_csv=toy(1, b"bad"), c_csv=toy(1), d_csv=toy(2), e_csv=toy(0))
 
 
+POINTS = ("intake_claimed", "intake_noted", "before_rename", "after_rename", "intake_removed")
+
+
 @pytest.mark.fault("F1")
-def test_killed_anywhere_the_raw_folder_is_old_or_new_and_the_next_run_finishes_the_work():
+@pytest.mark.parametrize(
+    "points, most",
+    [
+        pytest.param(["before_rename"], 1, id="once"),
+        pytest.param(POINTS, 100, id="anywhere", marks=pytest.mark.slow_fault),
+    ],
+)
+def test_killed_anywhere_the_raw_folder_is_old_or_new_and_the_next_run_finishes_the_work(
+    points, most
+):
+    """In `make test` at the first passage of one point, else at each of all."""
     begin()
     old = tree(RAW)
     intake()
     wanted, new = tree("data"), tree(RAW)
     assert len(new) == len(old) + 2
-    for point in (
-        "intake_claimed",
-        "intake_noted",
-        "before_rename",
-        "after_rename",
-        "intake_removed",
-    ):
+    for point in points:
         kills = 0
-        for n in range(1, 100):
+        for n in range(1, most + 1):
             begin()
             if not child(f"{point}:{n}"):
                 break

@@ -4,7 +4,6 @@ declares is the code it runs and records.
 DVC resolves the declarations itself, in a copy of dvc.yaml and params.yaml, once for each profile.
 """
 
-import ast
 import json
 import os
 import re
@@ -12,19 +11,17 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from stages import records
-from stages.code import HOME
-from stages.code import kinds as listed
-from stages.files import read_json, sha256
+from stages.code import HOME, PACKAGE, Project, list_of
+from stages.code.__main__ import demanded
+from stages.files import read_json
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ("mini", "sample", "full")
-KINDS = listed(ROOT)
+NUMBERLESS = "report|summary|code|page"  # stages that make no number and keep no record
 RESOLVE = """
 import json, os
 from dvc.repo import Repo
@@ -96,9 +93,7 @@ def test_commands_replace_the_shell_and_hold_names_only(declared):
 def test_every_data_stage_keeps_its_record_in_git(declared):
     for stage in every(declared):
         kept = [path for path, cached in stage["outs"].items() if "/records/" in path]
-        assert len(kept) == (0 if re.match("report|summary|code", stage["name"]) else 1), stage[
-            "name"
-        ]
+        assert len(kept) == (0 if re.match(NUMBERLESS, stage["name"]) else 1), stage["name"]
         assert not any(stage["outs"][path] for path in kept)
         assert not any(
             other.startswith(out + "/") for out in stage["outs"] for other in stage["outs"]
@@ -160,93 +155,55 @@ def test_what_the_page_rests_on_is_made_or_in_git(declared):
     assert missing == []
 
 
-def code_of(stage: dict) -> set[str]:
-    """The code files a stage declares, those of its kind among them."""
-    lists = [KINDS[Path(path).stem] for path in stage["deps"] if Path(path).parent == HOME]
-    paths = [ROOT / path for path in chain(stage["deps"], *lists) if path.startswith("stages/")]
-    return {path.relative_to(ROOT).as_posix() for path in records.files_in(paths)}
+def closures(stage: dict) -> set[str]:
+    """The modules whose closures a stage declares."""
+    lists = (Path(path) for path in stage["deps"] if Path(path).parent == HOME)
+    return {f"{PACKAGE}.{path.name.removesuffix('.json')}" for path in lists}
 
 
-def imports(file: str) -> set[str]:
-    """The project's files that a file imports when it runs, wherever in it the import stands;
-    packages count by their __init__."""
-    found, tree = set(), ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []  # names for a reader of types, which no run imports
-    for node in ast.walk(tree):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            stem = name.replace(".", "/")
-            found |= {
-                path
-                for path in (f"{stem}.py", f"{stem}/__init__.py")
-                if name.startswith("stages.") and (ROOT / path).exists()
-            }
-    return found
+@pytest.fixture(scope="module")
+def project():
+    """The modules of the project, each read once."""
+    return Project(ROOT)
 
 
-def test_the_lists_of_code_see_every_edit_and_each_has_a_stage(declared):
-    """The stage that writes the lists rests on all that they name, and on no folder twice; no
-    list stands there for nobody."""
+def test_every_closure_that_a_stage_declares_is_written_and_none_for_nobody(declared, project):
+    """The stage that writes them sees every edit: it rests on the whole package."""
     (listing,) = (stage for stage in declared["mini"] if stage["name"] == "code")
-    for kind, paths in KINDS.items():
-        seen = [
-            [dep for dep in listing["deps"] if f"{path}/".startswith(f"{dep}/")] for path in paths
-        ]
-        assert all(len(deps) == 1 for deps in seen), kind
-        assert len(paths) == len(set(paths)), kind
-    used = {
-        path for stage in every(declared) for path in stage["deps"] if Path(path).parent == HOME
+    assert listing["deps"] == [PACKAGE] and listing["outs"] == {HOME.as_posix(): False}
+    used = {module for stage in every(declared) for module in closures(stage)}
+    asked = set(demanded(project))
+    assert used <= asked and asked <= project.modules.keys()
+    assert {file.name for file in (ROOT / HOME).glob("*.json")} == {
+        list_of(module).name for module in asked
     }
-    assert used == {f"{HOME}/{kind}.json" for kind in KINDS}
 
 
-def test_the_lists_in_git_are_those_of_the_code(declared):
-    for kind, paths in KINDS.items():
-        there = [ROOT / path for path in paths]
-        files = {
-            path.relative_to(ROOT).as_posix(): sha256(path) for path in records.files_in(there)
-        }
-        assert read_json(ROOT / HOME / f"{kind}.json") == files, f"{kind}: run `dvc repro`"
+def test_the_lists_in_git_are_those_of_the_code(project):
+    for module in demanded(project):
+        told = read_json(ROOT / list_of(module))
+        assert told == project.closure(module), f"{module}: run `dvc repro`"
 
 
-# The ground floor is imported everywhere and changes no number; a cell declares its own model's
-# file, not its siblings'.
-SHARED = re.compile(
-    r"stages/(errors|files|records|params/\w+)\.py|stages/(\w+/)*__init__\.py|stages/fields/models/"
-    r"\w+\.py"
-)
-
-
-def test_a_stage_declares_all_the_code_it_reaches(declared):
-    """What a declared file imports is declared too, else an edit there would leave old results
-    standing."""
-    forgotten = {}
-    for stage in declared["mini"]:
-        if re.match("report|summary|code", stage["name"]):  # they make no number
-            continue
-        code = code_of(stage)
-        reached = {path for file in code if file.endswith(".py") for path in imports(file)}
-        missing = {path for path in reached - code if not SHARED.fullmatch(path)}
-        if missing:
-            forgotten[stage["name"]] = sorted(missing)
-    assert forgotten == {}
+def test_a_stage_declares_the_closure_of_the_module_that_it_runs(declared):
+    """Else an edit there would leave old results standing."""
+    for stage in every(declared):
+        if stage["name"] != "code":
+            module = stage["cmd"].split()[3]
+            assert module in closures(stage), f"{address(stage)}: {module}"
 
 
 def test_the_code_declared_is_the_code_recorded(declared):
-    """dvc.yaml's code dependencies and the records' lists of code are one list (records.py), for
-    every record that is here."""
+    """dvc.yaml's closures and those of the records are one list, for every record that is
+    here."""
     checked, differing = 0, {}
     for stage in every(declared):
         for path in (path for path in stage["outs"] if "/records/" in path):
             if (ROOT / path).exists():
                 checked += 1
-                recorded = set(read_json(ROOT / path)["code"]["files"])
-                if recorded != code_of(stage):
-                    differing[stage["name"]] = sorted(recorded ^ code_of(stage))
+                recorded = set(read_json(ROOT / path)["code"]["modules"])
+                if recorded != closures(stage):
+                    differing[stage["name"]] = sorted(recorded ^ closures(stage))
     if not checked:
         pytest.skip("no stage has run here yet: nothing is recorded")
     assert differing == {}

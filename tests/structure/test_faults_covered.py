@@ -6,6 +6,7 @@ missing library) counts as written.
 """
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,20 @@ def test_the_reading_finds_marks_and_their_absence():
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_fault_of_the_list_has_a_test(number):
     assert [name for name, numbers, _ in TESTS if number in numbers]
+
+
+def test_the_list_of_faults_tells_where_each_is_tested():
+    text = ast.get_docstring(ast.parse((ROOT / "tests/faults/conftest.py").read_text()))
+    parts = re.split(r"(?m)^(F\d+) ", text)
+    told = {
+        number: set(re.findall(r"test_\w+", where))
+        for number, where in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    found = {
+        number: {file.stem for file, tests in FOUND.items() for _, had, _ in tests if number in had}
+        for number in NUMBERS
+    }
+    assert told == found
 
 
 @pytest.mark.parametrize("number", ALWAYS)

@@ -6,6 +6,8 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from stages.audit.chain import Metric
 from stages.audit.hashes import Locks
 from stages.audit.snapshot import Snapshot
@@ -27,8 +29,13 @@ def test_there_are_locks_of_the_spine_of_data_and_of_experiments():
     assert {path.split("/")[0] for path in LOCKS} == {"dvc.lock", "data", "reports"}
 
 
-def test_the_audit_knows_the_stage_that_made_each_recorded_file():
-    locks = Locks(ROOT, *EXPERIMENTS)
+@pytest.fixture(scope="module")
+def locks():
+    """All locks of the project, read once."""
+    return Locks(ROOT, *EXPERIMENTS)
+
+
+def test_the_audit_knows_the_stage_that_made_each_recorded_file(locks):
     assert set(LOCKS) <= set(locks.declared) and not locks.errors
     for home in (
         "data/mini/raw/poisson",
@@ -39,17 +46,17 @@ def test_the_audit_knows_the_stage_that_made_each_recorded_file():
         assert locks.producer(home) is not None, home
 
 
-def test_no_two_stages_are_told_to_have_made_one_file():
+def test_no_two_stages_are_told_to_have_made_one_file(locks):
     """DVC keeps the entry of a stage that is gone, with the bytes of then; the audit would hold
     today's file to them."""
-    made = Counter(out for entry in Locks(ROOT, *EXPERIMENTS).entries for out in entry.outs)
+    made = Counter(out for entry in locks.entries for out in entry.outs)
     assert made and {path for path, stages in made.items() if stages > 1} == set()
 
 
-def test_a_commit_of_the_past_knows_the_bytes_of_every_locked_file(tmp_path):
+def test_a_commit_of_the_past_knows_the_bytes_of_every_locked_file(locks, tmp_path):
     metric = Metric("sparse_fields", "mini", "poisson", "msa-shared-20k-s0", ("mse",))
     known = Snapshot(ROOT, "HEAD", metric, tmp_path)._locked
-    wanted = {out for entry in Locks(ROOT, *EXPERIMENTS).entries for out in entry.outs}
+    wanted = {out for entry in locks.entries for out in entry.outs}
     assert wanted - set(known) == set()
 
 

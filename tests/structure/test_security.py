@@ -191,9 +191,9 @@ def constant(node: ast.AST, value) -> bool:
 
 
 @pytest.mark.fault("F13")
-@pytest.mark.parametrize("file", FILES, ids=name)
-def test_nothing_read_becomes_code(file):
-    assert dangers(file.read_text(encoding="utf-8")) == []
+def test_nothing_read_becomes_code():
+    found = {name(file): dangers(file.read_text(encoding="utf-8")) for file in FILES}
+    assert {file: calls for file, calls in found.items() if calls} == {}
 
 
 @pytest.mark.fault("F13")

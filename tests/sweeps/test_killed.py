@@ -17,6 +17,7 @@ import toy_sweep
 from stages.sweeps.ledger import Ledger
 from stages.sweeps.store import Store
 
+PRUNED = {"sampler": "tpe", "trials": 12, "pruner": "median"}
 POINTS = ("offered", "asked", "trial", "scored", "told", "before_rename", "after_rename")
 
 
@@ -34,32 +35,41 @@ def killed(fault: str, which, store: Store, folder: Path, objective=toy_sweep.pl
 
 
 @pytest.mark.parametrize(
-    ("settings", "points", "stride"),
+    ("settings", "points", "stride", "most"),
     [
-        ({"sampler": "tpe", "trials": 12}, POINTS, 5),
-        ({"sampler": "tpe", "trials": 12, "pruner": "median"}, ("reported", "scored"), 9),
-        ({"sampler": "random", "trials": 5}, ("trial",), 2),
+        pytest.param({"sampler": "tpe", "trials": 12}, ("scored",), 5, 1, id="once"),
+        *(
+            pytest.param(*each, 10**6, id=name, marks=pytest.mark.slow_fault)
+            for name, *each in (
+                ("tpe", {"sampler": "tpe", "trials": 12}, POINTS, 5),
+                ("pruned", PRUNED, ("reported", "scored"), 9),
+                ("random", {"sampler": "random", "trials": 5}, ("trial",), 2),
+            )
+        ),
     ],
-    ids=["tpe", "pruned", "random"],
 )
 def test_a_sweep_killed_and_resumed_is_the_undisturbed_one(
-    tmp_path, monkeypatch, settings, points, stride
+    tmp_path, monkeypatch, settings, points, stride, most
 ):
-    """Points inside a draw are met at every few draws, those around the outputs at each passage."""
+    """Points inside a draw are met at every few draws, those around the outputs at each passage;
+    in `make test` one point once."""
     monkeypatch.chdir(tmp_path)
     which, store = toy_sweep.plan(**settings), Store("toy")
     toy_sweep.swept(which, store, Path("whole"))
     whole = toy_sweep.bytes_of(Path("whole"))
     for point in points:
-        for n in itertools.count(1, 1 if "rename" in point else stride):
+        kills = 0
+        for n in itertools.islice(itertools.count(1, 1 if "rename" in point else stride), most):
             if not killed(f"{point}:{n}", which, store, Path("out")):
                 break
+            kills += 1
             toy_sweep.swept(which, store, Path("out"))
             assert toy_sweep.bytes_of(Path("out")) == whole, (point, n)
             assert not store.folder.exists()
-        assert n > 1, f"{point} was never met"
+        assert kills, f"{point} was never met"
 
 
+@pytest.mark.slow_fault
 def test_a_sweep_killed_at_every_draw_ends_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     which, store = toy_sweep.plan(sampler="tpe", trials=12), Store("toy")

@@ -52,6 +52,7 @@ def test_two_workers_one_killed_make_every_draw_once_and_random_draws_are_the_se
     store.clear()
 
 
+@pytest.mark.slow_fault
 def test_the_best_of_two_tpe_workers_is_the_serial_studys_to_sampling_noise(
     tmp_path, monkeypatch, url
 ):

@@ -20,7 +20,7 @@ def quick(key: str) -> Store:
     return Store(key, beat_s=1, grace_s=2)
 
 
-@pytest.mark.parametrize("sampler", ["random", "tpe"])
+@pytest.mark.parametrize("sampler", ["random", pytest.param("tpe", marks=pytest.mark.slow_fault)])
 def test_of_two_workers_one_killed_leaves_every_draw_made_once(tmp_path, monkeypatch, sampler):
     monkeypatch.chdir(tmp_path)
     which, store = toy_sweep.plan(sampler=sampler), quick("toy")

@@ -123,11 +123,16 @@ def test_every_other_model_has_its_cell(project, call, name):
     "fault",
     [
         "before_record:1",
-        "before_clear:1",
-        "before_rename:9",
-        "before_rename:10",
-        "after_rename:10",
-        "step:5",
+        *(
+            pytest.param(fault, marks=pytest.mark.slow_fault)
+            for fault in (
+                "before_clear:1",
+                "before_rename:9",
+                "before_rename:10",
+                "after_rename:10",
+                "step:5",
+            )
+        ),
     ],
 )
 @pytest.mark.fault("F1")

@@ -177,6 +177,7 @@ def test_what_cannot_be_shared_is_refused_before_any_work(tmp_path):
         group.refuse_unshared(4, 3)
 
 
+@pytest.mark.slow_fault
 @pytest.mark.fault("F4")
 def test_a_killed_process_takes_the_others_along_and_the_run_resumes_to_the_same_bits(
     trained, tmp_path
