@@ -193,14 +193,23 @@ def json_of(text: bytes, where: str) -> Any:
         raise DataError("a file is not JSON", where=where, found=str(error)[:200]) from None
 
 
-def read_json(path: str | Path) -> Any:
-    """`json_of` a file's bytes; DataError where there is none."""
+def read_json(path: str | Path, kind: type = dict) -> Any:
+    """`json_of` a file's bytes; DataError where there is none, or where it is no object (or no
+    list, as `kind` says)."""
+    remedy = "run `dvc repro` (or `dvc pull`)"
     try:
-        return json_of(Path(path).read_bytes(), str(path))
+        content = json_of(Path(path).read_bytes(), str(path))
     except FileNotFoundError:
+        raise DataError("a file is missing", where=str(path), remedy=remedy) from None
+    if not isinstance(content, kind):
         raise DataError(
-            "a file is missing", where=str(path), remedy="run `dvc repro` (or `dvc pull`)"
-        ) from None
+            "a file holds other JSON than it should",
+            where=str(path),
+            expected={dict: "an object", list: "a list"}.get(kind, kind.__name__),
+            found=f"{type(content).__name__} {str(content)[:40]}",
+            remedy=remedy,
+        )
+    return content
 
 
 def sha256(path: str | Path) -> str:

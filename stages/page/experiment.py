@@ -42,7 +42,7 @@ def view(experiment: str, profile: str, content: dict[str, Any], part: Part) -> 
     """What the front page shows of an experiment, as JSON: results, claims, links. `table` is the
     digest of table.md, so that who rests on this rests on that."""
     home = home_of(experiment, profile)
-    entries = read_json(home / "claims.json")
+    entries = read_json(home / "claims.json", list)
     name = f"{experiment}-{profile}"
     return {
         "experiment": experiment,

@@ -269,7 +269,7 @@ def test_the_table_is_well_formed_and_has_a_section_a_data_set():
 
 
 def test_the_claims_are_written():
-    entries = files.read_json(HOME / "claims.json")
+    entries = files.read_json(HOME / "claims.json", list)
     assert {entry["id"] for entry in entries} == {f"A-{k}" for k in range(1, 11)}
     verdicts = {(entry["id"], entry["dataset"]): entry["verdict"] for entry in entries}
     assert (

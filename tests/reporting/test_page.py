@@ -216,7 +216,7 @@ def test_without_the_hour_average_there_is_nothing_to_compare_with_and_the_page_
 
 
 def test_every_claim_is_there_with_its_verdict_numbers_seeds_and_why(seen, front):
-    claims = files.read_json(HOME / "claims.json")
+    claims = files.read_json(HOME / "claims.json", list)
     titles = {
         "id": "id",
         "data set": "dataset",
@@ -299,7 +299,7 @@ def test_the_example_of_an_audit_names_a_number_that_was_made(seen, front):
 def test_the_readme_beside_the_page_has_every_arm_and_every_claim(seen):
     text = Path("reports/README.md").read_text()
     arms = files.read_json(HOME / "metrics.json")["arms"]
-    claims = files.read_json(HOME / "claims.json")
+    claims = files.read_json(HOME / "claims.json", list)
     assert len(re.findall(r"(?m)^\| (?:\w+_average|knn|kernel|msa-\S+) \| \d \|", text)) == len(
         arms
     )  # a table of results tells the seeds

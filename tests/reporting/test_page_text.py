@@ -27,7 +27,7 @@ def test_names_and_sentences_are_text_never_markup(tmp_path, monkeypatch):
         monkeypatch,
         {HOSTILE: {"hour_average": (12.0, 11.0, 13.0), HOSTILE: (9.0, 8.0, 10.0)}},
     )
-    claims = files.read_json(HOME / "claims.json")
+    claims = files.read_json(HOME / "claims.json", list)
     claims[0] |= {"text": "<script>alert(1)</script>", "why": "</table><img src=http://x.example/>"}
     files.write_json(HOME / "claims.json", claims)
     stage_runs.write_pages(page, EXPERIMENT, PROFILE)

@@ -209,13 +209,15 @@ def test_without_a_benchmark_counts_stand_alone_and_nothing_is_invented(tmp_path
         in files.read_json(records.location("tabulate", PROFILE, experiment=EXPERIMENT))["inputs"]
     )
     w4 = [
-        claim["verdict"] for claim in files.read_json(HOME / "claims.json") if claim["id"] == "W-4"
+        claim["verdict"]
+        for claim in files.read_json(HOME / "claims.json", list)
+        if claim["id"] == "W-4"
     ]
     assert w4 == ["undecided"] * 2 and read().problems == []
 
 
 def test_claims_are_the_searchs_own(project):
-    claims = files.read_json(HOME / "claims.json")
+    claims = files.read_json(HOME / "claims.json", list)
     assert {claim["id"] for claim in claims} == {"W-2", "W-3", "W-4", "W-5"}
     assert [claim["verdict"] for claim in claims if claim["id"] == "W-2"] == ["holds", "holds"]
 

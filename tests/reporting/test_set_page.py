@@ -75,7 +75,7 @@ def test_every_arm_is_there_with_its_companions(seen):
 
 def test_every_claim_is_there_with_its_verdict(seen):
     for experiment in (FIELDS, FAILURES):
-        claims = files.read_json(Path("reports", experiment, PROFILE, "claims.json"))
+        claims = files.read_json(Path("reports", experiment, PROFILE, "claims.json"), list)
         rows = [
             row
             for row in rows_of(seen[experiment], "the claims ledger")

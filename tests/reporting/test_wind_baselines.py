@@ -246,7 +246,7 @@ def test_claims_of_both_experiments_are_their_own(project):
     ids = {
         experiment: {
             claim["id"]
-            for claim in files.read_json(Path("reports", experiment, PROFILE, "claims.json"))
+            for claim in files.read_json(Path("reports", experiment, PROFILE, "claims.json"), list)
         }
         for experiment in (results_project.EXPERIMENT, EXPERIMENT)
     }
