@@ -205,7 +205,7 @@ def read_json(path: str | Path, kind: type = dict) -> Any:
         raise DataError(
             "a file holds other JSON than it should",
             where=str(path),
-            expected={dict: "an object", list: "a list"}.get(kind, kind.__name__),
+            expected="an object" if kind is dict else f"a {kind.__name__}",
             found=f"{type(content).__name__} {str(content)[:40]}",
             remedy=remedy,
         )

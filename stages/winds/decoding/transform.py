@@ -240,7 +240,7 @@ LEVELS = {
 def _spans(job: Job) -> list[list[str]]:
     """The files in time order; those that overlap in time share a span. Files without a frame go
     first, to be counted."""
-    ranges = []
+    ranges: list[Any] = []
     for name in job.names:
         stamps = frames.read(job.raw / name).frames["ts_s"]
         ranges.append((stamps.min() or -np.inf, stamps.max() or -np.inf, name))
