@@ -69,7 +69,7 @@ def _number(value: Any) -> bool:
 def described(path: Path) -> list[dict[str, Any]]:
     """The rooms of one description: `exterior_temp` and `unnorm_boxes` of (x0, y0, x1, y1,
     heat). DataError names the room."""
-    rooms = read_json(path)
+    rooms = read_json(path, list)
     if not isinstance(rooms, list) or not rooms:
         raise DataError(
             "a description holds no rooms",
