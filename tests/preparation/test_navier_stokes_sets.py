@@ -223,7 +223,7 @@ def with_nan(array):
         ("meta.json", {"trajectories": [3, 4, 2]}, "disagree"),
         ("meta.json", {"split": {"train": 8}}, "`split`"),
         ("meta.json", {"split": {"train": -1, "val": 5, "test": 4}}, "`split`"),
-        ("meta.json", "[]", "an object"),
+        ("meta.json", "[]", "other JSON than it should"),
         ("meta.json", "{", "not JSON"),
         ("meta.json", '{"grid": NaN}', "NaN"),
     ],
