@@ -69,11 +69,7 @@ def prepare(
     t0_s = settings.slice_s * math.ceil(
         first_s / settings.slice_s
     )  # slices begin at multiples of slice_s since 1970
-    asked = {
-        name: part.model_dump(mode="json")
-        for name in ("rolling", "every")
-        if (part := getattr(settings, name))
-    }
+    optional = told(settings)
     settings = rolled(winds, settings, wind_max_m_s, t0_s)
     times, used, dropped = write_rows(
         winds, folder / "rows.parquet", settings, wind_max_m_s, t0_s, names, read
@@ -103,9 +99,15 @@ def prepare(
         "dropped": dropped,
         "read": read,
         "kept": len(times),
-    } | asked
+    } | optional
     files.write_json(folder / "prepared.json", meta)
     return meta
+
+
+def told(settings: Prepare) -> dict[str, Any]:
+    """The settings that prepared.json tells only where they are given."""
+    parts = {name: getattr(settings, name) for name in ("rolling", "every")}
+    return {name: part.model_dump(mode="json") for name, part in parts.items() if part}
 
 
 def rolled(winds: Path, settings: Prepare, wind_max_m_s: float, t0_s: float) -> Prepare:
