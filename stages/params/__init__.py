@@ -84,6 +84,7 @@ __all__ = [
     "Sweep",
     "Training",
     "Weather",
+    "checked",
     "experiments",
     "gathered",
     "load",
@@ -162,8 +163,8 @@ class Params(Section):
         return self
 
     def family(self, profile: str, name: str, schema: type[S]) -> S:
-        """What a profile affords of a family, by the family's own schema (a subclass of
-        sections.Family). ParamsError lists every problem, and says where nothing is afforded."""
+        """What a profile affords of a family, by the family's own schema (a Section with
+        `datasets`). ParamsError lists every problem, and says so where nothing is afforded."""
         part = self.profiles[profile].families.get(name)
         where = f"profiles.{profile}.families.{name}"
         return checked(schema, {} if part is None else part.model_dump(), where)

@@ -20,6 +20,8 @@ import pytest
 from recipe import ROOT, commit, copy, git, recipes, run, touched
 
 from stages import code
+from stages.exports import croissant
+from stages.exports.tree import of_commit
 from stages.files import sha256
 
 STEPS = recipes((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))["Add a family"]
@@ -164,7 +166,17 @@ def test_a_number_of_the_family_is_audited_to_its_raw_file_and_made_again(follow
     said = run(folder, "stages.cli", "audit", f"{HOME[8:]}/coins/bent/surprise", "--verify", "eval")
     assert "PASS" in said and "FAIL" not in said
     assert "gives the published number to the last bit" in said
-    assert "data/mini/raw/coins/tosses.csv" in said
+    raw = sha256(folder / "data/mini/raw/coins/tosses.csv")
+    assert re.search(
+        rf"acquire +data/mini/raw/coins .*seed 0\n(.*\n)? *ok +tosses.csv +sha256 {raw}", said
+    )
+
+
+def test_its_data_are_described_by_its_own_table(followed):
+    told = dict(croissant.every(of_commit(followed[0])))["mini/coins"]
+    assert "Tosses of bent coins, drawn here" in told["description"]
+    assert [one["name"] for one in told["distribution"]] == ["manifest.json", "tosses.csv"]
+    assert "heads (1) or tails (0)" in told["description"]
 
 
 def lint(folder: Path) -> subprocess.CompletedProcess:

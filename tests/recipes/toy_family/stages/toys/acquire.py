@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from stages import runner, seeds
 from stages.acquisition import acquire
-from stages.params import Dataset
-from stages.toys.settings import FAMILY, Coins, Toys
+from stages.toys.settings import Coins, coins_of, toys_of
 
 MODULE = "stages.toys.acquire"
 TOSSES = "tosses.csv"
@@ -15,16 +15,10 @@ TOSSES = "tosses.csv"
 
 def plan(asked: runner.Asked) -> runner.Work:
     """Acquire data/P/raw/D. InputError for a data set of another family."""
-    known = asked.parameters.family(asked["profile"], FAMILY, Toys).datasets
-    return acquire.work(asked, known, MODULE, own)
-
-
-def own(dataset: Dataset) -> acquire.Own | None:
-    """How a set of ours is made; None for what is fetched."""
-    if dataset.made is None:
-        return None
-    coins = Coins.model_validate(dataset.made.model_dump())
-    return acquire.Own(lambda folder: toss(coins, folder), 8.0 * len(coins.chances) * coins.tosses)
+    known = toys_of(asked.parameters, asked["profile"]).datasets
+    coins = coins_of(asked.parameters, runner.known("set of toys", asked["dataset"], known))
+    own = acquire.Own(partial(toss, coins), 8.0 * len(coins.chances) * coins.tosses)
+    return acquire.work(asked, known, MODULE, lambda dataset: own)
 
 
 def toss(coins: Coins, folder: Path) -> None:

@@ -13,14 +13,14 @@ from typing import Any
 from stages import files, seeds
 from stages.runner import Asked, Work, known
 from stages.scores import groups, shell
-from stages.toys.settings import FAMILY, Toys
+from stages.toys.settings import FAMILY, toys_of
 
 MODULE = "stages.toys.evaluate"
 
 
 def plan(asked: Asked) -> Work:
     """What is evaluated with these names. InputError for a set that the profile does not have."""
-    toys = asked.parameters.family(asked["profile"], FAMILY, Toys)
+    toys = toys_of(asked.parameters, asked["profile"])
     known("set of toys", asked["dataset"], toys.datasets)
     machine, prepared = shell.Machine.of(asked), asked.data("prepared")
 

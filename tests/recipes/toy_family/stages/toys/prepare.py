@@ -14,7 +14,7 @@ from stages import files, records, runner
 from stages.errors import DataError
 from stages.splits import SPLITS
 from stages.toys.acquire import TOSSES
-from stages.toys.settings import FAMILY, Coins, Toys
+from stages.toys.settings import FAMILY, coins_of, toys_of
 
 MODULE = "stages.toys.prepare"
 ROWS, ABOUT = "tosses.parquet", "coins.json"
@@ -23,10 +23,9 @@ ROWS, ABOUT = "tosses.parquet", "coins.json"
 def plan(asked: runner.Asked) -> runner.Work:
     """data/P/raw/D to data/P/prepared/D. InputError for a data set of another family."""
     profile, dataset = asked["profile"], asked["dataset"]
-    toys = asked.parameters.family(profile, FAMILY, Toys)
+    toys = toys_of(asked.parameters, profile)
     runner.known("set of toys", dataset, toys.datasets, f"profiles.{profile}.families.{FAMILY}")
-    made = asked.parameters.datasets[dataset].made
-    coins = Coins.model_validate(made.model_dump() if made else {})
+    coins = coins_of(asked.parameters, dataset)
     raw, final = asked.data("raw"), asked.data("prepared")
 
     def do() -> dict[str, Path]:

@@ -11,7 +11,7 @@ import torch
 
 from stages import runner
 from stages.toys.models import build, model_class
-from stages.toys.settings import FAMILY, Toys
+from stages.toys.settings import FAMILY, toys_of
 from stages.toys.tosses import Tosses
 from stages.training import cells, loop, shell
 from stages.training.group import Group
@@ -22,7 +22,7 @@ MODULE = "stages.toys.train"
 def plan(asked: runner.Asked, cell: cells.Cell) -> shell.Task:
     """What a cell of toys is. InputError for names that do not stand in the parameters."""
     profile, parameters = asked["profile"], asked.parameters
-    toys = parameters.family(profile, FAMILY, Toys)
+    toys = toys_of(parameters, profile)
     where = f"profiles.{profile}.families.{FAMILY}"
     runner.known("set of toys", asked["dataset"], toys.datasets, where)
     runner.known("model of toys", cell.model, toys.models, where)

@@ -9,7 +9,7 @@ import polars as pl
 from stages import files, runner
 from stages.splits import SPLITS
 from stages.toys.prepare import ROWS
-from stages.toys.settings import FAMILY, Toys
+from stages.toys.settings import toys_of
 from stages.validation import stage
 from stages.validation.rules import MANIFEST, Rule, Table, acquired
 
@@ -25,7 +25,7 @@ RULES = [
 
 def plan(asked: runner.Asked) -> runner.Work:
     """Judge data/P/raw/D and data/P/prepared/D. InputError for a data set of another family."""
-    known = asked.parameters.family(asked["profile"], FAMILY, Toys).datasets
+    known = toys_of(asked.parameters, asked["profile"]).datasets
     runner.known("set of toys", asked["dataset"], known)
     return stage.work(asked, MODULE, "prepared", gather, {})
 
