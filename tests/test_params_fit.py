@@ -3,9 +3,11 @@ their own."""
 
 import json
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from params_changed import TRUE, changed, load, refused
+from pydantic import Field
 
 from stages import params
 from stages.errors import ParamsError
@@ -104,6 +106,8 @@ def test_a_file_where_no_parameters_belong_is_refused(tmp_path):
         ("stages/params/models/msa.yaml", "models.msa"),
         ("stages/params/budgets/mini/winds.yaml", "profiles.mini"),
         ("stages/params/datasets/sets.yaml", "datasets"),
+        ("stages/params/families/mini/toys.yaml", "profiles.mini.families.toys"),
+        ("stages/params/families/toys.yaml", None),
         ("stages/params/models/msa.py", None),
         ("stages/params/other/msa.yaml", None),
         ("reports/models/msa.yaml", None),
@@ -212,3 +216,69 @@ def test_winds_of_figure_c7_that_do_not_fit_are_told(tmp_path, change, told):
     assert told in refused(
         tmp_path, json.dumps(whole | {"profiles": whole["profiles"] | {"mini": mini | change}})
     )
+
+
+# --- families that bring a schema of their own
+
+
+class Shelf(params.Section):
+    """What the toys of these tests may say."""
+
+    datasets: tuple[params.Name, ...]
+    dolls: Annotated[int, Field(gt=0)]
+
+
+def toys(tmp_path, mini=(), dolls=(), part=None) -> str:
+    """The example with a family `toys` of one set, as JSON; what it affords in a file of its own;
+    `mini` and `dolls` change the profile's part and the set."""
+    whole = params.read_yaml(Path(__file__).with_name("params_example.yaml"))
+    made = {"entry": "toys", "kind": "made", "made": {"seed": 3, "heads": [1, 2]}}
+    whole["datasets"]["dolls"] = made | dict(dolls)
+    whole["profiles"]["mini"]["families"] = {"toys": {"datasets": ["dolls"]} | dict(mini)}
+    whole["run"] = whole["profiles"]["mini"]
+    place = tmp_path / "stages/params/families/mini/toys.yaml"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps({"dolls": 2} if part is None else part))
+    return json.dumps(whole)
+
+
+def test_a_family_reads_its_part_of_a_profile_by_its_own_schema(tmp_path):
+    told = load(tmp_path, toys(tmp_path))
+    assert told.family("mini", "toys", Shelf) == Shelf(datasets=("dolls",), dolls=2)
+    plan = told.datasets["dolls"].plan
+    assert plan.model_dump() == {"seed": 3, "heads": (1, 2)}
+    assert "made" not in told.datasets["simulated"].model_dump(), "a record would tell it"
+
+
+@pytest.mark.parametrize(
+    ("part", "problem"),
+    [
+        ({"dolls": 0}, "dolls: Input should be greater than 0 (found 0)"),
+        ({"dolls": 1, "dollls": 1}, "did you mean 'dolls'"),
+        ({}, "dolls: Field required"),
+        ({"dolls": "2"}, "dolls: Input should be a valid integer (found '2')"),
+    ],
+)
+def test_what_a_family_does_not_take_is_told_with_its_place(tmp_path, part, problem):
+    told = load(tmp_path, toys(tmp_path, part=part))
+    with pytest.raises(ParamsError) as caught:
+        told.family("mini", "toys", Shelf)
+    assert problem in str(caught.value) and "profiles.mini.families.toys" in str(caught.value)
+    with pytest.raises(ParamsError, match="dolls: Field required"):
+        told.family("mini", "trains", Shelf)
+
+
+@pytest.mark.parametrize(
+    ("mini", "dolls", "problem"),
+    [
+        ({"datasets": ["doll"]}, {}, "mini.families.toys.datasets: 'doll' is unknown; did you"),
+        ({"datasets": ["simulated"]}, {}, "'simulated' enters as frames, not as toys"),
+        ({"datasets": ["dolls"] * 2}, {}, "toys.datasets: a data set stands there twice"),
+        ({}, {"entry": "toy"}, "datasets.dolls.entry is 'toy', not 'frames', 'states', 'winds'"),
+        ({}, {"made": None}, "kind made needs the section `made`"),
+        ({}, {"made": {"heads": 1}}, "datasets.dolls.made.seed: Field required"),
+        ({"dolls": 1}, {}, "parameters stand twice"),
+    ],
+)
+def test_families_that_do_not_fit_are_told(tmp_path, mini, dolls, problem):
+    assert problem in refused(tmp_path, toys(tmp_path, mini, dolls))

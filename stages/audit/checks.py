@@ -13,7 +13,7 @@ from typing import Any
 from stages import records
 from stages.audit import arithmetics, commands
 from stages.audit.case import CHECKOUT, PULL, REPRO, Case
-from stages.audit.chain import SEED, SOURCES, pick
+from stages.audit.chain import SEED, SOURCES, Node, pick
 from stages.audit.finding import Problem
 from stages.audit.raws import counts, sources
 from stages.audit.settings import parameters
@@ -141,15 +141,27 @@ def code(case: Case) -> Iterator[Problem]:
             yield Problem(judged.verdict, node.path, judged.text + remedy, case.producer(node.path))
 
 
+def rested_on(case: Case, node: Node) -> set[str]:
+    """The modules on whose closures a stage rests: its command's, those whose lists of code are
+    among its deps, and the models of the trained cells that it read, whose lists are among the
+    deps of their training. Undeclared as `commands.command` has it."""
+    found = commands.modules(case.locks, node.homes[0])
+    read = filter(None, map(case.ledger.owner, node.record["inputs"]))
+    for home in sorted({owner.homes[0] for owner in read if owner.stage == "train"}):
+        trainer = commands.command(case.locks, home).module
+        found |= commands.modules(case.locks, home) - {trainer}
+    return found
+
+
 def declared(case: Case) -> Iterator[Problem]:
-    """The lock's command is of the kind that dvc.yaml declares; the record's modules are the
-    command's and those whose lists of code are among the stage's deps."""
+    """The lock's command is of the kind that dvc.yaml declares; the record's modules are those
+    that its stage rests on."""
     for node in case.chain.nodes:
         entry = case.locks.producer(node.homes[0])
         if node.error or entry is None or entry.lock.endswith(".dvc") or case.earlier(node):
             continue
         try:
-            wanted = commands.modules(case.locks, node.homes[0])
+            wanted = rested_on(case, node)
         except commands.Undeclared as error:
             yield Problem("FAIL", entry.lock, " ".join(str(error).split()), node.producer)
             continue

@@ -27,9 +27,10 @@ def mirror(place: Place) -> Finding:
         )
     settings, shelf = params.load(place.root / "params.yaml"), Mirror(place.root / folder)
     profile = settings.profiles[PROFILE]
+    others = [name for family in profile.families.values() for name in family.datasets]
     wanted = {
         f"{dataset}/{name}": source
-        for dataset in (*profile.acquired, *profile.problems, *profile.sequences)
+        for dataset in (*profile.acquired, *profile.problems, *profile.sequences, *others)
         for name, source in pinned_files(below(place, settings.datasets[dataset])).items()
     }
     missing = [name for name, source in wanted.items() if not holds(shelf, source)]

@@ -109,8 +109,10 @@ def every(tree: Tree) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def facts(tree: Tree) -> dict[str, tuple[str, str]]:
-    """Data set -> (what it is, its units), from the table of data/README.md; {} without one."""
-    text = tree.files["data/README.md"].decode("utf-8") if "data/README.md" in tree.modes else ""
+    """Data set -> (what it is, its units), from the tables of data/README.md and of families'
+    data/FAMILY/README.md; {} without one."""
+    tables = [file for file in tree.matching("data/", "/README.md") if file.count("/") <= 2]
+    text = "\n".join(tree.files[file].decode("utf-8") for file in tables)
 
     def plain(cell: str) -> str:
         return cell.replace("`", "").strip()

@@ -8,7 +8,8 @@ from stages import files, records, runner
 from stages.errors import DataError
 from stages.files import read_json, write_json
 
-# The error of a forecast; of a field; of a neighbour search, its share of a linear search's work.
+# The error of a forecast; of a field; of a neighbour search, its share of a linear search's work. A
+# family whose main numbers are others names them as `main` in its metrics.json.
 METRICS = ("rmse_component_kn", "mse", "nats", "comparisons_share")
 
 
@@ -17,9 +18,10 @@ def summary(profile: str) -> None:
     nothing has been tabulated."""
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     for file in sorted(Path("reports").glob(f"*/{profile}/metrics.json")):
-        for name, arm in read_json(file)["arms"].items():
+        content = read_json(file)
+        for name, arm in content["arms"].items():
             dataset, _, label = name.partition("/")
-            for metric in METRICS:
+            for metric in content.get("main", METRICS):
                 if metric in arm["metrics"]:
                     of_experiment = found.setdefault(metric, {}).setdefault(file.parts[1], {})
                     of_experiment.setdefault(dataset, {})[label] = arm["metrics"][metric]["mean"]

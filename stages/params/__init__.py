@@ -7,7 +7,7 @@ file: they are handed the frozen objects defined here.
 """
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pydantic
 from pydantic import BaseModel, model_validator
@@ -84,6 +84,7 @@ __all__ = [
     "Sweep",
     "Training",
     "Weather",
+    "checked",
     "experiments",
     "gathered",
     "load",
@@ -91,6 +92,9 @@ __all__ = [
     "prefix",
     "read_yaml",
 ]
+
+
+S = TypeVar("S", bound=BaseModel)
 
 
 class Params(Section):
@@ -130,6 +134,7 @@ class Params(Section):
             ]
             problems += checks.set_problems(name, profile, self.datasets, self.models)
             problems += checks.sequence_problems(name, profile, self.datasets, self.models)
+            problems += checks.family_problems(name, profile, self.datasets)
             for dataset in profile.wind:
                 if dataset not in profile.datasets:
                     problems.append(
@@ -145,6 +150,7 @@ class Params(Section):
                 for dataset in getattr(profile, part)
                 if dataset not in profile.wind
             ]
+        problems += checks.entry_problems(self.datasets, self.profiles)
         problems += [
             f"sweeps.{model}: there is no such model{nearest(model, self.models)}"
             for model in self.sweeps
@@ -155,6 +161,13 @@ class Params(Section):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def family(self, profile: str, name: str, schema: type[S]) -> S:
+        """What a profile affords of a family, by the family's own schema (a Section with
+        `datasets`). ParamsError lists every problem, and says so where nothing is afforded."""
+        part = self.profiles[profile].families.get(name)
+        where = f"profiles.{profile}.families.{name}"
+        return checked(schema, {} if part is None else part.model_dump(), where)
 
 
 def experiments() -> tuple[str, ...]:
@@ -167,13 +180,20 @@ def load(path: str | Path = "params.yaml") -> Params:
     what is allowed and the nearest name."""
     path = Path(path)
     try:
-        return Params.model_validate(_tuples(gathered(path)))
+        return checked(Params, _tuples(gathered(path)), str(path))
     except RecursionError:
         raise ParamsError(
             "a part of the file contains itself",
             where=str(path),
             remedy="look for an alias (*name) inside its own anchor (&name)",
         ) from None
+
+
+def checked(schema: type[S], content: Any, where: str) -> S:
+    """Parameters by their schema. ParamsError lists every problem with its key, what is allowed and
+    the nearest name."""
+    try:
+        return schema.model_validate(content)
     except pydantic.ValidationError as error:
         lines = []
         problem: Any
@@ -186,14 +206,14 @@ def load(path: str | Path = "params.yaml") -> Params:
                 else ""
             )
             hint = (
-                nearest(problem["loc"][-1], _siblings(problem["loc"]))
+                nearest(problem["loc"][-1], _siblings(schema, problem["loc"]))
                 if problem["type"] == "extra_forbidden"
                 else ""
             )
             lines.append(f"{key}: {problem['msg']}{shown}{hint}")
         raise ParamsError(
             f"{len(lines)} problem(s) in the parameters",
-            where=str(path),
+            where=where,
             found="\n    ".join(["", *lines]),
             remedy="mend the keys named above; stages/params/sections.py is the schema",
         ) from None
@@ -207,9 +227,9 @@ def _tuples(content):
     return tuple(map(_tuples, content)) if isinstance(content, list) else content
 
 
-def _siblings(location: tuple[Any, ...]) -> list[str]:
+def _siblings(schema: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
     """The field names that the schema allows where an unknown key stood."""
-    section: Any = Params
+    section: Any = schema
     for part in location[:-1]:
         field = (
             section.model_fields.get(str(part))

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from stages.params.base import nearest
-from stages.params.datasets import Dataset
+from stages.params.datasets import ENTRIES, Dataset
 from stages.params.sections import Model, Profile, Split
 
 
@@ -147,6 +147,35 @@ def sequence_problems(
     if profile.order_cells and profile.orders is None:
         problems.append(f"profiles.{name}.orders: missing, but there are cells to evaluate")
     return problems
+
+
+def family_problems(name: str, profile: Profile, datasets: Mapping[str, Dataset]) -> list[str]:
+    """What does not fit among the data sets of families with a schema of their own: unknown ones,
+    ones of another family."""
+    problems = []
+    for family, part in profile.families.items():
+        where = f"profiles.{name}.families.{family}.datasets"
+        for dataset in part.datasets:
+            if dataset not in datasets:
+                problems.append(f"{where}: {dataset!r} is unknown{nearest(dataset, datasets)}")
+            elif datasets[dataset].entry != family:
+                entry = datasets[dataset].entry
+                problems.append(f"{where}: {dataset!r} enters as {entry}, not as {family}")
+        if len({*part.datasets}) < len(part.datasets):
+            problems.append(f"{where}: a data set stands there twice")
+    return problems
+
+
+def entry_problems(datasets: Mapping[str, Dataset], profiles: Mapping[str, Profile]) -> list[str]:
+    """Data sets that enter at a level that there is not."""
+    families = sorted({family for profile in profiles.values() for family in profile.families})
+    *first, last = map(repr, ENTRIES)
+    known = f"{', '.join(first)} or {last}" + "".join(f", or {family!r}" for family in families)
+    return [
+        f"datasets.{name}.entry is {dataset.entry!r}, not {known}"
+        for name, dataset in datasets.items()
+        if dataset.entry not in (*ENTRIES, *families)
+    ]
 
 
 def plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:

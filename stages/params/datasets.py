@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_serializer, model_validator
 
-from stages.params.base import Count, FileName, Positive, Section, Seed
+from stages.params.base import Count, FileName, Name, Positive, Section, Seed
 from stages.params.problems import PROBLEMS, Cds, Darcy, NavierStokes, Poisson, Sines, Weather
 from stages.params.sequences import Plan
 
@@ -96,11 +96,21 @@ class Gaussian(Flown):
         return self
 
 
-class Dataset(Section):
-    """A data set: at which level it enters (frames, states or winds) and where its bytes come
-    from."""
+class Made(Section):
+    """The plan of a set that a family makes: its seed, and what the family's own schema says."""
 
-    entry: Literal["frames", "states", "winds", "sets", "sequences"]
+    model_config = ConfigDict(extra="allow")
+    seed: Seed
+
+
+ENTRIES = ("frames", "states", "winds", "sets", "sequences")
+
+
+class Dataset(Section):
+    """A data set: at which level it enters (one of ENTRIES, or a family's name) and where its bytes
+    come from."""
+
+    entry: Name
     kind: Literal[
         "simulate",
         "gaussian",
@@ -115,6 +125,7 @@ class Dataset(Section):
         "navier_stokes",
         "sines",
         "weather",
+        "made",
     ]
     files: dict[FileName, Source] = {}
     listed: Listed | None = None
@@ -127,20 +138,27 @@ class Dataset(Section):
     sines: Sines | None = None
     weather: Weather | None = None
     sequences: Plan | None = None
+    made: Made | None = None
+
+    @model_serializer(mode="wrap")
+    def told(self, dump: Any) -> dict[str, Any]:
+        """As records tell it; `made` stands only where it is used, as in those of before it."""
+        found: dict[str, Any] = dump(self)
+        return {key: value for key, value in found.items() if key != "made" or value is not None}
 
     @property
     def plan(self) -> Any:
         """What a set of ours is made from; None for one that is fetched."""
         return (
             getattr(self, self.kind)
-            if self.kind in ("simulate", "gaussian", "sequences", *PROBLEMS)
+            if self.kind in ("simulate", "gaussian", "sequences", "made", *PROBLEMS)
             else None
         )
 
     @model_validator(mode="after")
     def has_a_source(self) -> Self:
         if (
-            self.kind in ("simulate", "gaussian", "listed", "cds", "sequences", *PROBLEMS)
+            self.kind in ("simulate", "gaussian", "listed", "cds", "sequences", "made", *PROBLEMS)
             and getattr(self, self.kind) is None
         ):
             raise ValueError(f"kind {self.kind} needs the section `{self.kind}`")

@@ -23,6 +23,7 @@ PLACES = {
     f"{PARTS}/datasets/*.yaml": "datasets",
     f"{PARTS}/models/*.yaml": "models.{file}",
     f"{PARTS}/budgets/*/*.yaml": "profiles.{folder}",
+    f"{PARTS}/families/*/*.yaml": "profiles.{folder}.families.{file}",
 }
 
 

@@ -4,7 +4,7 @@ checked in `Params` (__init__.py)."""
 import math
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from stages.params.base import Count, Counts, Interval, Name, Positive, Section, Seed, Variant
 from stages.params.orders import OrderBudget, OrderCell, OrderEvaluation, Readings
@@ -106,6 +106,14 @@ class Search(Section):
     sets: PointSets
 
 
+class Family(Section):
+    """What a profile affords of a family that brings its own schema (`Params.family`): here its
+    data sets are known, and what else there is belongs to the family."""
+
+    model_config = ConfigDict(extra="allow")
+    datasets: tuple[Name, ...] = ()
+
+
 class Profile(Section):
     """What we can afford."""
 
@@ -150,6 +158,7 @@ class Profile(Section):
     order_cells: tuple[OrderCell, ...] = ()  # of the experiment any_order
     learning_orders: dict[Name, OrderBudget] = {}
     orders: OrderEvaluation | None = None
+    families: dict[Name, Family] = {}
 
 
 class Decode(Section):

@@ -17,6 +17,7 @@ from recipe import ROOT, Step, commit, copy, recipes, run, touched
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = recipes(TEXT)
 MODEL, DATASET, EXPERIMENT = "Add a field model", "Add a data set", "Add an experiment"
+FAMILY = "Add a family"  # followed in test_family.py
 SMALL = [
     ("[simulated, gp_wind", "[gp_wind"),
     ("nowcast: [simulated]", "nowcast: [gp_wind]"),
@@ -73,8 +74,8 @@ def follow(folder, *titles: str) -> set[str]:
     return touched(folder)
 
 
-def test_contributing_holds_the_three_recipes_and_nothing_else_that_would_go_unproven():
-    assert set(RECIPES) == {MODEL, DATASET, EXPERIMENT}
+def test_contributing_holds_the_four_recipes_and_nothing_else_that_would_go_unproven():
+    assert set(RECIPES) == {MODEL, DATASET, EXPERIMENT, FAMILY}
     assert (
         sum(map(len, RECIPES.values()))
         == len(re.findall(r"<!-- (?:file|edit)", TEXT))
