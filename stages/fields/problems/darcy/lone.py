@@ -19,6 +19,7 @@ from stages.seeds import stream
 
 FINEST = 1024  # points a side of the lattice that all others are parts of
 FIRST = 24  # points by which most media are told apart
+LEAST = 3  # solutions that tell a sample
 CLOSE = 1e-4  # of the solution's largest value, between the archive's numbers and the prepared ones
 
 
@@ -105,9 +106,10 @@ def trained_on(made: Lone, fitted: dict[str, np.ndarray]) -> int:
         alike = np.flatnonzero((made.x[:, at[:FIRST]] == phases[:FIRST]).all(1))
         alike = alike[(made.x[np.ix_(alike, at)] == phases).all(1)]
         here, at = shared(target_x, side)
-        near = CLOSE * np.abs(solution).max()
-        close = (np.abs(made.y[np.ix_(alike, at)] - solution[here, 0]) <= near).all(1)
-        seen[alike[close & (len(at) > 0)]] = True
+        wanted, near = solution[here, 0], CLOSE * np.abs(solution).max()
+        if (np.abs(wanted) > near).sum() < LEAST:  # at the border every solution is zero
+            continue
+        seen[alike[(np.abs(made.y[np.ix_(alike, at)] - wanted) <= near).all(1)]] = True
     return int(seen.sum())
 
 
