@@ -1,6 +1,7 @@
 """`tradewind`: the verbs a person types; each stands with its kind in stages/verbs.
 
 nowcast    the wind at places and times, from a trained model and a recent capture
+score      a file of your own, scored with a trained cell
 audit      where a published number came from, and whether it still holds
 compare    how the numbers here compare with a commit's
 impact     which published numbers rest on a file
@@ -23,7 +24,7 @@ import os
 import sys
 
 from stages.errors import TradewindError
-from stages.verbs import release, trust, unattended, winds
+from stages.verbs import release, score, trust, unattended, winds
 
 
 def parser() -> argparse.ArgumentParser:
@@ -32,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
         prog="tradewind", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for kind in (winds, trust, release, unattended):
+    for kind in (winds, score, trust, release, unattended):
         kind.register(verbs)
     return top
 

@@ -18,6 +18,7 @@ from stages.winds.nowcast import benchmark, nowcast
 ROOT = Path(__file__).parents[1]
 OPTIONS = {
     "nowcast": ("--context", "--at", "--points", "--model"),
+    "score": ("EXPERIMENT/PROFILE/DATASET/CELL", "FILE", "--json", "--even-if-trained-on"),
     "audit": (
         "EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
         "--verify",
@@ -116,6 +117,7 @@ def test_the_installed_command_is_this_one():
         ("nowcast", "--at", POINT),
         ("nowcast", "--context", "x.csv"),
         ("nowcast", "--context", "x.csv", "--at", POINT, "--points", "p.csv"),
+        ("score", "a/b/c/d"),
         ("audit",),
         ("audit", "a/b/c/d/e", "--verify", "everything"),
         ("impact",),
@@ -177,6 +179,7 @@ def test_an_error_of_our_own_making_is_not_hidden(monkeypatch):
     "arguments",
     [
         ("nowcast", "--context", "x.csv", "--at", POINT),
+        ("score", "wind_nowcast/mini/simulated/knn", "x.csv"),
         ("audit", "wind_nowcast/mini/simulated/knn/nse"),
         ("impact", "x.csv"),
         ("compare",),

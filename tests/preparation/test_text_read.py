@@ -198,7 +198,8 @@ def test_tiny_shakespeare_has_65_characters_and_comes_back_letter_by_letter(tmp_
 @pieces
 def test_wikitext_2_in_pieces_has_fewer_tokens_than_characters_and_knows_everything(tmp_path):
     (tmp_path / "valid.txt").symlink_to(REAL / "wikitext-2" / "valid.txt")
-    made = text.read(tmp_path, 0, Text(level="bpe", vocabulary=512, length=256, cut=("valid.txt",)))
+    config = Text(level="bpe", vocabulary=512, length=256, cut=("valid.txt",))
+    made = text.read(tmp_path, 0, config)
     check(made, "real")
     test = made.law["per"]["test"]
     assert (

@@ -204,6 +204,24 @@ def test_a_node_without_one_variable_is_no_context_but_may_be_a_target(copy):
     assert len(np.unique(made.target_x[..., 0])) == 36 and made.facts["pairs_with_gaps"] == 0
 
 
+def test_nodes_that_are_passed_over_for_want_of_a_value_are_counted(copy, raw):
+    """A context takes the first nodes of its order that have all values; those before its last one
+    that have not are told."""
+
+    def hole(variables):
+        variables["t2m"].data[:, :, 3:] = -32767
+
+    spoil(copy / "era5_simulated.nc", hole)
+    made, archive, passed = weather.read(copy, 0, COUNTS), weather.open_archive(copy), 0
+    nodes = archive.shape[0] * archive.shape[1]
+    for k in made.record.tolist():
+        ranked = weather.order(0, archive.time[k], "context", nodes)
+        good = np.flatnonzero(ranked % archive.shape[1] < 3)[: COUNTS.context]
+        passed += int(good[-1]) + 1 - COUNTS.context
+    assert made.facts["nodes_without_values"] == passed > 100 * len(made.record)
+    assert "nodes_without_values" not in weather.read(raw, 0, COUNTS).facts
+
+
 def test_a_pair_with_too_few_values_is_left_out_and_counted(copy, raw):
     def hole(variables):
         variables["u100"].data[6] = -32767

@@ -102,6 +102,19 @@ def test_a_capture_cut_in_the_middle_of_a_line_is_taken_and_the_line_is_counted(
     )
 
 
+@pytest.mark.parametrize("stamp", [b"12.5", b"4200000000"])
+def test_one_bad_stamp_among_thousands_of_lines_costs_its_line_and_not_the_capture(
+    stamp, hours, tmp_path
+):
+    lines = hours[0].read_bytes().splitlines(keepends=True)
+    lines[2000] = stamp + lines[2000][lines[2000].index(b",") :]
+    verdict = look(b"".join(lines), tmp_path)
+    assert verdict.reasons == () and sum(count for _, count in verdict.dropped) == 1
+    assert verdict.lines == len(lines) > 2000
+    stamps = [float(line.split(b",")[0]) for line in lines if not line.startswith(stamp)]
+    assert (verdict.first_s, verdict.last_s) == (min(stamps), max(stamps))
+
+
 def test_the_same_bytes_get_the_same_verdict_under_any_name(hours, tmp_path):
     content = hours[0].read_bytes()
     assert look(content, tmp_path, "other.txt") == look(content, tmp_path)

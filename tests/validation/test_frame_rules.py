@@ -201,6 +201,16 @@ def test_changed_and_missing_raw_files_are_named(tmp_path):
             False,
             {"counts.drop/warning"},
         ),  # not every set reaches winds
+        (
+            {"read": 20000, "kept": 19990, "dropped": {"outside_range": 10}},
+            True,
+            {"counts.outside/warning"},
+        ),
+        (
+            {"read": 20000, "kept": 19970, "dropped": {"outside_range": 30}},
+            True,
+            {"counts.outside/warning", "counts.outside/critical"},
+        ),
         ({"kept": 150, "dropped": {"bad_crc": 40}}, True, {"counts.checksum/warning"}),
         (
             {"kept": 40, "dropped": {"bad_crc": 150}},
