@@ -51,10 +51,12 @@ def _initialised(scm: bool) -> dict[str, bytes]:
 
 
 def dvc_init(folder: Path, scm: bool = True) -> None:
-    """As `dvc init` (`--no-scm`) in a folder; with git, what it makes is staged."""
+    """As `dvc init` (`--no-scm`) in a folder, which leaves a .dvcignore as it is; with git, what it
+    makes is staged."""
     for name, content in _initialised(scm).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+        if not (folder / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
     if scm:
         kept = [".dvc/.gitignore", ".dvc/config", ".dvcignore"]
         subprocess.run(["git", "add", *kept], cwd=folder, check=True)

@@ -223,7 +223,6 @@ print(repro.run({"good": set(), "next": {"good"}, "bad": {"next"}, "below": {"ba
 def test_a_stage_is_judged_by_its_own_end_not_by_what_the_server_knows_yet(project):
     """The server learns of a task's end some time later; whoever asks it at once hears that the
     task is running."""
-    Path(".work").mkdir()
     done = subprocess.run(
         [sys.executable, "-c", LATE],
         capture_output=True,
