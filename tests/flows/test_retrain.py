@@ -147,6 +147,7 @@ def test_a_run_killed_at_any_point_is_finished_by_the_next_with_one_entry_and_on
     assert toy.trace().count("commit") == 1
 
 
+@pytest.mark.slow_fault
 def test_a_run_that_is_asked_to_end_leaves_nothing_behind(served):
     toy.drop("a.csv", "one ")
     Path("hold-tabulate").touch()
@@ -230,6 +231,7 @@ def test_a_gate_that_refuses_fails_the_run_and_is_asked_again_only_with_new_data
     assert quick()[0].exit_code == 1 and toy.trace() == ["intake", "taken", "prepare"]
 
 
+@pytest.mark.slow_fault
 def test_too_little_data_is_waited_for_and_is_no_failure(quick, monkeypatch):
     monkeypatch.setenv("FILES_LEAST", "2")
     toy.drop("a.csv", "one ")
@@ -243,6 +245,7 @@ def test_too_little_data_is_waited_for_and_is_no_failure(quick, monkeypatch):
     assert quick()[0].message == "promoted, ledger entry 1"
 
 
+@pytest.mark.slow_fault
 def test_a_judgement_that_fails_is_told_and_tried_again_when_asked(quick):
     """Without commits, for those who want none: git is not touched."""
     Path("params.yaml").write_text(toy.PARAMS.replace("commit: true", "commit: false"))
@@ -255,6 +258,7 @@ def test_a_judgement_that_fails_is_told_and_tried_again_when_asked(quick):
     assert quick()[0].message == "nothing new" and commits() == ["Begin"]
 
 
+@pytest.mark.slow_fault
 def test_a_crash_is_tried_again_at_the_next_run(quick):
     """Only what a stage itself told is remembered: a stage that was killed may do better."""
     toy.drop("a.csv", "one ")
