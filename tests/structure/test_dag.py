@@ -191,14 +191,20 @@ def test_a_stage_declares_the_closure_of_the_module_that_it_runs(declared):
 
 
 def test_the_code_declared_is_the_code_recorded(declared):
-    """dvc.yaml's closures and those of the records are one list, for every record that is
-    here."""
+    """dvc.yaml's closures and those of the records are one list, for every record that is here and
+    names its modules (those made by earlier code name none); an evaluation rests on the models of
+    the cells that it read, too, whose closures their training declares."""
     checked, differing = 0, {}
     for stage in every(declared):
         for path in (path for path in stage["outs"] if "/records/" in path):
             if (ROOT / path).exists():
+                modules = read_json(ROOT / path)["code"].get("modules")
+                if modules is None:
+                    continue
                 checked += 1
-                recorded = set(read_json(ROOT / path)["code"]["modules"])
+                recorded = set(modules)
+                if ".evaluate" in stage["cmd"]:
+                    recorded = {name for name in recorded if ".models." not in name}
                 if recorded != closures(stage):
                     differing[stage["name"]] = sorted(recorded ^ closures(stage))
     if not checked:
