@@ -6,6 +6,7 @@ import json
 import pytest
 from PIL import Image
 
+from stages.figures import drawing
 from stages.figures.drawing import plt
 from stages.sequences.reporting import bias as order_bias
 
@@ -41,7 +42,7 @@ def bias() -> dict:
 @pytest.fixture
 def seen(monkeypatch) -> list:
     kept = []
-    monkeypatch.setattr(order_bias, "save", lambda figure, path, **how: kept.append(figure))
+    monkeypatch.setattr(drawing, "save", lambda figure, path, **how: kept.append(figure))
     yield kept
     plt.close("all")
 

@@ -7,6 +7,7 @@ import pytest
 from orders_project import COLUMNS, FRACTAL, LAWS, MAZE, RANDOM, ROWS, SHOWN, STEPS, number, share
 from PIL import Image
 
+from stages.figures import drawing
 from stages.figures.drawing import plt
 from stages.sequences.reporting import canvas
 from stages.sequences.reporting import infill as order_infill
@@ -22,7 +23,7 @@ ERRORS = ("rmse", "rmse_mean", "rmse_straight", "free_rmse", "free_rmse_mean")
 def seen(monkeypatch) -> list:
     """The figures that are drawn, kept instead of saved."""
     kept = []
-    monkeypatch.setattr(order_infill, "save", lambda figure, path, **how: kept.append(figure))
+    monkeypatch.setattr(drawing, "save", lambda figure, path, **how: kept.append(figure))
     yield kept
     plt.close("all")
 

@@ -6,6 +6,7 @@ import pytest
 from matplotlib.colors import to_hex
 from PIL import Image
 
+from stages.figures import drawing
 from stages.figures.drawing import plt
 from stages.sequences.reporting import map as order_map
 
@@ -75,7 +76,7 @@ def drawn(tensors, path) -> bool:
 def panels(tensors, monkeypatch, tmp_path):
     """The panels of the map, by their titles."""
     kept = []
-    monkeypatch.setattr(order_map, "save", lambda figure, path, **how: kept.append(figure))
+    monkeypatch.setattr(drawing, "save", lambda figure, path, **how: kept.append(figure))
     assert drawn(tensors, tmp_path / "map.png")
     yield {panel.get_title(): panel for panel in kept[0].axes}
     plt.close("all")

@@ -4,6 +4,7 @@ nothing comes of a single size."""
 import numpy as np
 import pytest
 
+from stages.figures import drawing
 from stages.sequences import memory_claims
 from stages.sequences.reporting import sizes
 
@@ -116,7 +117,7 @@ def test_what_was_not_learned_is_neither_memorised_nor_generalised():
 def test_the_figure_draws_training_and_test_of_each_order_and_the_companion(tmp_path, monkeypatch):
     kept = []
     monkeypatch.setattr(
-        sizes, "save", lambda figure, path, **_: kept.append((figure.axes[0], path))
+        drawing, "save", lambda figure, path, **_: kept.append((figure.axes[0], path))
     )
     cells, about = project()
     sizes.draw(cells, about, lambda arm: "#c1121f" if "random" in arm else "#1d6fa5", tmp_path)
