@@ -13,7 +13,7 @@ from results_project import PROFILE
 from sets_project import COPIES, FAILURES, FIELDS, POISSON
 
 from stages import files
-from stages.audit import checks, rerun
+from stages.audit import raws, rerun
 from stages.audit.chain import SOURCES, Metric
 from stages.fields import figures as set_figures
 from stages.fields import page, tabulate
@@ -189,8 +189,8 @@ def test_files_pinned_by_a_listing_are_held_to_it(tmp_path):
             }
         },
     )
-    assert checks.pins(given, "rooms") == {"0-X.npy": "a" * 64, "desc_0 of 1.json": "b" * 64}
-    assert checks.pins(given, "hour") == {"wind.csv": "c" * 64} and checks.pins(given, "none") == {}
+    assert raws.pins(given, "rooms") == {"0-X.npy": "a" * 64, "desc_0 of 1.json": "b" * 64}
+    assert raws.pins(given, "hour") == {"wind.csv": "c" * 64} and raws.pins(given, "none") == {}
     assert SOURCES.fullmatch("data/sources/rooms.txt") and not SOURCES.fullmatch(
         "data/mini/raw/rooms/0-X.npy"
     )
