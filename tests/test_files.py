@@ -285,10 +285,19 @@ def test_json_comes_back_exactly_and_does_not_depend_on_key_order(value, tmp_pat
     file = tmp_path_factory.getbasetemp() / "round.json"
     files.write_json(file, value)
     content = file.read_bytes()
-    assert files.read_json(file) == value and content.endswith(b"\n") and b"\r" not in content
+    assert files.read_json(file, type(value)) == value
+    assert content.endswith(b"\n") and b"\r" not in content
     if isinstance(value, dict):
         files.write_json(file, dict(reversed(value.items())))
         assert file.read_bytes() == content
+
+
+def test_json_of_another_kind_than_asked_for_is_refused(tmp_path):
+    files.write_json(tmp_path / "list.json", [1, 2])
+    with pytest.raises(DataError, match="other JSON") as caught:
+        files.read_json(tmp_path / "list.json")
+    assert caught.value.expected == "an object" and "[1, 2]" in caught.value.found
+    assert files.read_json(tmp_path / "list.json", list) == [1, 2]
 
 
 def test_sha256_of_known_bytes(tmp_path):
