@@ -55,7 +55,7 @@ def cut(folder: Path) -> None:
     media.write_text(text)
     budget = folder / "stages/params/budgets/mini/sets.yaml"
     text, count = re.subn(
-        r"darcy: \{steps: 600, validate_every: 100",
+        r"darcy: \{steps: 200, validate_every: 100",
         "darcy: {steps: 60, validate_every: 20",
         budget.read_text(),
     )
