@@ -138,7 +138,7 @@ def test_it_is_usable_within_a_second(page):
 def test_every_link_lands(page):
     links = page.ask("[...document.querySelectorAll('a')].map((one) => one.getAttribute('href'))")
     here = set(page.ask("[...document.querySelectorAll('[id]')].map((one) => one.id)"))
-    assert len(links) > 10
+    assert len(links) > (10 if page.front else 5)
     for link in links:
         file, _, target = link.partition("#")
         if file:
