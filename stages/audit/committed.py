@@ -72,11 +72,12 @@ def note(case: Case, own: OwnRun) -> Problem:
     """What is said of an own run."""
     here = arithmetics.line_of(records.environment())
     mine, theirs = own.lines
-    text = (
-        f"{len(case.own):,} files differ from commit {case.commit.head[:12]}: an own run on "
-        f"{arithmetics.quoted(mine)}, the commit's on {arithmetics.quoted(theirs)}; "
-        f"`tradewind compare` judges the numbers"
-    )
+    text = f"{len(case.own):,} files differ from commit {case.commit.head[:12]}: an own run "
+    if mine == theirs:
+        text += "of code that means the same, of which comments or layout were edited since"
+    else:
+        text += f"on {arithmetics.quoted(mine)}, the commit's on {arithmetics.quoted(theirs)}"
+    text += "; `tradewind compare` judges the numbers"
     if not all(arithmetics.alike(line, here) for line in mine):
         text += f"; this process computes in `{here}`, so that the run cannot be checked here"
     return Problem("NOTE", "commit", text)

@@ -4,7 +4,8 @@ Such a run has the commit's code, parameters, seeds and names of files. Its data
 to the byte where NumPy computes alike, as it does on every x86-64 processor. What a model made may
 have other bytes where the record names another arithmetic than the commit's, or where the stage
 read such bytes; so may all that rests on them. On the same arithmetic nothing but an edit gives
-other bytes of the same inputs.
+other bytes of the same inputs. A record of code whose comments or layout were edited since the
+commit's was made tells today's bytes of it, and the same meaning.
 """
 
 import json
@@ -72,8 +73,10 @@ class OwnRun:
         other = sorted(
             key
             for key in mine.keys() | theirs.keys()
-            if key not in (*SIDES, "environment") and mine.get(key) != theirs.get(key)
+            if key not in (*SIDES, "code", "environment") and mine.get(key) != theirs.get(key)
         )
+        if not self._same_code(mine["code"], theirs["code"]):
+            other.append("code")
         other += [f"names of {side}" for side in SIDES if mine[side].keys() != theirs[side].keys()]
         if mine["environment"].get("threads") != theirs["environment"].get("threads"):
             other.append("threads")
@@ -91,6 +94,14 @@ class OwnRun:
             for lines, record in zip(self.lines, (mine, theirs), strict=True):
                 lines.add(arithmetics.line_of(record["environment"]))
         return reason
+
+    def _same_code(self, mine: dict[str, Any], theirs: dict[str, Any]) -> bool:
+        """Whether two records rest on code of one meaning, the first on the bytes of today."""
+        if mine == theirs:
+            return True
+        alike = all(mine.get(key) == theirs.get(key) for key in ("modules", "digest"))
+        files = mine.get("files", {})
+        return alike and all(self.case.code.raw(path) == files[path] for path in files)
 
     def _read(self, node: Node, path: str) -> str:
         """Why it is not honest that a stage read other bytes of a file than at the commit."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import foreign_project
 import pytest
+import why_project
 from audit_project import (  # noqa: F401 (fixtures)
     DATA,
     NUMBER,
@@ -166,6 +167,20 @@ def test_one_seed_trained_again_elsewhere_says_nothing(project):
     found = audit(NUMBER, "train", project)
     assert found.verdict == "INCONCLUSIVE"
     assert "gives other weights" in about(found, f"{RUN}/weights.safetensors")
+
+
+def test_a_run_of_code_whose_comments_were_edited_since_passes_and_no_other_bytes_do(original):
+    train = original / "stages/training/train.py"
+    train.write_text(f"# A word of what this is for.\n{train.read_text()}")
+    relock(original)  # as `dvc repro` does, which runs nothing else; and commit
+    (original / ".git/uncommitted").touch()
+    why_project.again(original)
+    for found in (everything(original), audit(NUMBER, "hash", original)):
+        assert found.verdict == "PASS" and "means the same" in notes(found)["commit"]
+    told = json.loads((original / TRAIN).read_text())["code"]["files"]
+    edit(original / TRAIN, told["stages/training/train.py"], "0" * 64)
+    agree(original)
+    assert any(path == TRAIN for path, _ in failing(audit(NUMBER, "record", original)))
 
 
 # --- what is no such run
