@@ -29,6 +29,7 @@ from stages.params.problems import (
 from stages.params.reading import PARTS, WHOLE, gathered, prefix, read_yaml
 from stages.params.sections import (
     Budget,
+    Cell,
     Contexts,
     Decode,
     Drift,
@@ -53,6 +54,7 @@ __all__ = [
     "WHOLE",
     "Budget",
     "Cds",
+    "Cell",
     "Contexts",
     "Darcy",
     "Dataset",

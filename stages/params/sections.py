@@ -183,15 +183,24 @@ class Model(Section):
     sizes: dict[Name, dict[str, int | str]] = {}
 
 
+class Cell(Section):
+    """A cell of space and time: its sides."""
+
+    horizontal_km: Positive
+    vertical_km: Positive
+    time_min: Positive
+
+
 class Contexts(Section):
     """Neighbours of a target: the search (stages/neighbours/methods.py), how many are kept
-    beforehand, the metric they are chosen by."""
+    beforehand, the metric they are chosen by; `thin`: of each such cell one row is a neighbour."""
 
     method: Name
     places: Annotated[int, Field(ge=1, le=4096)]
     horizontal_km: Positive
     vertical_km: Positive
     time_min: Positive
+    thin: Cell | None = None
 
 
 class Range(Section):

@@ -211,10 +211,13 @@ def plainest(measured: Measured, model: str) -> str:
 
 
 def w1(measured: Measured) -> dict[Any, Any]:
-    """Kernel averaging against k-NN and averages."""
-    learned, one, nearest = (
-        plainest(measured, model) for model in ("gka_mlp_tnn", "gka_tnn", "knn_tnn")
+    """Kernel averaging against k-NN and averages; as in the thesis, neighbours are the nearest
+    under the scale that is learned."""
+    learned, one = (
+        arm if measured.arm(arm := f"{model}-requery") else plainest(measured, model)
+        for model in ("gka_mlp_tnn", "gka_tnn")
     )
+    nearest = plainest(measured, "knn_tnn")
     order = [
         (learned, one),
         (one, nearest),

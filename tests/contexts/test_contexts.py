@@ -139,6 +139,25 @@ def test_a_metric_for_each_target(pairs):
     assert [set(row.tolist()) for row in found] == expected
 
 
+def test_of_each_cell_of_space_and_time_the_first_row_alone_is_a_neighbour(pairs):
+    thin = params.Cell(horizontal_km=150.0, vertical_km=2.0, time_min=4.0)
+    firsts: dict[tuple, int] = {}
+    at = places_km(pairs)
+    at[:, 3] -= at[0, 3]  # cells of time begin with the first row
+    for row, cell in enumerate(np.floor(at / [150.0, 150.0, 2.0, 4.0]).astype(int).tolist()):
+        firsts.setdefault(tuple(cell), row)
+    kept = sorted(firsts.values())
+    assert 50 < len(kept) < len(pairs.t_s) - 50
+    contexts = Contexts(pairs, SETTINGS.model_copy(update={"thin": thin}))
+    assert contexts.nearby.kept.tolist() == kept
+    found = contexts.given(14, Asking(places=400)).context_rows
+    known = [row for row in kept if pairs.t_s[row] < 1.7e9 + 60 * (14 - LEAD)]
+    assert all(sorted(row[row >= 0].tolist()) == known for row in found)
+    nearest = contexts.given(14, Asking(places=3, scale=weights(80.0, 1.5, 20.0))).context_rows
+    ranked = brute(pairs, 14, LEAD, (80.0, 1.5, 20.0), 400)
+    assert all(set(row.tolist()) <= {*known} & of for row, of in zip(nearest, ranked, strict=True))
+
+
 def test_the_batch_tells_where_when_and_what(pairs):
     given = Contexts(pairs, SETTINGS).given(14, Asking())
     batch, km = given.batch, places_km(pairs)

@@ -4,7 +4,9 @@ last hours (thesis section 1.3.3).
 Coordinates are those of stages/layers/local.py: east, north, up and time since the issue time, on
 the plane that touches the sphere at the training area's centre. What a forecast issued at time s
 may see are the rows with t < s, counted in Unix seconds and not in the index's float32: no rounding
-lets the future in. Shapes: N rows, T targets, C context points of each.
+lets the future in. An aircraft tells its wind every few seconds, so that its last minutes alone
+would fill a context: of each small cell of space and time the first row is a neighbour, no other.
+Shapes: N rows, K of them kept, T targets, C context points of each.
 """
 
 import math
@@ -47,16 +49,31 @@ class Nearby:
         self.measured, self.settings = measured, settings
 
     @cached_property
+    def points(self) -> np.ndarray:
+        """All rows in local coordinates (N, 4), time counted from the first."""
+        t_s = self.measured.t_s
+        return self.local(self.measured.places(slice(None)), t_s, t_s[0] if len(t_s) else 0.0)
+
+    @cached_property
+    def kept(self) -> np.ndarray:
+        """Rows (K,) that may be neighbours, ascending: the first of each cell, whatever follows."""
+        thin = self.settings.thin
+        if thin is None or not len(self.points):
+            return np.arange(len(self.points))
+        lengths = weights(thin.horizontal_km, thin.vertical_km, thin.time_min).sqrt().numpy()
+        cells = np.floor(self.points * lengths).astype(np.int64)
+        cells -= cells.min(axis=0)
+        number = np.zeros(len(cells), np.int64)
+        for column in cells.T:
+            number = number * (column.max() + 1) + column
+        return np.sort(np.unique(number, return_index=True)[1])
+
+    @cached_property
     def index(self) -> "Index":
-        """The neighbour search that params.yaml names, over all rows."""
+        """The neighbour search that params.yaml names, over the rows that are kept."""
         from stages.neighbours import methods  # compiled code and SciPy: only for those who search
 
-        points = self.local(
-            self.measured.places(slice(None)),
-            self.measured.t_s,
-            self.measured.t_s[0] if len(self.measured.t_s) else 0.0,
-        )
-        return methods.build(self.settings.method, torch.from_numpy(points))
+        return methods.build(self.settings.method, torch.from_numpy(self.points[self.kept]))
 
     def local(self, places: np.ndarray, t_s: np.ndarray, origin_s: float) -> np.ndarray:
         """Places (... 3) and times (...) in local coordinates (... 4), float32, time counted
@@ -76,18 +93,19 @@ class Nearby:
     ) -> np.ndarray:
         """Rows (T, C) nearest to targets (T, 3) at `t_s` (T,) of those measured before
         `issue_s`; -1 where there are fewer."""
-        known = int(np.searchsorted(self.measured.t_s, issue_s))
+        known = int(np.searchsorted(self.measured.t_s[self.kept], issue_s))
         if not known or not len(t_s):
             return np.full((len(t_s), model.places), -1, np.int64)
         asked = torch.from_numpy(self.local(places, t_s, self.measured.t_s[0]))
         scale = model.metric(torch.from_numpy(self.local(places, t_s, issue_s)))
         allowed = torch.full((len(asked),), known)
-        return self.index.query(
+        found = self.index.query(
             asked,
             model.places,
             scale=self.metric if scale is None else scale.float(),
             allowed=allowed,
         ).index.numpy()
+        return np.where(found < 0, -1, self.kept[found])
 
     @property
     def metric(self) -> Tensor:
