@@ -162,8 +162,7 @@ def walk(samples: np.ndarray, prompts: np.ndarray, law: dict[str, Any]) -> Metri
 
 
 def mazes(samples: np.ndarray, prompts: np.ndarray, law: dict[str, Any]) -> Metrics:
-    """correct, optimal, and the parts of correct: copied, connected, unbranched. `optimal_correct`:
-    the optimal ones among the correct.
+    """correct, optimal, and the parts of correct: copied, connected, unbranched.
 
     The maze is the prompt's, or, where prompts are shorter than one, the sample's own first half
     (which must then be sound).
@@ -188,9 +187,7 @@ def mazes(samples: np.ndarray, prompts: np.ndarray, law: dict[str, Any]) -> Metr
         name: np.array([getattr(verdict, name) for verdict in verdicts])
         for name in ("correct", "optimal", "copied", "connected", "unbranched")
     }
-    return {name: share(hits) for name, hits in found.items()} | {
-        "optimal_correct": share(found["optimal"][found["correct"]])
-    }
+    return {name: share(hits) for name, hits in found.items()}
 
 
 def grammar(samples: np.ndarray, prompts: np.ndarray, law: dict[str, Any]) -> Metrics:
