@@ -114,7 +114,7 @@ def test_steps_to_the_loss_that_both_reach_stand_beside_the_printed_ratio():
     row = found["mazes", "σ-GPT, random, tiny"]
     assert (
         float(row["ratio"]) == pytest.approx(3.0, abs=0.1)
-        and row["validation loss [nats]"] == "0.4"
+        and row["loss of both [nats]"] == "0.4"
         and row["printed ratio"].startswith("4.04‡ (78.0 / 19.3")
     )
     assert (
