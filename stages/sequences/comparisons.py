@@ -53,9 +53,9 @@ class Ordered(Evaluation):
 
     def of(self, order: str) -> list[str]:
         """The arms of an order (`curriculum` and `curriculum_50` are both of a curriculum), or
-        of diffusion."""
+        of diffusion as it is meant: others are there to find what decides."""
         if order == "diffusion":
-            return self.model("diffusion")
+            return [arm for arm in self.model("diffusion") if "-plain" in arm]
         return [
             arm
             for arm in self.model("sigma_gpt")

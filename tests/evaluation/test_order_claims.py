@@ -70,6 +70,10 @@ def test_arms_of_a_curriculum_are_found_by_the_word_and_pairs_have_one_size():
         ("sigma_gpt-left_to_right-small", "sigma_gpt-random-small")
     ]
     assert found.pairs("random", "diffusion") == [("sigma_gpt-random-small", "diffusion")]
+    cells |= {f"diffusion-{name}-small-s0": {} for name in ("former", "plain", "quiet")}
+    assert Ordered("set", {"cells": cells}).pairs("random", "diffusion") == [
+        ("sigma_gpt-random-small", "diffusion-plain-small")
+    ]  # ablations decide no claim
 
 
 @pytest.mark.parametrize(

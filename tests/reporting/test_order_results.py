@@ -238,6 +238,7 @@ def test_an_arm_of_which_a_seed_lacks_a_number_has_none():
         (DIFFUSION, "discrete diffusion, tiny"),
         ("constant_rate", "constant rate"),
         ("diffusion-plain-none", "discrete diffusion"),
+        ("diffusion-loud_clock-134k_two", "discrete diffusion (loud clock), 134k two"),
     ],
 )
 def test_arms_are_told_as_people_read_them(arm, name):
