@@ -4,8 +4,9 @@ fails or undecided.
 A part compares two numbers of trained arms, or one with a bar: errors, steps and passes by their
 ratio, in logarithms; shares, distances and counts by their difference. Levels, 90 % intervals
 (Student's over seeds, with what varies within the cells) and what an arm of one seed borrows are
-those of set_claims.py. Words of the documents that name no number are read as the bars below, and
-every entry says so.
+those of stages/claims/levels.py. A model that has not learned decides nothing about samples
+(learned.py). Words of the documents that name no number are read as the bars below, and every entry
+says so.
 Units: passes of a burst are rounds (draft and check together), as the thesis counts them; MSE in
 flight levels squared; nats a token.
 """
@@ -31,6 +32,7 @@ from stages.sequences.comparisons import (
     longer,
     tried,
 )
+from stages.sequences.learned import decided
 from stages.spreads import Spreads
 
 MATCHES = 0.02  # accuracies that differ by less match; table 4.2 prints 99.6 and 98.3 %
@@ -48,12 +50,6 @@ FEWER = 10.0  # an order of magnitude
 EQUAL = 1.1  # errors within this factor are of equal quality
 
 
-# --- how long a model learns
-
-
-# --- the claims
-
-
 def a1(measured: Ordered) -> dict[Any, Any]:
     """Random order against left to right, by what is sampled."""
     text = (
@@ -62,7 +58,8 @@ def a1(measured: Ordered) -> dict[Any, Any]:
     parts = []
     for gpt, arm in measured.pairs(GPT, RANDOM):
         name = f"{arm} {'matches' if measured.kind == 'maze' else 'beats'} {gpt}"
-        parts.append(better(measured, name, measured.side(arm), measured.side(gpt), -MATCHES))
+        part = better(measured, name, measured.side(arm), measured.side(gpt), -MATCHES)
+        parts.append(decided(measured, part, arm, gpt))
     note = f"'matches' is read as an accuracy at most {100 * MATCHES:g} points lower"
     return conclude(measured, "A-1", text, "thesis, table 4.2", parts, note)
 
@@ -131,17 +128,12 @@ def a4(measured: Ordered) -> dict[Any, Any]:
                 ratio(measured, slightly, a, b, SLIGHTLY, False),
             ]
             continue
-        parts += [
-            better(measured, worse, measured.side(arm), measured.side(fractal)),
-            better(
-                measured,
-                slightly,
-                measured.side(fractal),
-                measured.side(arm),
-                -SLIGHT,
-                1 / SLIGHTLY,
-            ),
-        ]
+        own, other = measured.side(arm), measured.side(fractal)
+        apart = (
+            better(measured, worse, own, other),
+            better(measured, slightly, other, own, -SLIGHT, 1 / SLIGHTLY),
+        )
+        parts += [decided(measured, part, arm, fractal) for part in apart]
     note = (
         f"'slightly' is read as at most {100 * SLIGHT:g} points of accuracy, or {SLIGHTLY:g} x the "
         "error or perplexity, each in its own order"
@@ -162,10 +154,11 @@ def worth(measured: Ordered, arm: str, burst: str) -> list[Part]:
     passes, own = measured.side(arm, "passes", "own"), measured.side(arm, "", "own")
     fewer = f"{arm}: {burst} in a tenth of the passes"
     good = f"{arm}: {burst} is as good as one by one"
-    return [
+    found = (
         ratio(measured, fewer, passes, rounds, FEWER, True),
         better(measured, good, quality, own, -MATCHES, 1 / EQUAL),
-    ]
+    )
+    return [decided(measured, part, arm) for part in found]
 
 
 def lawful(measured: Ordered, arm: str, burst: str) -> list[Part]:
@@ -254,7 +247,7 @@ def a8(measured: Ordered) -> dict[Any, Any]:
         parts.append(
             lacking(measured, name, list(sides))
             if other is None
-            else better(measured, name, *sides)
+            else decided(measured, better(measured, name, *sides), arm, diffusion)
         )
     note = "diffusion at the number of steps nearest to the burst's passes"
     return conclude(
@@ -303,12 +296,11 @@ def a10(measured: Ordered) -> dict[Any, Any]:
             prompt: (measured.side(arm, prompt=prompt), measured.side(gpt, prompt=prompt))
             for prompt in ("0", "50")
         }
-        parts += [
-            better(measured, f"{arm} ahead of {gpt} with the first altitude given", *sides["0"]),
-            better(
-                measured, f"{gpt} ahead of {arm} with half the flight given", *reversed(sides["50"])
-            ),
-        ]
+        first, half = (
+            (f"{arm} ahead of {gpt} with the first altitude given", *sides["0"]),
+            (f"{gpt} ahead of {arm} with half the flight given", *reversed(sides["50"])),
+        )
+        parts += [decided(measured, better(measured, *one), arm, gpt) for one in (first, half)]
     return conclude(
         measured,
         "A-10",

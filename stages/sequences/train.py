@@ -3,8 +3,9 @@ train one cell to sequences.
 
 Reads data/PROFILE/prepared/DATASET. An arm of a model of sequences has, beside the network's
 arguments, `order` (the kind it is shown: permutations.py) and may have `curriculum`, the share of
-sequences from left to right at the first step, in its budget's place. What is written:
-stages/training/shell.py.
+sequences from left to right at the first step, in its budget's place. The data set's budget may
+set the dropout of all its models. Dropout is drawn from torch's global generator, whose state every
+checkpoint holds. What is written: stages/training/shell.py.
 """
 
 import sys
@@ -40,8 +41,18 @@ def plan(asked: Asked, cell: cells.Cell) -> shell.Task:
     )
     arguments, protocol = cells.arguments(cell, parameters), parameters.training
     budget = own_curriculum(budgets[dataset], arguments, cell)
+    arguments |= {} if budget.dropout is None else {"dropout": budget.dropout}
     rate = budget.rates.get(cell.model, budget.learning_rate)
-    settings = shell.settings(budget, protocol, cell, rate, budget.batch, schedule=budget.schedule)
+    settings = shell.settings(
+        budget,
+        protocol,
+        cell,
+        rate,
+        budget.batch,
+        schedule=budget.schedule,
+        select=budget.select,
+        per_doubling=budget.per_doubling,
+    )
     return shell.Task(
         module=model_class(cell.model).__module__,
         used=shell.used_by(cell, arguments, budget, protocol),

@@ -3,11 +3,12 @@ Adam, gradient norm clipped at 4.
 
 What a step sees and minimises is the affair of a family's data (`Data`); a model may bring its own
 loss, which it learns by and is not selected by, and learn parts of itself at another rate. Every
-`validate_every` steps all validation slices or sets are predicted: the mean of the losses selects
-the weights, as in the documents; the error over all points stands beside it. A checkpoint follows
-each validation; between two of them nothing else is needed, because order and arithmetic repeat
-exactly. Several processes (group.py) share a step's slices and the validation's; the first of them
-saves.
+`validate_every` steps all validation slices or sets are predicted, and at `per_doubling` steps
+between any step and its double, so that what is learned at once is seen, too: the mean of the
+losses selects the weights, as in the documents, unless the last ones are asked for (`select`); the
+error over all points stands beside it. A checkpoint follows each validation; between two of them
+nothing else is needed, because order and arithmetic repeat exactly. Several processes (group.py)
+share a step's slices and the validation's; the first of them saves.
 """
 
 import math
@@ -76,6 +77,16 @@ class Settings:
     precision: str = "float32"  # "bfloat16" is used on CUDA only
     slices: int = 1  # of a step; or sets
     schedule: str = "constant"  # or "cosine": from the learning rate to 0 over `steps`
+    select: str = "best"  # weights of the least validation loss; or "last"
+    per_doubling: int = 0  # further validations from each step to its double, evenly in logarithms
+
+    def validated(self) -> frozenset[int]:
+        """The steps after which a run is validated."""
+        found = {*range(self.validate_every, self.steps + 1, self.validate_every), self.steps}
+        if self.per_doubling:
+            most = math.floor(self.per_doubling * math.log2(self.steps))
+            found |= {round(2 ** (k / self.per_doubling)) for k in range(most + 1)}
+        return frozenset(found)
 
 
 @dataclass
@@ -162,10 +173,12 @@ class Loop:
             self.objective = DistributedDataParallel(self.objective, broadcast_buffers=False)
 
     def run(self) -> dict[str, Any]:
-        """Train to the end of the budget or of patience; the model then holds the best weights.
+        """Train to the end of the budget or of patience; the model then holds the best weights,
+        or the last ones where these are asked for.
         Returns the history."""
         self._resume()
         settings, progress, recent = self.settings, self.progress, []
+        due = settings.validated()
         self.model.train()
         bar = tqdm(
             self._steps(),
@@ -178,11 +191,12 @@ class Loop:
             recent.append(self._step(slices))
             progress.step += 1
             fault("step")
-            if progress.step % settings.validate_every == 0 or progress.step == settings.steps:
+            if progress.step in due:
                 self._validate(sum(recent) / len(recent))
                 bar.set_postfix(best=f"{progress.best:.4g}", at=progress.best_step)
                 recent = []
-        self.model.load_state_dict(self.best)
+        if settings.select == "best":
+            self.model.load_state_dict(self.best)
         self.model.eval()
         return self._history("stopped early" if progress.step < settings.steps else "completed")
 
@@ -280,6 +294,7 @@ class Loop:
             "best_loss": progress.best,
             "train": progress.train,
             "val": progress.val,
+            **({"select": self.settings.select} if self.settings.select != "best" else {}),
         }
 
     def _state(self) -> dict[str, Tensor]:

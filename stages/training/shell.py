@@ -219,10 +219,10 @@ def settings(
     cell: cells.Cell,
     rate: float,
     step: int,
-    **others: str,
+    **others: Any,
 ) -> Settings:
     """The loop's settings of a cell: the learning rate, how many sets or slices a step takes, and
-    what only some families vary (`precision`, `schedule`)."""
+    what only some families vary (`precision`, `schedule`, `select`, `per_doubling`)."""
     return Settings(
         steps=budget.steps,
         validate_every=budget.validate_every,

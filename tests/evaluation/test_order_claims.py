@@ -4,10 +4,10 @@ undecided by name."""
 import math
 
 import pytest
-from order_numbers import CURRICULUM, DIFFUSION, FRACTAL, GPT, RANDOM, ROUNDS, made
+from order_numbers import CURRICULUM, DIFFUSION, FRACTAL, GPT, RANDOM, ROUNDS, made, number
 
 from stages import files
-from stages.sequences import claims, comparisons
+from stages.sequences import claims, comparisons, learned
 from stages.sequences.comparisons import Ordered
 from stages.spreads import Spreads
 
@@ -19,12 +19,34 @@ def near(value: float, spread: float = 0.005) -> tuple[float, ...]:
 
 def test_the_step_that_reaches_a_loss_lies_straight_between_two_validations():
     curve = [[10, 2.0], [20, 1.0], [30, 1.5], [40, 0.5]]
-    assert comparisons.reached(curve, 1.5) == (15.0, 10, 20, False) and comparisons.reached(
-        curve, 1.0
-    ) == (20.0, 10, 20, False)
-    assert comparisons.reached(curve, 0.75) == (37.5, 30, 40, False) and comparisons.reached(
-        curve, 2.0
-    ) == (10.0, 10, 10, True)
+    found = {target: comparisons.reached(curve, target) for target in (1.5, 1.0, 0.75, 2.0, 0.4)}
+    assert found == {
+        1.5: (15.0, 10, 20, False, False),
+        1.0: (20.0, 10, 20, False, False),
+        0.75: (37.5, 30, 40, False, False),
+        2.0: (10.0, 10, 10, True, False),  # at the first, or before
+        0.4: (40.0, 40, 40, False, True),  # never
+    }
+
+
+def test_the_steps_to_the_loss_where_gpt_ends_are_read_from_the_curves_and_bounds_are_named():
+    """GPT ends at 1.0, so the level is 1.02, which it reaches at 9.8 / 10 of its last stretch."""
+    curves = {
+        GPT: [[10, 2.0], [20, 1.0]],
+        RANDOM: [[10, 2.0], [50, 1.02], [90, 0.9]],
+        FRACTAL: [[10, 2.0], [90, 1.1]],
+        CURRICULUM: [[10, 0.9], [90, 0.8]],
+    }
+    cells = {f"{arm}-s0": {"history": {"val": curve}} for arm, curve in curves.items()}
+    measured = Ordered("set", {"cells": cells, "kind": "maze"})
+    for arm, step, bound in ((RANDOM, 50, ""), (FRACTAL, 90, "low"), (CURRICULUM, 10, "high")):
+        target, reached = comparisons.to_level(measured, GPT, arm)
+        assert target == pytest.approx(1.02) and reached[GPT][0].step == pytest.approx(19.8)
+        assert reached[arm][0].step == pytest.approx(step)
+        assert comparisons.cut_off(reached[arm]) == bound
+    assert comparisons.ratio_of("", "high") == "low" == comparisons.ratio_of("low", "high")
+    assert comparisons.ratio_of("high", "high") == "both" != comparisons.ratio_of("high", "")
+    assert comparisons.to_level(Ordered("set", {"cells": {f"{GPT}-s0": {}}}), GPT, RANDOM) is None
 
 
 def test_arms_of_a_curriculum_are_found_by_the_word_and_pairs_have_one_size():
@@ -48,6 +70,10 @@ def test_arms_of_a_curriculum_are_found_by_the_word_and_pairs_have_one_size():
         ("sigma_gpt-left_to_right-small", "sigma_gpt-random-small")
     ]
     assert found.pairs("random", "diffusion") == [("sigma_gpt-random-small", "diffusion")]
+    cells |= {f"diffusion-{name}-small-s0": {} for name in ("former", "plain", "quiet")}
+    assert Ordered("set", {"cells": cells}).pairs("random", "diffusion") == [
+        ("sigma_gpt-random-small", "diffusion-plain-small")
+    ]  # ablations decide no claim
 
 
 @pytest.mark.parametrize(
@@ -216,6 +242,41 @@ def test_diffusion_is_asked_at_the_steps_nearest_to_the_bursts_passes():
     measured = made("step", {RANDOM: near(0.97), DIFFUSION: near(0.6)})
     assert claims.at_equal(measured, RANDOM, "burst_5", DIFFUSION) == "diffusion_4"
     assert claims.at_equal(made("step", {RANDOM: near(0.97)}), RANDOM, "burst_5", DIFFUSION) is None
+
+
+# --- who has not learned decides nothing
+
+
+def with_copied(share: dict[str, float]) -> Ordered:
+    """Mazes of which the arms copy a share."""
+    measured = made("maze", {RANDOM: near(0.97), DIFFUSION: near(0.6)})
+    for cell, entry in measured.cells.items():
+        for prompts in entry["samplers"].values():
+            value = next(value for arm, value in share.items() if cell.startswith(arm))
+            prompts["prompt"]["metrics"]["copied"] = number(value, 0.02)
+    return measured
+
+
+def test_a_model_that_copies_no_mazes_decides_nothing_about_its_samples():
+    assert claims.a8(with_copied({RANDOM: 0.99, DIFFUSION: 0.9}))["verdict"] == "holds"
+    entry = claims.a8(with_copied({RANDOM: 0.99, DIFFUSION: 0.1}))
+    assert entry["verdict"] == "undecided"
+    assert f"untrained: {DIFFUSION} copies 10 % of the mazes; measured: difference" in entry["why"]
+    assert claims.a1(with_copied({RANDOM: 0.51, DIFFUSION: 0.9}))["verdict"] == "undecided"
+    assert claims.a6(with_copied({RANDOM: 0.2, DIFFUSION: 0.9}))["verdict"] == "undecided"
+
+
+@pytest.mark.parametrize(("own", "bound", "why"), [(1.0, 1.1, ""), (1.0, 1.3, "needs 1.3 nats")])
+def test_a_model_no_better_than_each_places_frequencies_decides_nothing(own, bound, why):
+    measured = made("step", {RANDOM: near(0.97), DIFFUSION: near(0.6)})
+    for cell, entry in measured.cells.items():
+        name = "nats" if cell.startswith(RANDOM) else "nats_bound"
+        entry["metrics"][name] = number(own if name == "nats" else bound, 0.01)
+    measured.cells["marginals"] = {"metrics": {"nats": number(1.2, 0.01)}}
+    entry = claims.a8(measured)
+    assert entry["verdict"] == ("undecided" if why else "holds") and why in entry["why"]
+    measured.kind = "product"  # whose marginals are the law
+    assert learned.untrained(measured, DIFFUSION) == ""
 
 
 # --- all of them

@@ -156,6 +156,34 @@ def test_flights_are_judged_by_prompt_and_the_truth_has_no_error_where_a_kept_al
     ] == pytest.approx(kept)
 
 
+def test_a_flight_is_sampled_as_often_as_asked_by_the_sampler_that_stands_for_a_model(tmp_path):
+    given = climbs(tmp_path / "climbs")
+    several = Settings(given.settings.plan.model_copy(update={"each": 3}), 0)
+    given = EvaluationData(given.tokens, given.placed, given.group, given.meta, several)
+    count, asked = len(given.sampled()), []
+
+    def draw(tokens, known, generator):
+        asked.append(known.tolist())
+        good = torch.from_numpy(given.tokens[given.sampled().repeat(3)][: len(tokens)])
+        made = good.clone()
+        made[2::3, STEPS + 2 :] -= 3  # every third sample is off
+        made = torch.where(torch.arange(good.shape[1]) < known[:, None], good, made)
+        costs = torch.arange(len(tokens)) % 3
+        return Drawn(made, torch.zeros_like(made), costs, costs, costs)
+
+    plan = given.settings.plan.model_copy(update={"batch": 3 * count})
+    given = EvaluationData(given.tokens, given.placed, given.group, given.meta, Settings(plan, 0))
+    once = made(np.tile(given.tokens[given.sampled()], (4, 1)))
+    entries, shown = samples.sampled(given, {"own": Sampler(draw), "burst_5": once}, "sigma_gpt")
+    assert [len(one) for one in asked] == [3 * count] * 4
+    assert all(one == sorted(one) or len(set(one)) > 1 for one in asked)
+    own = entries["own"]["0"]["metrics"]
+    assert own["mse"]["value"] == pytest.approx(300.0**2 / 3)
+    assert own["mse"]["n"] == 3 * entries["burst_5"]["0"]["metrics"]["mse"]["n"]
+    assert own["rounds"]["n"] == count and own["rounds"]["value"] == 1
+    assert np.array_equal(shown["own/0/tokens"], given.tokens[given.sampled()[:8]])
+
+
 # --- likelihood
 
 

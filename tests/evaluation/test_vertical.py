@@ -80,6 +80,40 @@ def test_it_is_no_count_twice_the_error_is_four_times_the_metric():
     ] == pytest.approx(4 * 300.0**2)
 
 
+def flat_after(truth, known):
+    """The share of steps after what was given that repeat the altitude before."""
+    pairs = [
+        line[t] == line[t - 1]
+        for line, count in zip(truth, known, strict=True)
+        for t in range(count, truth.shape[1])
+    ]
+    return np.mean(pairs)
+
+
+def test_steps_that_stay_and_jumps_are_counted_by_hand():
+    """Of 9 steps produced the first sample stays at 2 on its way, where the level is far, and at 3
+    that are there or near it; the second jumps at one and holds one token that is no altitude."""
+    truth = flight([50, 60, 70, 80, 90, 100, 100, 100, 100, 100], 100)[None]
+    first, second = (
+        flight(line, 100)
+        for line in (
+            [50, 50, 50, 60, 70, 80, 98, 98, 100, 100],
+            [50, 60, 70, 300, 90, 91, LAW["nothing"], 93, 94, 95],
+        )
+    )
+    samples = np.stack([first, second])[None]
+    samples[:, :, 1 : 1 + S] = truth[0, 1 : 1 + S]
+    known = np.array([2 + S])
+    found = judged(samples, truth, known)
+    assert found["held"]["value"] == pytest.approx((2 + 2) / (9 + 8)) and found["held"]["n"] == 17
+    # more than 3 bins from the level before the step: 6 of the first sample, all of the other
+    assert found["stuck"]["value"] == pytest.approx(2 / (6 + 8))
+    assert found["jumps"]["value"] == pytest.approx(2 / 17)  # up and down again
+    own = vertical.habits(truth, known, LAW, np.zeros(1), seeds.stream(0, "judge"), 20)
+    assert own["held"]["value"] == pytest.approx(4 / 9) and own["jumps"]["value"] == 0
+    assert own["stuck"]["value"] == 0 and own["stuck"]["n"] == 5
+
+
 def test_the_truth_itself_has_no_error_and_every_metric_is_named_and_holds_its_value():
     truth = climbs()
     known = vertical.given(truth, LAW, "50")
@@ -92,6 +126,9 @@ def test_the_truth_itself_has_no_error_and_every_metric_is_named_and_holds_its_v
         "mse_whole_levels": 0,
         "smooth": 1,
         "no_altitude": 0,
+        "held": pytest.approx(flat_after(truth, known)),
+        "stuck": 0,
+        "jumps": 0,
     }
     baseline = judged(vertical.persistence(truth, known, LAW), truth, known)
     assert all(

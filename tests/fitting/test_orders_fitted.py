@@ -2,6 +2,7 @@
 cell writes."""
 
 import contextlib
+import dataclasses
 import itertools
 import json
 import math
@@ -26,7 +27,7 @@ from stages.sequences import train as command
 from stages.sequences.batches import Prepared
 from stages.sequences.models.diffusion import Diffusion
 from stages.sequences.models.sigma_gpt import SigmaGPT
-from stages.training import cells, shell, store
+from stages.training import cells, loop, shell, store
 from stages.training.checkpoint import Checkpoints
 from stages.training.group import Group
 from stages.training.loop import Settings
@@ -162,6 +163,35 @@ def test_a_run_killed_anywhere_ends_with_the_bits_of_one_that_was_not(
     assert killed >= least
 
 
+@pytest.mark.parametrize("name", ["sigma_gpt", "diffusion"])
+def test_dropout_goes_on_where_it_was_and_early_validations_draw_none_of_it(
+    tmp_path, name, monkeypatch
+):
+    """Stopped after step 7 and gone on with; validated often or once: the same last weights."""
+    budget = BUDGET.model_copy(update={"select": "last", "steps": 12, "validate_every": 12})
+    often = budget.model_copy(update={"per_doubling": 2})
+
+    def last(how, folder, stop=0):
+        passed, made = 0, model(name=name)
+
+        def stopped(point):
+            nonlocal passed
+            passed += point == "step"
+            if passed == stop and point == "step":
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(loop, "fault", stopped)
+        given = dataclasses.replace(settings(how), select=how.select, per_doubling=how.per_doubling)
+        command.train(made, data("random", how), given, Checkpoints(tmp_path / folder))
+        return torch.cat([p.detach().flatten() for p in made.parameters()])
+
+    whole = last(budget, "whole")
+    with pytest.raises(KeyboardInterrupt):
+        last(often, "often", stop=7)
+    seeds.everything(99)  # as a new process would have it
+    assert torch.equal(last(often, "often"), whole)
+
+
 def test_another_seed_gives_other_weights(tmp_path):
     found = []
     for seed in (3, 3, 4):
@@ -281,6 +311,21 @@ def test_an_arms_own_curriculum_stands_for_the_budgets_and_is_no_argument_of_the
         task(asked(curriculum=1.5))
 
 
+def test_a_budgets_dropout_stands_for_the_arms_and_what_it_leaves_out_is_told_as_before(asked):
+    one = asked(dropout=0.3)
+    assert metadata(one)["arguments"]["dropout"] == 0.3
+    budgets = one.parameters.profiles["mini"].learning_orders
+    assert {"dropout", "select", "per_doubling"}.isdisjoint(task(one).used["budget"])
+    budgets["product"] = BUDGET.model_copy(update={"dropout": 0.1, "select": "last"})
+    assert metadata(one)["arguments"]["dropout"] == 0.1
+    assert task(one).used["arguments"]["dropout"] == 0.1
+    assert task(one).used["budget"] == {
+        **BUDGET.model_dump(mode="json"),
+        "dropout": 0.1,
+        "select": "last",
+    }
+
+
 @pytest.mark.parametrize(
     ("law", "axes"), [({"rows": 2, "columns": 1}, [3, 2, 1]), ({"share": 0.3}, [6])]
 )
@@ -317,6 +362,9 @@ def test_prepared_sequences_that_are_none_are_a_data_error(asked, damage):
         (OrderBudget, {"curriculum": 1.1}),
         (OrderBudget, {"batch": 0}),
         (OrderBudget, {"order": "x"}),
+        (OrderBudget, {"dropout": 1.0}),
+        (OrderBudget, {"select": "first"}),
+        (OrderEvaluation, {"each": 0}),
         (OrderEvaluation, {"orders": (5, 1)}),
         (OrderEvaluation, {"diffusion": (4, 4)}),
     ],

@@ -114,7 +114,7 @@ def test_steps_to_the_loss_that_both_reach_stand_beside_the_printed_ratio():
     row = found["mazes", "σ-GPT, random, tiny"]
     assert (
         float(row["ratio"]) == pytest.approx(3.0, abs=0.1)
-        and row["validation loss [nats]"] == "0.4"
+        and row["loss of both [nats]"] == "0.4"
         and row["printed ratio"].startswith("4.04‡ (78.0 / 19.3")
     )
     assert (
@@ -238,6 +238,7 @@ def test_an_arm_of_which_a_seed_lacks_a_number_has_none():
         (DIFFUSION, "discrete diffusion, tiny"),
         ("constant_rate", "constant rate"),
         ("diffusion-plain-none", "discrete diffusion"),
+        ("diffusion-loud_clock-134k_two", "discrete diffusion (loud clock), 134k two"),
     ],
 )
 def test_arms_are_told_as_people_read_them(arm, name):

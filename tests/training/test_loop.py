@@ -215,6 +215,36 @@ def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path):
     assert batches.validate(model, data, data.unit_kn())["loss"] == history["best_loss"]
 
 
+def test_validations_stand_at_steps_evenly_spaced_in_logarithms_beside_the_others():
+    assert settings(steps=100, validate_every=40).validated() == {40, 80, 100}
+    assert settings(steps=100, validate_every=40, per_doubling=1).validated() == {
+        *(1, 2, 4, 8, 16, 32, 64),
+        *(40, 80, 100),
+    }
+    assert settings(steps=12, validate_every=50, per_doubling=2).validated() == {
+        *(1, 2, 3, 4, 6, 8, 11, 12)
+    }  # 1, 1.41, 2, 2.83, 4, 5.66, 8, 11.3, and the last
+
+
+def test_a_run_is_validated_at_those_steps(tmp_path):
+    how = {"steps": 12, "validate_every": 5, "per_doubling": 1}
+    _, history = fitted(tmp_path, "msa", None, TINY, **how)
+    assert [entry["step"] for entry in history["val"]] == [1, 2, 4, 5, 8, 10, 12]
+    assert [entry["step"] for entry in history["train"]] == [1, 2, 4, 5, 8, 10, 12]
+
+
+def test_the_last_weights_are_kept_where_these_are_asked_for(tmp_path):
+    how = {"steps": 4000, "validate_every": 5, "patience": 3, "learning_rate": 0.5}
+    data, runs = toy_sky.data(toy_sky.sky()), {}
+    for select in ("best", "last"):
+        model, history = fitted(tmp_path / select, "msa", None, TINY, select=select, **how)
+        losses = [entry["loss"] for entry in history["val"]]
+        runs[select] = batches.validate(model, data, data.unit_kn())["loss"]
+        assert runs[select] == (min(losses) if select == "best" else losses[-1])
+        assert history.get("select") == (None if select == "best" else "last")
+    assert runs["best"] < runs["last"]
+
+
 def test_two_runs_of_a_seed_agree_in_every_bit_and_two_seeds_do_not(tmp_path):
     runs = [
         fitted(tmp_path / str(i), "msa", None, TINY, steps=12, seed=seed)[0].state_dict()

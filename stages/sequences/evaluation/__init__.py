@@ -5,6 +5,8 @@ bounds.
 Shapes: N sequences, T tokens, V of the vocabulary.
 """
 
+from typing import Any
+
 import numpy as np
 
 
@@ -12,3 +14,13 @@ def spread(rows: np.ndarray, count: int) -> np.ndarray:
     """At most `count` of the rows (N, ...), evenly spread."""
     count = min(count, len(rows))
     return rows[np.arange(count) * len(rows) // max(count, 1)]
+
+
+def stands(arm: str, samplers: Any) -> str | None:
+    """The sampler that an arm's quality is told by: GPT's from left to right, others' in their
+    own order, diffusion's of most steps."""
+    if arm.startswith("diffusion"):
+        return max(samplers, key=lambda name: int(name.rpartition("_")[2]), default=None)
+    return next(
+        (name for name in ("own", "left_to_right") if name in samplers), next(iter(samplers), None)
+    )

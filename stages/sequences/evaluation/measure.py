@@ -26,6 +26,7 @@ from stages.sequences.evaluation import (
     memory,
     passes,
     posteriors,
+    vertical,
 )
 from stages.sequences.evaluation.checkpoint import load
 from stages.sequences.evaluation.companions import companions
@@ -98,6 +99,22 @@ def untrained(prepared: Path, settings: Settings) -> dict[str, dict[Any, Any]]:
     return {name: found for name, found, _ in companions(data)}
 
 
+def habits_of(data: EvaluationData) -> dict[str, Any]:
+    """Prompt -> what the sampled flights themselves do: vertical.py."""
+    numbers = data.sampled()
+    return {
+        prompt: vertical.habits(
+            data.tokens[numbers],
+            known,
+            data.meta["law"],
+            data.group[numbers],
+            data.rng("bootstrap"),
+            data.settings.plan.bootstrap,
+        )
+        for prompt, known in data.prompts(numbers).items()
+    }
+
+
 def known_of(data: EvaluationData) -> dict[Any, Any]:
     """What is known of the law without a model: its entropy in nats a token, and the fewest
     passes by the number of orders tried."""
@@ -114,6 +131,8 @@ def known_of(data: EvaluationData) -> dict[Any, Any]:
             )
             for orders in data.settings.plan.orders
         }
+    if kind == "climb":
+        found["habits"] = habits_of(data)
     if kind == "step":  # of laws of its own: once is enough
         found["bias"] = bias.measured(data.settings.seed)
     return found

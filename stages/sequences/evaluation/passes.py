@@ -242,16 +242,18 @@ def drawn(
     )
 
 
-def costs(found: Drawn) -> Metrics:
+def costs(found: Drawn, each: int = 1) -> Metrics:
     """Rounds, passes and positions a sequence: mean with its 90 % interval, and the standard
-    deviation over sequences."""
+    deviation over sequences; `each` in a row are samples of one prompt, and no more independent
+    than that."""
     told = {
         "rounds": (found.rounds, "rounds"),
         "passes": (found.passes, "passes"),
         "positions": (found.positions, "positions"),
     }
     return {
-        name: mean(values.astype(np.float64), unit) | {"sd": float(values.std())}
+        name: mean(values.astype(np.float64).reshape(-1, each).mean(1), unit)
+        | {"sd": float(values.std())}
         for name, (values, unit) in told.items()
     }
 

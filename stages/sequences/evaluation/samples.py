@@ -1,15 +1,16 @@
 """Samples that continue test prompts, of every sampler, judged by the rules of their kind (thesis
 4.3: judges.py; climbs: vertical.py; texts and grammars: generations.py).
 
-Shapes: N sequences, T tokens.
+Shapes: N sequences, K samples of each, T tokens.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from stages.errors import DataError
-from stages.sequences.evaluation import generations, judges, passes, vertical
+from stages.sequences.evaluation import generations, judges, passes, stands, vertical
 from stages.sequences.evaluation.data import EvaluationData
 
 SHOWN = 8  # samples of each sampler in samples.safetensors
@@ -33,12 +34,12 @@ def strict(found: dict[Any, Any]) -> dict[Any, Any]:
 def judged(
     data: EvaluationData, numbers: np.ndarray, known: np.ndarray, samples: np.ndarray
 ) -> dict[Any, Any]:
-    """Metrics of samples (N, T) that continue the first `known` (N,) tokens of the sequences
-    `numbers`; of text only those of generations.py."""
+    """Metrics of samples (N, T), of flights (N K, T), that continue the first `known` (N,) tokens
+    of the sequences `numbers`; of text only those of generations.py."""
     kind, law = data.meta["kind"], data.meta["law"]
     if kind == "climb":
         return vertical.judge(
-            samples,
+            samples.reshape(len(numbers), -1, samples.shape[1]),
             data.tokens[numbers],
             known,
             law,
@@ -56,6 +57,13 @@ def judged(
     )
 
 
+def times(data: EvaluationData, cell: str, sampler: str, draws: Mapping[str, Any]) -> int:
+    """How many samples of a prompt are drawn: of flights several by the sampler that stands for a
+    model, whose error one sample would leave to chance; else one."""
+    alone = data.meta["kind"] != "climb" or sampler != stands(cell, draws)
+    return 1 if alone else data.settings.plan.each
+
+
 def sampled(
     data: EvaluationData, draws: dict[str, passes.Sampler], name: str
 ) -> tuple[dict[Any, Any], dict[str, np.ndarray]]:
@@ -63,12 +71,11 @@ def sampled(
     SAMPLER/PROMPT/{tokens,order}."""
     numbers, vocabulary, entries, shown = data.sampled(), data.meta["vocabulary"], {}, {}
     for sampler, one in draws.items():
-        entries[sampler] = {}
+        entries[sampler], each = {}, times(data, name, sampler, draws)
         for prompt, known in data.prompts(numbers).items():
             stream = data.stream("sample", sampler, prompt)
-            made = passes.drawn(
-                one, data.tokens[numbers], known, vocabulary, data.settings.plan.batch, stream
-            )
+            asked = data.tokens[numbers.repeat(each)], known.repeat(each)
+            made = passes.drawn(one, *asked, vocabulary, data.settings.plan.batch, stream)
             if made.tokens.min() < 0 or made.tokens.max() >= vocabulary:
                 raise DataError(
                     "a sample holds tokens that there are not",
@@ -77,13 +84,13 @@ def sampled(
                     found=f"{made.tokens.min()} to {made.tokens.max()}",
                 )
             entries[sampler][prompt] = strict(
-                judged(data, numbers, known, made.tokens) | passes.costs(made)
+                judged(data, numbers, known, made.tokens) | passes.costs(made, each)
             )
             parts = {"tokens": made.tokens, "order": made.order} | (
                 {} if made.when is None else {"round": made.when}
             )
             shown |= {
-                f"{sampler}/{prompt}/{part}": array[:SHOWN].astype(np.int32)
+                f"{sampler}/{prompt}/{part}": array[::each][:SHOWN].astype(np.int32)
                 for part, array in parts.items()
             }
             shown |= (

@@ -6,6 +6,9 @@ differences between the sampled and the true altitude, in ft^2 and in flight lev
 what was produced (`mse`) and, as the thesis words it, over all altitudes with the given ones, whose
 error is 0 (`mse_whole`). Altitudes are those of the bins, so the data's own rounding adds nothing
 to it.
+Habits beside it, a share of the steps produced: `held` repeat the altitude before, `stuck` do so
+though the cleared level is not near (the repetition of thesis 4.1), `jumps` are faster than any
+airliner.
 Prompts: the first altitude alone ("0"), a tenth or half of all steps, or half of the first climb or
 descent. A token that is no altitude counts as the altitude before it, and is reported. Companions:
 the last altitude kept, and the last rate kept until the cleared level.
@@ -30,6 +33,7 @@ PLATEAU_S, BEGUN_FT = (
 )  # how long a level-off lasts, and how far from the beginning it can be
 NEAR_BINS = 3  # of a level: a flight may be easing off
 RATE_STEPS = 4  # that a constant rate is measured over, at most
+HABITS = {"held": "steps", "stuck": "away", "jumps": "steps"}  # of which steps each is a share
 Form = Callable[[np.ndarray], np.ndarray]  # of a ratio of sums
 
 
@@ -156,8 +160,18 @@ def tallies(
     square = (altitude - true[:, None]) ** 2
     count = samples.shape[1]
     limit = LIMIT_FT_MIN * law["step_s"] / 60.0 + law["bin_ft"]
-    jump = (np.abs(np.diff(altitude, axis=2)) > limit) & produced[:, None, 1:]
+    change = np.abs(np.diff(altitude, axis=2))
+    jump = (change > limit) & produced[:, None, 1:]
+    step = produced[:, None, 1:] & real[:, :, 1:]
+    away = step & (
+        np.abs(cleared(truth, law)[:, None, 1:] - altitude[:, :, :-1]) > NEAR_BINS * law["bin_ft"]
+    )
     return {
+        "steps": step.sum((1, 2)),
+        "away": away.sum((1, 2)),
+        "held": (step & (change == 0)).sum((1, 2)),
+        "stuck": (away & (change == 0)).sum((1, 2)),
+        "jumps": (step & jump).sum((1, 2)),
         "square": (square * produced[:, None]).sum((1, 2)),
         "produced": produced.sum(1) * count,
         "whole": (square * flown[:, None]).sum((1, 2)),
@@ -212,7 +226,21 @@ def judge(
         "mse_whole_levels": metric("whole", "flown", "FL2", levels),
         "smooth": metric("smooth", "samples", "share"),
         "no_altitude": metric("none", "produced", "share"),
+        **{name: metric(name, of, "share") for name, of in HABITS.items() if sums[of].sum()},
     }
+
+
+def habits(
+    truth: np.ndarray,
+    known: np.ndarray,
+    law: dict[str, Any],
+    aircraft: np.ndarray,
+    rng: np.random.Generator,
+    resamples: int = 1000,
+) -> dict[str, dict[str, Any]]:
+    """HABITS of the flights themselves, at the steps that a sample produces: see `judge`."""
+    found = judge(truth, truth, known, law, aircraft, rng, resamples)
+    return {name: found[name] for name in HABITS if name in found}
 
 
 def levels(squares: np.ndarray) -> np.ndarray:

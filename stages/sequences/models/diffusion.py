@@ -7,8 +7,10 @@ sees x_t and t and predicts x_0. The thesis prints no equation and says that onl
 differs from sigma-GPT; here it is Austin's cross-entropy, E_t -log p(x_0 | x_t), the second term of
 their equation 5 (`loss`). Their variational term is `bound`, an upper bound on -log p(x_0). A
 sample takes K passes whatever the data. Given tokens are never noised, bear a mark, and are not
-predicted. Blocks are sigma-GPT's, not causal, with one position encoding. Shapes: B batch, T
-length, V vocabulary, W width. Losses in nats per token that is not given.
+predicted. The network is sigma-GPT's, backbone.py, not causal: each step carries the token of a
+position and is asked for the same position. To it diffusion adds two rows that mark what is given,
+and a clock: sines of t, mixed by one layer. Shapes: B batch, T length, V vocabulary, W width.
+Losses in nats per token that is not given.
 """
 
 import math
@@ -20,11 +22,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stages.contracts import SequenceModel
 from stages.layers.kernels import tiles
-from stages.sequences.models.sigma_gpt import BASE, Block, Sinusoids
-
-TIME_SCALE = 1000.0  # of the fastest sine of time, as of a thousand steps
+from stages.sequences.backbone import BASE, Backbone
 
 
 def keep(time: Tensor) -> Tensor:
@@ -90,17 +89,19 @@ def more_given(
     return given | ((at < part) & (chosen < share))
 
 
-class Diffusion(SequenceModel):
-    """Sizes as of SigmaGPT in its style "plain". `prompts`: share of the sequences that are given
-    more than the data set's prompt while the model is trained, so that it can go on from any; the
-    thesis' was trained without and took none (its table D.1): 0.
+class Diffusion(Backbone):
+    """The backbone, each step seeing all.
+
+    `scale`: what tokens, positions and marks are multiplied by; `loudness`: what the clock is;
+    `fastest`: radians of its fastest sine from t = 0 to 1. `prompts`: share of the sequences that
+    are given more than the data set's prompt while the model is trained, so that it can go on from
+    any; the thesis' was trained without and took none (its table D.1): 0.
     """
 
     if TYPE_CHECKING:
-        blocks: Any
         frequency: Tensor
 
-    learns, ordered = "gradient", False
+    ordered = False
 
     def __init__(
         self,
@@ -111,35 +112,38 @@ class Diffusion(SequenceModel):
         hidden: int = 32,
         heads: int = 2,
         blocks: int = 2,
+        positions: str = "sinusoidal",
+        style: str = "plain",
         dropout: float = 0.1,
+        axes: Any = None,
+        scale: float = 1.0,
+        loudness: float = 1.0,
+        fastest: float = 1000.0,
         prompts: float = 0.5,
     ):
-        super().__init__()
-        self.vocabulary, self.length, self.prompts = vocabulary, length, prompts
-        self.embedding, self.mark = nn.Embedding(vocabulary, width), nn.Embedding(2, width)
-        self.positions, self.clock = Sinusoids(length, width), nn.Linear(width, width)
-        self.blocks = nn.ModuleList(
-            Block(width, keys, hidden, heads, "plain", dropout) for _ in range(blocks)
+        super().__init__(
+            vocabulary, length, width, keys, hidden, heads, blocks, positions, style, dropout, axes
         )
-        self.dropout = nn.Dropout(dropout)
-        self.readout = nn.Linear(width, vocabulary)
+        self.prompts, self.scale, self.loudness = prompts, scale, loudness
+        self.mark, self.clock = nn.Embedding(2, width), nn.Linear(width, width)
         frequency = BASE ** (
             -torch.arange(width // 2, dtype=torch.float64) / max(width // 2 - 1, 1)
         )
-        self.register_buffer("frequency", (TIME_SCALE * frequency).float(), persistent=False)
-        for table in (self.embedding, self.mark):
-            nn.init.normal_(table.weight, std=0.02)
-        for block in self.blocks:  # as SigmaGPT's
-            for layer in (block.inward, block.outward):
-                nn.init.normal_(layer.weight, std=width**-0.5)
+        self.register_buffer("frequency", (fastest * frequency).float(), persistent=False)
+        nn.init.normal_(self.mark.weight, std=0.02)  # as the tokens
 
     @classmethod
     def problems(cls, given: Mapping[str, Any]) -> list[str]:
-        """The share of sequences that are given more is one."""
+        """The share of sequences that are given more is one; the others are numbers above 0."""
         found, share = super().problems(given), given.get("prompts", 0)
-        if type(share) in (int, float) and 0 <= share <= 1:
-            return found
-        return [*found, f"prompts must be a number from 0 to 1, not {share!r}"]
+        if not (type(share) in (int, float) and 0 <= share <= 1):
+            found.append(f"prompts must be a number from 0 to 1, not {share!r}")
+        return found + [
+            f"{key} must be a number above 0, not {given[key]!r}"
+            for key in ("scale", "loudness", "fastest")
+            if key in given
+            and not (type(given[key]) in (int, float) and 0 < given[key] < float("inf"))
+        ]
 
     def forward(
         self,
@@ -150,12 +154,10 @@ class Diffusion(SequenceModel):
         """Logits of x_0 at every position, from x_t and t."""
         angle = time[:, None] * self.frequency
         clock = self.clock(torch.cat((angle.sin(), angle.cos()), 1))[:, None]
-        place = self.positions(torch.arange(noisy.shape[1], device=noisy.device))
         marked = torch.zeros_like(noisy) if given is None else given.long()
-        x = self.dropout(self.embedding(noisy) + self.mark(marked) + place + clock)
-        for block in self.blocks:
-            x = block(x, everyone)
-        return self.readout(x)
+        place = torch.arange(noisy.shape[1], device=noisy.device).expand_as(noisy)
+        beside = self.scale * self.mark(marked) + self.loudness * clock
+        return self.run(noisy, place, place, everyone, beside, self.scale)
 
     def loss(
         self,

@@ -74,11 +74,14 @@ def order_of(arm: str) -> str:
 
 
 def called(arm: str) -> str:
-    """An arm as people read it: GPT, σ-GPT by its order, diffusion, companions, with the size."""
-    order, size = order_of(arm), "".join(arm.split("-")[2:])
+    """An arm as people read it: GPT, σ-GPT by its order, diffusion by its variant where it is not
+    the plain one, companions, with the size."""
+    order, size = order_of(arm), "".join(arm.split("-")[2:]).replace("_", " ")
     told = {"left_to_right": "GPT (left to right)", "diffusion": "discrete diffusion"}.get(
         order, order.replace("_", " ")
     )
+    if order == "diffusion" and "-" in arm and "-plain" not in arm:
+        told = f"{told} ({arm.split('-')[1].replace('_', ' ')})"
     told = f"σ-GPT, {told}" if arm.startswith("sigma_gpt") and order != "left_to_right" else told
     return f"{told}, {size}" if size not in ("", "none") else told
 

@@ -15,6 +15,8 @@ from stages.errors import DataError
 from stages.files import read_json
 from stages.sequences.reporting import arms as order_arms
 from stages.sequences.reporting import bias as order_bias
+from stages.sequences.reporting import efficiency as order_efficiency
+from stages.sequences.reporting import habits as order_habits
 from stages.sequences.reporting import infill as order_infill
 from stages.sequences.reporting import map as order_map
 from stages.sequences.reporting import sizes as order_sizes
@@ -72,6 +74,7 @@ FIELDS = (
     "held_out",
     "generations",
     "bias",
+    "habits",
 )  # of an evaluation, beside its cells
 
 
@@ -132,6 +135,7 @@ def sections(experiment: str, content: dict[str, Any]) -> list[Section]:
                 "Flights by what is given of them (thesis, table D.1)",
                 order_tables.prompts(cells, about, dataset, printed),
             ),
+            (order_habits.TITLE, order_habits.table(cells, about, dataset)),
             (
                 "What each sampler costs (thesis, figure 4.6)",
                 order_tables.bursts(cells, about, dataset),
@@ -173,10 +177,10 @@ def across(experiment: str, content: dict[str, Any]) -> list[tuple[str, Table, s
     found = (
         (
             (
-                "Training: steps to the validation loss that an order and GPT both reach, each in "
-                "its own order (thesis, table 4.3)"
+                "Training: steps to the validation loss that an order and GPT both reach, and to "
+                "the one where GPT ends, each in its own order (thesis, table 4.3)"
             ),
-            order_tables.efficiency(content["cells"], content["about"], printed),
+            order_efficiency.efficiency(content["cells"], content["about"], printed),
         ),
         (
             "Fractal against random order, each in its own (thesis, table 4.5)",

@@ -10,7 +10,6 @@ Units: shares in %, MSE in flight levels squared (FL²) and ft², nats a token; 
 rounds, as the thesis counts them.
 """
 
-from statistics import fmean
 from typing import Any
 
 from stages.sequences import comparisons
@@ -34,9 +33,8 @@ from stages.sequences.reporting.arms import (
     shares_of,
     standing,
 )
-from stages.sequences.reporting.printed import METRICS, Companions, notes, theirs
-from stages.tables.published import Printed
-from stages.tables.table import NONE, Table, digits
+from stages.sequences.reporting.printed import Companions, notes, theirs
+from stages.tables.table import NONE, Table
 
 
 def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companions) -> Told:
@@ -99,78 +97,6 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
         *(("perplexity, left to right", "bits/character") if text else ()),
     )
     return Table(f"results on {dataset}", titles, tuple(rows), frozenset({0, 3})), notes(used)
-
-
-def pace(
-    measured: comparisons.Ordered, gpt: str, arm: str, pair: list[Printed | None]
-) -> tuple[str, ...] | None:
-    """The row of two arms in table 4.3, `pair` the printed lengths of training; None where one was
-    not run or left no history."""
-    found = (
-        comparisons.steps(measured, gpt, arm) if measured.arm(gpt) and measured.arm(arm) else None
-    )
-    if found is None:
-        return None
-    target, reached = found
-    taken = [fmean(one.step for one in reached[name]) for name in (gpt, arm)]
-    cut = ["at most " if any(one.at_once for one in reached[name]) else "" for name in (gpt, arm)]
-    ratio, (first_one, second) = NONE, pair
-    if first_one and second:
-        ratio = (
-            f"{second.mean / first_one.mean:.2f}‡ ({digits(second.mean)} / "
-            f"{digits(first_one.mean)}, {first_one.table})"
-        )
-    return (
-        measured.dataset,
-        called(arm),
-        f"{len(measured.arm(gpt))}, {len(measured.arm(arm))}",
-        f"{target:.3g}",
-        f"{cut[0]}{taken[0]:,.0f}",
-        f"{cut[1]}{taken[1]:,.0f}",
-        f"{taken[1] / taken[0]:.2f}",
-        ratio,
-    )
-
-
-def efficiency(cells: Cells, about: About, printed: Companions) -> Told | None:
-    """Table 4.3: steps to the validation loss that an order and left to right both reach; None
-    where no data set has both."""
-    rows, used = [], []
-    for dataset, one in about.items():
-        if one.get("held_out"):  # there for its number of training sequences; validated once
-            continue
-        mine = {
-            name.partition("/")[2]: content
-            for name, content in cells.items()
-            if name.startswith(dataset + "/")
-        }
-        measured = comparisons.Ordered(dataset, one | {"cells": mine})
-        document = DOCUMENTS.get(one["kind"], "")
-        for order in ("random", "fractal", "curriculum"):
-            pair = [
-                printed.get((document, name), {}).get(METRICS[-1])
-                for name in ("left_to_right", order)
-            ]
-            for gpt, arm in measured.pairs("left_to_right", order):
-                row = pace(measured, gpt, arm, pair)
-                if row:
-                    rows.append(row)
-                    used += pair if all(pair) else []
-    titles = (
-        "data set",
-        "model",
-        "seeds (GPT, model)",
-        "validation loss [nats]",
-        "steps of GPT",
-        "steps of the model",
-        "ratio",
-        "printed ratio",
-    )
-    return (
-        (Table("training efficiency", titles, tuple(rows), frozenset({0, 1, 7})), notes(used))
-        if rows
-        else None
-    )
 
 
 def curriculum(

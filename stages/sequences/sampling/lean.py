@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stages.layers.kernels.strip import Mix
-from stages.sequences.models.sigma_gpt import Block, SigmaGPT
+from stages.sequences.backbone import Block
+from stages.sequences.models.sigma_gpt import SigmaGPT
 
 SLAB = 1 << 15  # numbers between the products of a branch that are worked on together
 

@@ -4,14 +4,20 @@ and samples of a learned law."""
 
 import itertools
 import math
+from pathlib import Path
 
 import pytest
 import torch
 
 from stages import seeds
+from stages.errors import InputError
+from stages.params import read_yaml
+from stages.sequences.models import build
 from stages.sequences.models.diffusion import Diffusion, earlier, keep, more_given, noised
 
 V = 3
+NAMES = ("sigma_gpt", "diffusion")
+SMALL = {"width": 16, "keys": 8, "hidden": 24, "heads": 2, "blocks": 2}
 
 
 def transition(kept):
@@ -231,6 +237,92 @@ def test_the_gradient_of_the_loss_reaches_every_parameter():
         name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().max() > 0
     ]
     assert (model.mark.weight.grad.abs().amax(1) > 0).all()
+
+
+ARMS = {
+    "as before": {},
+    "grid": {"positions": "grid", "axes": [2, 3], "scale": 8.0, "loudness": 0.1, "fastest": 10.0},
+}
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_the_network_is_the_backbone_written_out_in_plain_operations(arm):
+    seeds.everything(0)
+    model = build("diffusion", ARMS[arm] | {"dropout": 0.0}, SMALL, 5, 6).eval()
+    with torch.no_grad():
+        for one in model.parameters():
+            one.add_(0.2 * torch.randn(one.shape))
+    tokens, time = torch.randint(5, (3, 6)), torch.rand(3)
+    given = torch.rand(3, 6) < 0.4
+    weights = {name: value.double() for name, value in model.state_dict().items()}
+
+    def linear(x, name):
+        bias = weights.get(f"{name}.bias")
+        return x @ weights[f"{name}.weight"].T + (0 if bias is None else bias)
+
+    def norm(x, name):
+        x = (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+        return x * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+    place = torch.arange(6)
+    if arm == "grid":  # row 0 stands before the first; 1 and 2 are lines, 3 to 5 columns
+        rows = weights["positions.table.weight"]
+        half = rows[1 + place // 3] + rows[3 + place % 3]
+    else:
+        angle = place[:, None] * 1e4 ** (-torch.arange(4).double() / 3)
+        half = torch.cat((angle.sin(), angle.cos()), 1)
+    scale, loud, fast = (
+        ARMS[arm].get(key, value)
+        for key, value in (("scale", 1.0), ("loudness", 1.0), ("fastest", 1000.0))
+    )
+    angle = time.double()[:, None] * fast * 1e4 ** (-torch.arange(8).double() / 7)
+    clock = linear(torch.cat((angle.sin(), angle.cos()), 1), "clock")[:, None]
+    x = weights["embedding.weight"][tokens] + torch.cat((half, half), 1)
+    x = scale * (x + weights["mark.weight"][given.long()]) + loud * clock
+    for block in range(2):
+        name = f"blocks.{block}"
+        parts = linear(norm(x, f"{name}.attention_norm"), f"{name}.inward").view(3, 6, -1)
+        q, k, v = (
+            part.unflatten(2, (2, -1)).transpose(1, 2) for part in parts.split((16, 16, 16), 2)
+        )
+        mixed = (q @ k.transpose(2, 3) / 8**0.5).softmax(3) @ v
+        x = x + linear(mixed.transpose(1, 2).flatten(2), f"{name}.outward")
+        wide = linear(norm(x, f"{name}.feed_norm"), f"{name}.widen").clamp(min=0)
+        x = x + linear(wide, f"{name}.narrow")
+    expected = linear(x, "readout")
+    assert torch.allclose(model(tokens, time, given).double(), expected, atol=2e-5)
+
+
+def test_every_size_of_sigma_gpt_is_diffusions_too_and_adds_a_clock_and_two_marks():
+    both = [read_yaml(Path(f"stages/params/models/{name}.yaml")) for name in NAMES]
+    sizes, ours = both[0]["sizes"], both[1]["sizes"]
+    for size in ("17k", "58k", "60k", "130k", "134k"):
+        assert ours[size] == sizes[size]
+        width = sizes[size]["width"]
+        one, two = (
+            sum(p.numel() for p in build(name, {"dropout": 0.0}, sizes[size], 2, 98).parameters())
+            for name in NAMES
+        )
+        assert two - one == width * width + width + 2 * width
+    assert all(ours[size] == sizes[size] for size in ours if size in sizes)
+
+
+@pytest.mark.parametrize("wrong", [{"scale": 0}, {"loudness": -1.0}, {"fastest": "x"}])
+def test_factors_that_are_none_are_refused(wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        build("diffusion", wrong, SMALL, 5, 6)
+
+
+def test_at_time_0_nothing_is_noised_and_the_loss_is_the_cross_entropy_of_what_is_seen():
+    class Still(Diffusion):
+        def _times(self, count, generator, device):
+            return torch.zeros(count)
+
+    seeds.everything(1)
+    model, tokens = Still(5, 6, dropout=0.0).eval(), torch.randint(5, (8, 6))
+    logits = model(tokens, torch.zeros(8))
+    by_hand = -logits.log_softmax(2).gather(2, tokens[..., None]).mean()
+    assert torch.allclose(model.loss(tokens, seeds.torch_stream(0, "l")), by_hand, atol=1e-6)
 
 
 def test_it_learns_the_permutations_of_four_and_few_steps_are_worse_than_many():

@@ -1,6 +1,7 @@
 """sigma-GPT: a plain GPT written here at the identity order, the reference's parameter counts,
 and what each step may see."""
 
+import hashlib
 import math
 
 import pytest
@@ -24,6 +25,12 @@ ARMS = {
     "grid": {"positions": "grid", "axes": [3, 3], "dropout": 0.0},
 }
 arms = pytest.mark.parametrize("arm", ARMS)
+# The weights of seed 7, and the sum of squared logits, as they were before the backbone was shared.
+BEFORE = {
+    "plain": ("95987399312af3cf", 62.66172409057617),
+    "grid": ("9f4fb8511cd0090f", 100.90474700927734),
+    "text": ("1ad769ba7fc5f797", 2.3792672157287598),
+}
 
 
 def made(arm="plain", vocabulary=5, length=9, size=None):
@@ -35,6 +42,17 @@ def made(arm="plain", vocabulary=5, length=9, size=None):
         ) in model.parameters():  # away from 0 and 1, or norms and biases would prove nothing
             parameter.add_(0.2 * torch.randn(parameter.shape))
     return model
+
+
+@pytest.mark.parametrize("arm", BEFORE)
+def test_the_shared_backbone_draws_and_computes_what_the_model_of_its_own_did(arm):
+    seeds.everything(7)
+    model = build("sigma_gpt", ARMS[arm], SMALL, 5, 9)
+    bits = b"".join(k.encode() + v.numpy().tobytes() for k, v in model.state_dict().items())
+    assert hashlib.sha256(bits).hexdigest()[:16] == BEFORE[arm][0]
+    with torch.no_grad():
+        squares = float(model(*some()).square().sum())
+    assert squares == pytest.approx(BEFORE[arm][1], rel=1e-5)
 
 
 def some(batch=4, length=9, vocabulary=5):

@@ -1,0 +1,55 @@
+"""Whether a model of sequences has learned enough to decide a claim.
+
+A model of mazes that does not copy them answers no prompt; of other sequences one that is no better
+than each place's training frequencies (`marginals`) has learned nothing of how tokens hang
+together. Of independent tokens the marginals are the law, and nothing is asked. Diffusion is asked
+by its bound of the likelihood. Both are asked of a 90 % interval: what may be chance is no proof of
+learning. What was not measured is no reason.
+Units: shares of samples; nats a token.
+"""
+
+from dataclasses import replace
+
+from stages.claims.levels import Side, level
+from stages.claims.parts import UNDECIDED, Part
+from stages.claims.trained import beyond
+from stages.sequences.comparisons import Ordered
+
+COPIED = 0.5  # of the mazes: whoever copies fewer does not read them
+UNIGRAM = "marginals"
+
+
+def untrained(measured: Ordered, arm: str) -> str:
+    """Why an arm decides no claim, '' where it may."""
+    if measured.kind == "maze":
+        copied = level(measured, measured.side(arm, "copied"), logarithm=False)
+        if copied and not beyond([copied], copied.value, COPIED):
+            return f"{arm} copies {100 * copied.value:.3g} % of the mazes"
+        return ""
+    if measured.kind == "product":
+        return ""
+    name = "nats_bound" if arm.startswith("diffusion") else "nats"
+    own, plain = (
+        level(measured, Side(one, ("metrics", key)), logarithm=False)
+        for one, key in ((arm, name), (UNIGRAM, "nats"))
+    )
+    if own and plain and not beyond([own, plain], plain.value - own.value, 0.0):
+        return (
+            f"{arm} needs {own.value:.3g} nats a token where each place's frequencies need "
+            f"{plain.value:.3g}"
+        )
+    return ""
+
+
+def decided(measured: Ordered, part: Part, *arms: str) -> Part:
+    """The part, undecided where one of the arms that it rests on has not learned."""
+    reasons = [why for arm in dict.fromkeys(arms) if (why := untrained(measured, arm))]
+    if not reasons:
+        return part
+    told = part.why.removeprefix(f"{part.name}: ")
+    return replace(
+        part,
+        verdict=UNDECIDED,
+        numbers=part.numbers | {"verdict": UNDECIDED, "untrained": reasons},
+        why=f"{part.name}: untrained: {'; '.join(reasons)}; measured: {told}",
+    )
