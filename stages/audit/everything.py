@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from stages import records
-from stages.audit import checks, committed, derive, disk, settings
+from stages.audit import checks, committed, covered, derive, disk, settings
 from stages.audit.absent import missing
 from stages.audit.case import REPRO, Case
 from stages.audit.chain import Chain, Ledger, Metric
@@ -58,6 +58,7 @@ class Verified:
     problems: list[Problem] = field(default_factory=list)
     resting: dict[str, list[str]] = field(default_factory=dict)  # path of a failing file -> metrics
     swept: Swept = field(default_factory=lambda: Swept(0, 0, 0))
+    covers: list[covered.Cover] = field(default_factory=list)
     hashing: float = 0.0  # s
     seconds: float = 0.0
     records: int = 0
@@ -107,6 +108,9 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
     found.problems = failing + missing(
         case, [problem for problem in problems if problem.verdict != "FAIL"]
     )
+    found.covers = covered.covers(case)
+    if found.verdict == "PASS":
+        found.problems += covered.nothing(found.covers)
     found.resting = (
         below(sorted({problem.path for problem in failing}), all_chains(case.ledger))
         if failing
@@ -327,4 +331,4 @@ def told(found: Verified) -> str:
         if metrics and last[problem.path] is problem:
             lines.append(f"  {len(metrics):,} published numbers rest on {problem.path}:")
             lines += [f"    {cell}: {', '.join(names)}" for cell, names in grouped(metrics).items()]
-    return redact("\n".join([*lines, "", found.verdict]))
+    return redact("\n".join([*lines, "", covered.told(found.covers), found.verdict]))
