@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from stages import records
-from stages.audit import checks, committed, covered, derive, disk, settings
+from stages.audit import checks, committed, covered, declarations, derive, disk, gates, settings
 from stages.audit.absent import missing
 from stages.audit.case import REPRO, Case
 from stages.audit.chain import Chain, Ledger, Metric
 from stages.audit.finding import EXIT_CODES, Problem, worst
-from stages.audit.hashes import Bytes, Cache, Entry, Locks, manifest_md5
+from stages.audit.hashes import Bytes, Cache, Locks, manifest_md5
 from stages.audit.impact import all_chains
 from stages.audit.laid import Laid
 from stages.audit.render import grouped, redact
@@ -93,6 +93,8 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
     found.hashing = time.monotonic() - before
     steps: list[Any] = [
         *(check for check in checks.ALL if check is not checks.value),
+        *declarations.ALL,
+        *gates.ALL,
         *committed.ALL,
         disk.contents,
         partial(disk.objects, cache=cache),
@@ -237,7 +239,7 @@ def unrecorded(case: Case) -> Iterator[Problem]:
     for entry in case.locks.entries:
         if recorded.isdisjoint(entry.outs):
             for path, md5 in entry.deps.items():
-                if foreign(case, entry) and path.startswith(("stages/", "data/code/")):
+                if case.foreign(entry) and path.startswith(("stages/", "data/code/")):
                     continue  # the code of an earlier commit
                 now = (
                     manifest_md5(case.bytes.manifest(path))
@@ -253,13 +255,6 @@ def unrecorded(case: Case) -> Iterator[Problem]:
                         f"{str(now)[:12]}; {REPRO}",
                         entry.cmd,
                     )
-
-
-def foreign(case: Case, entry: Entry) -> bool:
-    """Whether a lock's entry is of another profile than the one that runs."""
-    profile = entry.name.partition("@")[2].partition("-")[0]
-    known = case.params.get("profiles", {})
-    return profile in known and profile != case.code.chosen
 
 
 def tabulated(case: Case) -> Iterator[Problem]:

@@ -63,8 +63,15 @@ pathlib.Path("data/mini/decoded/simulated"); home.mkdir(parents=True)
 {"roll_max_deg": 5.0})
 
 def validate(*names):
-    home = pathlib.Path("data/mini/validated/simulated.json")
-    files.write_json(home, {"success": True, "rules": 3})
+    home, read = pathlib.Path("data/mini/validated/simulated.json"), "data/mini/decoded/simulated"
+    rule = {"name": "rows.few", "severity": "warning", "limit": "at least 20", "observed": 10.0}
+    files.write_json(home, {"success": True, "dataset": "simulated", "profile": "mini", \
+"internal_errors": [],
+           "critical_failed": [], "warnings": ["rows.few"], "expectations": [rule | \
+{"success": False},
+           rule | {"severity": "critical", "limit": "at least 1", "success": True}],
+           "judged": {p.as_posix(): records.describe(p)["sha256"] for p in \
+records.files_in([read])}})
     finish("validate", "validation.validate", ["data/mini/decoded/simulated"], [home], {})
 
 def prepare(*names):
