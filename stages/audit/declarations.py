@@ -119,18 +119,25 @@ def locked(case: Case) -> Iterator[Problem]:
         if owner or not case.foreign(entry):
             entries[entry.lock, entry.name] = entry
     for entry in entries.values():
-        for text in lacking(commands.definition(case.locks, entry), entry):
+        if why := commands.other(case.locks, entry):
+            if not any(map(case.ledger.owner, entry.outs)):  # else `declared` says so
+                yield Problem(
+                    "FAIL", entry.lock, f"its entry {entry.name} ran `{entry.cmd}`: {why}"
+                )
+            continue
+        words = commands.bound(commands.template_of(case.locks, entry) or "", entry.cmd)
+        for text in lacking(commands.definition(case.locks, entry), entry, words):
             text = f"its entry {entry.name} does not have the declared {text}"
             yield Problem("FAIL", entry.lock, text, entry.cmd)
 
 
-def lacking(declared: dict[Any, Any], entry: Entry) -> Iterator[str]:
-    """What dvc.yaml declares of a stage and its lock's entry has not. Lists of code are told
-    elsewhere (commands.unread)."""
+def lacking(declared: dict[Any, Any], entry: Entry, words: dict[str, str]) -> Iterator[str]:
+    """What dvc.yaml declares of a stage and its lock's entry has not, the command's own `words` in
+    the places of the declaration. Lists of code are told elsewhere (commands.unread)."""
     home = posixpath.join(posixpath.dirname(entry.lock), str(declared.get("wdir", ".")))
 
     def lacks(item: str, paths: dict[str, Any]) -> bool:
-        template = posixpath.normpath(posixpath.join(home, item))
+        template = posixpath.normpath(posixpath.join(home, commands.filled(item, words)))
         return not any(commands.fits(template, path) for path in paths)
 
     for dep in declared.get("deps") or ():
@@ -149,7 +156,7 @@ def lacking(declared: dict[Any, Any], entry: Entry) -> Iterator[str]:
             continue
         mine = [key for path in entry.params for key in entry.params[path]]
         for key in keys or ():
-            if not any(commands.fits(str(key), one) for one in mine):
+            if not any(commands.fits(commands.filled(str(key), words), one) for one in mine):
                 yield f"parameter {key}"
 
 

@@ -7,31 +7,25 @@ recorded one fails, with the published numbers that rest on it. What is neither 
 cache is counted and inconclusive.
 """
 
-import contextlib
-import os
-import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from stages import records
-from stages.audit import checks, committed, covered, declarations, derive, disk, gates, settings
+from stages.audit import again, checks, committed, covered, declarations, disk, gates, settings
 from stages.audit.absent import missing
 from stages.audit.case import REPRO, Case
 from stages.audit.chain import Chain, Ledger, Metric
 from stages.audit.finding import EXIT_CODES, Problem, worst
 from stages.audit.hashes import Bytes, Cache, Locks, manifest_md5
 from stages.audit.impact import all_chains
-from stages.audit.laid import Laid
 from stages.audit.render import grouped, redact
 from stages.audit.sweep import Swept, sweep
 from stages.errors import DataError, ParamsError
 from stages.files import read_json
-from stages.page import promotions
 
 
 @dataclass
@@ -96,14 +90,14 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
         *declarations.ALL,
         *gates.ALL,
         *committed.ALL,
+        committed.working,
         disk.contents,
         partial(disk.objects, cache=cache),
         partial(spare, cache=cache),
         strays,
         pictures,
         unrecorded,
-        tabulated,
-        promoted,
+        *again.ALL,
     ]
     problems = list(dict.fromkeys(problem for step in steps for problem in step(case)))
     failing = [problem for problem in problems if problem.verdict == "FAIL"]
@@ -255,41 +249,6 @@ def unrecorded(case: Case) -> Iterator[Problem]:
                         f"{str(now)[:12]}; {REPRO}",
                         entry.cmd,
                     )
-
-
-def tabulated(case: Case) -> Iterator[Problem]:
-    """Every number of every table, and every claim, derived again; but of what earlier code
-    made."""
-    mine = [
-        table
-        for table in case.chain.tables
-        if (node := case.chain.files[table]) is None or not case.earlier(node)
-    ]
-    with tempfile.TemporaryDirectory(prefix="verify-") as folder:
-        laid = [(table, Laid(case.root, Path(folder, str(n)))) for n, table in enumerate(mine)]
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            for problems in pool.map(lambda pair: again(case, *pair), laid):
-                yield from problems
-
-
-def again(case: Case, table: str, laid: Laid) -> list[Problem]:
-    """What of a table is not what is derived again; its evaluations are used where all are here."""
-    node = case.chain.files[table]
-    wanted = [
-        path
-        for path in (node.record.get("inputs", ()) if node else ())
-        if path.startswith(f"{table.rpartition('/')[0]}/evaluated/")
-    ]
-    here = bool(wanted) and all((case.root / path).is_file() for path in wanted)
-    return list(derive.derived(case.locks, laid, table, here))
-
-
-def promoted(case: Case) -> Iterator[Problem]:
-    """The promotion ledger is the one that was written, line upon line."""
-    with contextlib.chdir(case.root):
-        _, broken = promotions.entries()
-    if broken:
-        yield Problem("FAIL", promotions.LEDGER.as_posix(), broken)
 
 
 def below(paths: list[str], chains: list[tuple[frozenset[str], list[str]]]) -> dict[str, list[str]]:

@@ -16,6 +16,7 @@ MODULES = {
     "train": "training.train",
     "evaluate": "evaluation.evaluate",
     "tabulate": "tabulation.tabulate",
+    "report": "reporting.report",
 }
 
 STAGES = """
@@ -32,8 +33,8 @@ def main(stage, module):
 def finish(stage, module, inputs, made, params, seed=None, cell=None, dataset="simulated", \
 experiment=None):
     outputs = {p.as_posix(): p for p in records.files_in(made)}
-    record = records.make(stage, cell or dataset or "", inputs=inputs, outputs=outputs, \
-params=params, seed=seed, threads=1,
+    record = records.make(stage, cell or dataset or f"{experiment}/mini", inputs=inputs, \
+outputs=outputs, params=params, seed=seed, threads=1,
                           code=code.recorded([f"stages.{module}"]))
     files.write_json(records.location(stage, "mini", dataset, experiment=experiment, cell=cell), \
 record)
@@ -147,6 +148,10 @@ base.parent / \
 "companions.csv", "data/published"],
            [base / name for name in ("metrics.json", "table.md", "claims.json", "figures")], {}, \
 dataset=None, experiment=experiment)
+
+def report(*names):
+    table = pathlib.Path("reports/sensor_noise/mini/table.md").read_text()
+    files.write_json(pathlib.Path("reports/index.html"), ["a page", table])
 """
 
 
@@ -240,6 +245,9 @@ def project_files() -> dict[str, str]:
             f"    params: {json.dumps(keys)}",
             f"    {made}",
         ]
+    spine += ["  report:", "    cmd: exec python -m stages.reporting.report"]
+    spine += ["    deps: [reports/sensor_noise/mini/table.md, data/code/reporting.report.json]"]
+    spine += ["    outs: [{reports/index.html: {cache: false}}]"]
     texts = {
         "dvc.yaml": "\n".join(spine) + "\n",
         RAW_LOCK.replace(".lock", ".yaml"): "\n".join(raw) + "\n",

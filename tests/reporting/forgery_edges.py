@@ -5,12 +5,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from audit_project import DATA, RAW_LOCK, RUN, agree, commit, edit, relock
-from forger import EVALUATE, TRAIN, Forgery, record, then
+from audit_project import DATA, RAW_LOCK, REPORTS, RUN, agree, commit, edit, relock
+from forger import EVALUATE, LOCK, TRAIN, Forgery, changed, put, record, then
 from ruamel.yaml import YAML
 
 GATE = f"{DATA}/validated/simulated.json"
 DECODE, PREPARE = (f"{DATA}/records/simulated.{name}.json" for name in ("decode", "prepare"))
+DECLARED, PAGE = "reports/wind_nowcast/dvc.yaml", "reports/index.html"
+SCORER = "exec python -m stages.evaluation.evaluate wind_nowcast mini simulated"
 WEIGHTS = f"{RUN}/weights.safetensors"
 
 
@@ -140,5 +142,75 @@ EDGES = (
         GATE,
         "it judged data/mini/decoded/simulated/winds.parquet as aaaa",
         then(gate(judged={f"{DATA}/decoded/simulated/winds.parquet": "a" * 64}), agree),
+    ),
+    Forgery(
+        "a declared command replaced",
+        "record",
+        LOCK,
+        "dvc.yaml declares `echo`",
+        then(changed(DECLARED, SCORER, "echo"), commit),
+    ),
+    Forgery(
+        "a lock of another command",
+        "record",
+        LOCK,
+        f"dvc.yaml declares `{SCORER}`",
+        then(changed(LOCK, SCORER, SCORER.replace("wind_nowcast", "sensor_noise")), commit),
+    ),
+    Forgery(
+        "a command that is none of ours, declared and locked",
+        "record",
+        LOCK,
+        "no dvc.lock names a command of ours",
+        then(changed(DECLARED, SCORER, "echo"), changed(LOCK, SCORER, "echo"), commit),
+    ),
+    Forgery(
+        "a record of another stage",
+        "record",
+        TRAIN,
+        "it says that its stage is prepare",
+        then(record(TRAIN, lambda one: one.update(stage="prepare")), agree),
+    ),
+    Forgery(
+        "a record of another cell",
+        "record",
+        TRAIN,
+        "it says that its cell is knn",
+        then(record(TRAIN, lambda one: one.update(cell="knn")), agree),
+    ),
+    Forgery(
+        "an edited page, all agreeing",
+        "all",
+        PAGE,
+        "derived again",
+        then(changed(PAGE, "a page", "A page"), agree),
+    ),
+    Forgery(
+        "a page of another command",
+        "all",
+        "dvc.lock",
+        "dvc.yaml declares `exec python -m stages.reporting.report`",
+        then(changed("dvc.lock", "stages.reporting.report\n", "stages.reporting\n"), commit),
+    ),
+    Forgery(
+        "a figure replaced by another picture, all agreeing",
+        "all",
+        f"{REPORTS}/figures/by_lead.svg",
+        "derived again",
+        then(put(f"{REPORTS}/figures/by_lead.svg", f"{REPORTS}/figures/map.png"), agree),
+    ),
+    Forgery(
+        "a declaration that is not committed",
+        "all",
+        DECLARED,
+        "differs from the commit",
+        changed(DECLARED, "stages:", "# a word\nstages:"),
+    ),
+    Forgery(
+        "code beside that no stage declares, not committed",
+        "all",
+        "stages/beside.py",
+        "differs from the commit",
+        put("stages/beside.py", "stages/fake.py"),
     ),
 )
