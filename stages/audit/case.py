@@ -9,7 +9,7 @@ from stages.audit import history
 from stages.audit.chain import SOURCES, Chain, Ledger, Metric, Node
 from stages.audit.coded import Code
 from stages.audit.finding import Problem
-from stages.audit.hashes import Bytes, Locks
+from stages.audit.hashes import Bytes, Entry, Locks
 
 REPRO = "run `dvc repro`"
 PULL = "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)"
@@ -42,6 +42,11 @@ class Case:
         """Whether a record is of another profile than the one that runs, and of an earlier
         commit's code."""
         return self.code.judge(node).verdict == "STALE"
+
+    def foreign(self, entry: Entry) -> bool:
+        """Whether a lock's entry is of another profile than the one that runs."""
+        profile = entry.name.partition("@")[2].partition("-")[0]
+        return profile in self.params.get("profiles", {}) and profile != self.code.chosen
 
     def described(self, path: str) -> dict[Any, Any] | None:
         """What the records say of a file: its producer's word, else its first reader's."""

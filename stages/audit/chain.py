@@ -5,7 +5,7 @@ SHA-256. Its own name says which place it speaks for, so the producer of an inpu
 never by what a record claims. Of a stage that serves many cells (evaluation, tabulation) a metric's
 chain follows only the inputs of its own cells; what the tabulation wrote (table, claims, figures)
 belongs to every number in it. A source (printed tables, companions.csv) is kept in git and has no
-record.
+record. Whoever reads prepared data rests on their gate, whether or not its record names it.
 """
 
 import posixpath
@@ -43,6 +43,7 @@ SOURCES = re.compile(
     r"benchmarks\.json"
 )
 SEED = re.compile(r"-s(\d+)$")
+GATED = re.compile(r"(data/[^/]+)/prepared/([^/]+)/.+")
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,11 @@ class Ledger:
         """The record in whose place `path` lies."""
         return nearest_home(self._homes, path)
 
+    def gate(self, path: str) -> Node | None:
+        """The record of the gate of the data set whose prepared file `path` is."""
+        found = GATED.fullmatch(path)
+        return self.owner(f"{found[1]}/validated/{found[2]}.json") if found else None
+
     def tables(self) -> list[str]:
         """The published tables."""
         return sorted(
@@ -324,13 +330,13 @@ def walk(ledger: Ledger, metric: Metric, cells: tuple[str, ...]) -> Chain:
             if chain.wanted(path, node.stage):
                 chain.inputs.setdefault(path, []).append((node, described))
                 chain.files[path] = owner = ledger.owner(path)
-                if owner:
-                    queue.append(owner)
+                queue += filter(None, (owner, ledger.gate(path)))
     order = list(PLACES)
     chain.nodes = sorted(seen.values(), key=lambda node: (-order.index(node.stage), node.path))
     for node in chain.nodes:
         chain.files[node.path] = node
         if node.stage in (
+            "validate",
             "sweep",
             "train",
             "evaluate",

@@ -96,6 +96,8 @@ def names(case: Case) -> Iterator[Problem]:
                 f"it names outputs of another place ({strays[0]}): a record copied from another "
                 "cell?",
             )
+        if not node.error and (other := misnamed(node)):
+            yield case.fails(node.path, other)
         seed = SEED.search(Path(node.homes[0]).name) if node.stage == "train" else None
         if seed and node.record.get("seed") != int(seed[1]) and not node.error:
             yield case.fails(
@@ -103,6 +105,16 @@ def names(case: Case) -> Iterator[Problem]:
                 f"the cell is named for seed {seed[1]}, its record says seed "
                 f"{node.record.get('seed')}",
             )
+
+
+def misnamed(node: Node) -> str:
+    """How a record's own stage or cell is not that of its file's name; "" where they are."""
+    parts = {*node.path.removesuffix(".json").split("/"), *Path(node.path).stem.split(".")}
+    if node.record["stage"] != node.stage:
+        return f"it says that its stage is {node.record['stage']}"
+    if not parts.issuperset(node.record["cell"].split("/")):
+        return f"it says that its cell is {node.record['cell']}"
+    return ""
 
 
 def presence(case: Case) -> Iterator[Problem]:

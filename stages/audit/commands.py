@@ -41,6 +41,21 @@ def fits(template: str, text: str) -> bool:
     return re.fullmatch(r"[^\s]+".join(parts), " ".join(text.split())) is not None
 
 
+def bound(template: str, text: str) -> dict[str, str]:
+    """What stands in a template's places in a text that fits it: place -> word."""
+    words, found = " ".join(template.split()), {}
+    parts = map(re.escape, FILLED.split(words))
+    match = re.fullmatch(r"([^\s]+)".join(parts), " ".join(text.split()))
+    for place, word in zip(FILLED.findall(words), match.groups() if match else (), strict=False):
+        found.setdefault(place, word)
+    return found
+
+
+def filled(template: str, words: dict[str, str]) -> str:
+    """A template with those of its places filled that are known."""
+    return FILLED.sub(lambda place: words.get(place[0], place[0]), template)
+
+
 def definition(locks: Locks, entry: Entry) -> dict[Any, Any]:
     """What dvc.yaml declares of a lock's entry; {} where it declares no such stage."""
     stages = locks.declared.get(entry.lock, {}).get("stages") or {}
@@ -66,12 +81,17 @@ def command(locks: Locks, home: str) -> Command:
 
 def other(locks: Locks, entry: Entry) -> str:
     """How a lock's command differs from the declared one; "" where it does not."""
-    told = definition(locks, entry).get("cmd")
-    if isinstance(told, list):
-        told = " && ".join(map(str, told))
-    if not isinstance(told, str):
+    told = template_of(locks, entry)
+    if told is None:
         return "dvc.yaml declares no such stage"
     return "" if fits(told, entry.cmd) else f"dvc.yaml declares `{' '.join(told.split())}`"
+
+
+def template_of(locks: Locks, entry: Entry) -> str | None:
+    """The command that dvc.yaml declares for a lock's entry, with its places; None for none."""
+    told = definition(locks, entry).get("cmd")
+    told = " && ".join(map(str, told)) if isinstance(told, list) else told
+    return told if isinstance(told, str) else None
 
 
 def modules(locks: Locks, home: str) -> set[str]:

@@ -16,6 +16,8 @@ from stages.audit.case import Case
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry, read_lock, read_text
 from stages.audit.ownrun import OwnRun
+from stages.code import PACKAGE
+from stages.params import PARTS
 
 INSIDE = re.compile(r"(data|reports|stages)/")  # where results and code lie
 
@@ -154,6 +156,23 @@ def upwards(path: str) -> Iterator[str]:
     while path:
         yield path
         path = posixpath.dirname(path)
+
+
+def working(case: Case) -> Iterator[Problem]:
+    """The working copy's code and declarations are the commit's, whether or not a record names
+    them: what runs here is what the commit says. Parameters are held to the locks."""
+    if history.git(case.root, "rev-parse", "HEAD") is None:
+        return  # `committed` says so
+    declared = [
+        file.relative_to(case.root).as_posix()
+        for pattern in ("dvc.yaml", "*/*/dvc.yaml")
+        for file in case.root.glob(pattern)
+    ]
+    dirty = [*history.changed_below(case.root, PACKAGE), *history.changed(case.root, declared)]
+    for path in dirty:
+        if not path.startswith(f"{PARTS}/"):
+            text = "it differs from the commit (git: edited or not committed): commit or undo it"
+            yield Problem("FAIL", path, text)
 
 
 ALL = (committed,)

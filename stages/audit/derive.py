@@ -1,5 +1,5 @@
-"""What a tabulation wrote, derived again: metrics.json and claims.json from the evaluations,
-table.md from metrics.json.
+"""What a tabulation wrote, derived again: metrics.json, claims.json and figures from the
+evaluations, table.md from metrics.json.
 
 The declared command of the stage that tabulates is run again where the project is laid out
 (laid.py), so that equality is to the byte; that its code is what the record names is checked
@@ -7,9 +7,12 @@ elsewhere (checks.code). Evaluations may not be here; the table needs none: metr
 printed values beside it, chosen settings and benchmarks, all in git, are enough for it.
 """
 
+import re
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
+from stages import records
 from stages.audit import commands
 from stages.audit.finding import Problem
 from stages.audit.hashes import Locks
@@ -36,18 +39,17 @@ def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Pr
             arms = json_text(content | {"arms": over_seeds(content["cells"])})
             yield from told(laid.root, path, arms, "its own cells")
         command = commands.command(locks, path)
-        for dep in locks.producer(path).deps:
-            if evaluated or not dep.startswith(f"{home}/evaluated"):
-                laid.link(dep)
+        deps = locks.producer(path).deps
+        laid.link_all(dep for dep in deps if evaluated or not dep.startswith(f"{home}/evaluated"))
         if evaluated:
             laid.run(command)
-            for name in ("metrics.json", "claims.json", "table.md"):
-                again = (laid.folder / home / name).read_text(encoding="utf-8")
-                yield from told(laid.root, f"{home}/{name}", again, "the evaluations")
+            for out in locks.producer(path).outs:
+                if not out.startswith(f"{home}/records/"):  # it tells the process that ran, too
+                    yield from same(laid, out, "the evaluations")
             return
         laid.link(path)
-        laid.run(command, "--table", TABLE)
-        again = (laid.folder / TABLE).read_text(encoding="utf-8")
+        laid.run(command, "--table", f"{home}/{TABLE}")
+        again = (laid.folder / home / TABLE).read_text(encoding="utf-8")
         yield from told(laid.root, f"{home}/table.md", again, path)
     except (TradewindError, KeyError, TypeError, AttributeError, ValueError, OSError) as error:
         said = (
@@ -56,6 +58,36 @@ def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Pr
             else f"{type(error).__name__}: {error}"
         )
         yield Problem("FAIL", path, f"what rests on it cannot be {HERE} it: {said}")
+
+
+def same(laid: Laid, out: str, source: str) -> Iterator[Problem]:
+    """FAIL for each file of an output that is not what was written again where the project is laid
+    out, is not written there, or is there alone."""
+    if not (laid.folder / out).is_dir():
+        again = (laid.folder / out).read_text(encoding="utf-8")
+        yield from told(laid.root, out, again, source)
+        return
+    mine, others = (
+        {file.relative_to(root / out).as_posix(): file for file in records.files_in([root / out])}
+        for root in (laid.root, laid.folder)
+    )
+    for name in sorted(mine.keys() | others.keys()):
+        if name not in others:
+            yield Problem("FAIL", f"{out}/{name}", f"it is not among what is {HERE} {source}")
+        elif name in mine and mine[name].read_bytes() != others[name].read_bytes():
+            verdict, why = drawn(laid.root)
+            text = f"it is not what is {HERE} {source}{why}"
+            yield Problem(verdict, f"{out}/{name}", text)
+
+
+def drawn(root: Path) -> tuple[str, str]:
+    """What other bytes of a figure say: FAIL where this process draws with the library that
+    constraints.txt names, else nothing."""
+    named = re.search(r"(?m)^matplotlib==(\S+)", (root / "constraints.txt").read_text())
+    here = metadata.version("matplotlib")
+    if named and named[1] != here:
+        return "INCONCLUSIVE", f" (with matplotlib {here}, where constraints.txt says {named[1]})"
+    return "FAIL", ""
 
 
 def told(root: Path, path: str, again: str, source: str) -> Iterator[Problem]:

@@ -7,31 +7,25 @@ recorded one fails, with the published numbers that rest on it. What is neither 
 cache is counted and inconclusive.
 """
 
-import contextlib
-import os
-import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from stages import records
-from stages.audit import checks, committed, derive, disk, settings
+from stages.audit import again, checks, committed, covered, declarations, disk, gates, settings
 from stages.audit.absent import missing
 from stages.audit.case import REPRO, Case
 from stages.audit.chain import Chain, Ledger, Metric
 from stages.audit.finding import EXIT_CODES, Problem, worst
-from stages.audit.hashes import Bytes, Cache, Entry, Locks, manifest_md5
+from stages.audit.hashes import Bytes, Cache, Locks, manifest_md5
 from stages.audit.impact import all_chains
-from stages.audit.laid import Laid
 from stages.audit.render import grouped, redact
 from stages.audit.sweep import Swept, sweep
 from stages.errors import DataError, ParamsError
 from stages.files import read_json
-from stages.page import promotions
 
 
 @dataclass
@@ -58,6 +52,7 @@ class Verified:
     problems: list[Problem] = field(default_factory=list)
     resting: dict[str, list[str]] = field(default_factory=dict)  # path of a failing file -> metrics
     swept: Swept = field(default_factory=lambda: Swept(0, 0, 0))
+    covers: list[covered.Cover] = field(default_factory=list)
     hashing: float = 0.0  # s
     seconds: float = 0.0
     records: int = 0
@@ -92,21 +87,26 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
     found.hashing = time.monotonic() - before
     steps: list[Any] = [
         *(check for check in checks.ALL if check is not checks.value),
+        *declarations.ALL,
+        *gates.ALL,
         *committed.ALL,
+        committed.working,
         disk.contents,
         partial(disk.objects, cache=cache),
         partial(spare, cache=cache),
         strays,
         pictures,
         unrecorded,
-        tabulated,
-        promoted,
+        *again.ALL,
     ]
     problems = list(dict.fromkeys(problem for step in steps for problem in step(case)))
     failing = [problem for problem in problems if problem.verdict == "FAIL"]
     found.problems = failing + missing(
         case, [problem for problem in problems if problem.verdict != "FAIL"]
     )
+    found.covers = covered.covers(case)
+    if found.verdict == "PASS":
+        found.problems += covered.nothing(found.covers)
     found.resting = (
         below(sorted({problem.path for problem in failing}), all_chains(case.ledger))
         if failing
@@ -233,7 +233,7 @@ def unrecorded(case: Case) -> Iterator[Problem]:
     for entry in case.locks.entries:
         if recorded.isdisjoint(entry.outs):
             for path, md5 in entry.deps.items():
-                if foreign(case, entry) and path.startswith(("stages/", "data/code/")):
+                if case.foreign(entry) and path.startswith(("stages/", "data/code/")):
                     continue  # the code of an earlier commit
                 now = (
                     manifest_md5(case.bytes.manifest(path))
@@ -249,48 +249,6 @@ def unrecorded(case: Case) -> Iterator[Problem]:
                         f"{str(now)[:12]}; {REPRO}",
                         entry.cmd,
                     )
-
-
-def foreign(case: Case, entry: Entry) -> bool:
-    """Whether a lock's entry is of another profile than the one that runs."""
-    profile = entry.name.partition("@")[2].partition("-")[0]
-    known = case.params.get("profiles", {})
-    return profile in known and profile != case.code.chosen
-
-
-def tabulated(case: Case) -> Iterator[Problem]:
-    """Every number of every table, and every claim, derived again; but of what earlier code
-    made."""
-    mine = [
-        table
-        for table in case.chain.tables
-        if (node := case.chain.files[table]) is None or not case.earlier(node)
-    ]
-    with tempfile.TemporaryDirectory(prefix="verify-") as folder:
-        laid = [(table, Laid(case.root, Path(folder, str(n)))) for n, table in enumerate(mine)]
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            for problems in pool.map(lambda pair: again(case, *pair), laid):
-                yield from problems
-
-
-def again(case: Case, table: str, laid: Laid) -> list[Problem]:
-    """What of a table is not what is derived again; its evaluations are used where all are here."""
-    node = case.chain.files[table]
-    wanted = [
-        path
-        for path in (node.record.get("inputs", ()) if node else ())
-        if path.startswith(f"{table.rpartition('/')[0]}/evaluated/")
-    ]
-    here = bool(wanted) and all((case.root / path).is_file() for path in wanted)
-    return list(derive.derived(case.locks, laid, table, here))
-
-
-def promoted(case: Case) -> Iterator[Problem]:
-    """The promotion ledger is the one that was written, line upon line."""
-    with contextlib.chdir(case.root):
-        _, broken = promotions.entries()
-    if broken:
-        yield Problem("FAIL", promotions.LEDGER.as_posix(), broken)
 
 
 def below(paths: list[str], chains: list[tuple[frozenset[str], list[str]]]) -> dict[str, list[str]]:
@@ -327,4 +285,4 @@ def told(found: Verified) -> str:
         if metrics and last[problem.path] is problem:
             lines.append(f"  {len(metrics):,} published numbers rest on {problem.path}:")
             lines += [f"    {cell}: {', '.join(names)}" for cell, names in grouped(metrics).items()]
-    return redact("\n".join([*lines, "", found.verdict]))
+    return redact("\n".join([*lines, "", covered.told(found.covers), found.verdict]))

@@ -2,7 +2,8 @@
 
 It holds the code, settings and declarations of the project, and links to what is asked for; what a
 command writes stays in it. Code is copied without what is no source of it (cached bytecode,
-compiled kernels), so that a process there loads the project's files and nothing else.
+compiled kernels), so that a process there loads the project's files and nothing else; bytecode of
+these files is cached in the folder, for the next command there.
 """
 
 import json
@@ -10,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ GROUND = ("constraints.txt", "data/published", "data/spreads")
 DECLARED = ("dvc.yaml", "data/*/dvc.yaml", "reports/*/*.yaml", "reports/*/*.csv")
 # What may make a process load other files than the project's, and what would kill it on purpose.
 FOREIGN = ("FAULT", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "NUMBA_CACHE_DIR")
+FOREIGN += ("PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE", "PYTHONOPTIMIZE", "PYTHONPLATLIBDIR")
 ANSWER = ".again.json"
 
 
@@ -49,6 +52,11 @@ class Laid:
             here.parent.mkdir(parents=True, exist_ok=True)
             here.symlink_to(there.resolve())
 
+    def link_all(self, paths: Iterable[str]) -> None:
+        """Links to all of them, folders before what lies in them."""
+        for path in sorted(paths, key=lambda path: (path.count("/"), path)):
+            self.link(path)
+
     def add_threads(self, count: int) -> None:
         """Let every stage here compute with so many threads more."""
         for file in (self.folder / params.WHOLE, *(self.folder / params.PARTS).glob("*.yaml")):
@@ -64,7 +72,7 @@ class Laid:
         done = subprocess.run(
             [sys.executable, "-m", command.module, *command.words, *more],
             cwd=self.folder,
-            env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
+            env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

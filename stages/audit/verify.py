@@ -10,7 +10,7 @@ train   and the checkpoint comes out again when the cell is trained
 from pathlib import Path
 from typing import Any
 
-from stages.audit import checks, committed, disk, rerun, settings
+from stages.audit import checks, committed, declarations, disk, gates, rerun, settings
 from stages.audit.case import Case
 from stages.audit.chain import SOURCES, Ledger, Metric, published, walk
 from stages.audit.finding import Finding, Problem, Step, worst
@@ -20,6 +20,7 @@ from stages.errors import DataError, InputError, ParamsError
 from stages.files import read_json
 from stages.params import nearest
 
+RECORD = (*checks.ALL, *declarations.ALL, *gates.ALL, *committed.ALL)
 DEPTHS = ("record", "hash", "eval", "train")
 
 
@@ -31,7 +32,7 @@ def audit(path: str, depth: str = "record", root: str | Path = Path(".")) -> Fin
     root, metric = Path(root), Metric.parse(path)
     case, found = open_case(root, metric), Finding(str(metric), depth)
     found.value, found.files = case.value, sorted(case.chain.files)
-    found.problems = [problem for check in (*checks.ALL, *committed.ALL) for problem in check(case)]
+    found.problems = [problem for check in RECORD for problem in check(case)]
     for name, verify in (
         ("hash", lambda: [p for check in disk.ALL for p in check(case)]),
         ("eval", lambda: rerun.evaluation(case, found)),

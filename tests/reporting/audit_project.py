@@ -52,6 +52,7 @@ def build(root: Path, without: tuple[str, ...] = ()) -> Path:
             calls.append(f"train(*{[experiment, 'mini', 'simulated', model, *given]!r})")
         calls += [f"evaluate({experiment!r})", f"tabulate({experiment!r})"]
     run(root, sys.executable, "-m", "stages.code")
+    calls.append("report()")
     run(root, sys.executable, "-c", "from stages.fake import *; " + "; ".join(calls))
     run(root, "git", "init", "-q")
     run(root, sys.executable, "-m", "dvc", "commit", "-q", "-f")

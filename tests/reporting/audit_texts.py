@@ -16,6 +16,7 @@ MODULES = {
     "train": "training.train",
     "evaluate": "evaluation.evaluate",
     "tabulate": "tabulation.tabulate",
+    "report": "reporting.report",
 }
 
 STAGES = """
@@ -32,8 +33,8 @@ def main(stage, module):
 def finish(stage, module, inputs, made, params, seed=None, cell=None, dataset="simulated", \
 experiment=None):
     outputs = {p.as_posix(): p for p in records.files_in(made)}
-    record = records.make(stage, cell or dataset or "", inputs=inputs, outputs=outputs, \
-params=params, seed=seed, threads=1,
+    record = records.make(stage, cell or dataset or f"{experiment}/mini", inputs=inputs, \
+outputs=outputs, params=params, seed=seed, threads=1,
                           code=code.recorded([f"stages.{module}"]))
     files.write_json(records.location(stage, "mini", dataset, experiment=experiment, cell=cell), \
 record)
@@ -63,8 +64,15 @@ pathlib.Path("data/mini/decoded/simulated"); home.mkdir(parents=True)
 {"roll_max_deg": 5.0})
 
 def validate(*names):
-    home = pathlib.Path("data/mini/validated/simulated.json")
-    files.write_json(home, {"success": True, "rules": 3})
+    home, read = pathlib.Path("data/mini/validated/simulated.json"), "data/mini/decoded/simulated"
+    rule = {"name": "rows.few", "severity": "warning", "limit": "at least 20", "observed": 10.0}
+    files.write_json(home, {"success": True, "dataset": "simulated", "profile": "mini", \
+"internal_errors": [],
+           "critical_failed": [], "warnings": ["rows.few"], "expectations": [rule | \
+{"success": False},
+           rule | {"severity": "critical", "limit": "at least 1", "success": True}],
+           "judged": {p.as_posix(): records.describe(p)["sha256"] for p in \
+records.files_in([read])}})
     finish("validate", "validation.validate", ["data/mini/decoded/simulated"], [home], {})
 
 def prepare(*names):
@@ -140,6 +148,10 @@ base.parent / \
 "companions.csv", "data/published"],
            [base / name for name in ("metrics.json", "table.md", "claims.json", "figures")], {}, \
 dataset=None, experiment=experiment)
+
+def report(*names):
+    table = pathlib.Path("reports/sensor_noise/mini/table.md").read_text()
+    files.write_json(pathlib.Path("reports/index.html"), ["a page", table])
 """
 
 
@@ -233,6 +245,9 @@ def project_files() -> dict[str, str]:
             f"    params: {json.dumps(keys)}",
             f"    {made}",
         ]
+    spine += ["  report:", "    cmd: exec python -m stages.reporting.report"]
+    spine += ["    deps: [reports/sensor_noise/mini/table.md, data/code/reporting.report.json]"]
+    spine += ["    outs: [{reports/index.html: {cache: false}}]"]
     texts = {
         "dvc.yaml": "\n".join(spine) + "\n",
         RAW_LOCK.replace(".lock", ".yaml"): "\n".join(raw) + "\n",

@@ -36,6 +36,7 @@ from forger import (
     table_says,
     then,
 )
+from forgery_edges import EDGES
 
 SPLIT = ("train: [[1860, 18000]]", "train: [[1860, 27000]]")
 OTHER_DRAWS = (
@@ -371,4 +372,5 @@ FORGERIES = (
         "do not add up",
         then(changed(COUNTS, '"kept": 10', '"kept": 11'), agree),
     ),
+    *EDGES,
 )

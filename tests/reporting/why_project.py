@@ -43,7 +43,7 @@ ALL = (
     'train("wind_nowcast", "mini", "simulated", "knn"); train("sensor_noise", "mini", "simulated", '
     '"knn"); [train("wind_nowcast", "mini", "simulated", "msa", "--arm", "shared", "--size", "5k", '
     '"--seed", s) for s in os.environ.get("SEEDS", "01")]; [(evaluate(e), tabulate(e)) for e in '
-    '("wind_nowcast", "sensor_noise")]'
+    '("wind_nowcast", "sensor_noise")]; report()'
 )
 MADE = (
     "data/mini/raw/simulated",

@@ -1,0 +1,131 @@
+"""All that is written from results, written again and compared: `tradewind verify --all`.
+
+Tables, claims, metrics and figures are derived by their own commands (derive.py), pages, summaries
+and the blocks of README.md rendered by theirs. Each kind has a copy of the project to itself; in
+one copy commands run side by side, the long ones first.
+"""
+
+import contextlib
+import os
+import posixpath
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from stages import code
+from stages.audit import commands, derive, history
+from stages.audit.case import REPRO, Case
+from stages.audit.finding import Problem
+from stages.audit.hashes import Entry
+from stages.audit.laid import Laid
+from stages.errors import TradewindError
+from stages.page import promotions, readme
+
+Job = Callable[[], list[Problem]]
+README = "README.md"
+
+
+def written(case: Case) -> Iterator[Problem]:
+    """Every table, claim, figure, page and summary made again; but of what earlier code made."""
+    with tempfile.TemporaryDirectory(prefix="verify-") as folder:
+        jobs = [*tables(case, Path(folder, "tables")), *pages(case, Path(folder, "pages"))]
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            for problems in pool.map(lambda job: job(), jobs):
+                yield from problems
+
+
+def tables(case: Case, folder: Path) -> list[Job]:
+    """What derives each published table; the evaluations are used where all are here."""
+    laid, long, short = Laid(case.root, folder), [], []
+    deps: set[str] = set()
+    for table in case.chain.tables:
+        node = case.chain.files[table]
+        if node and case.earlier(node):
+            continue
+        home = f"{table.rpartition('/')[0]}/evaluated/"
+        inputs = node.record.get("inputs", ()) if node else ()
+        wanted = [path for path in inputs if path.startswith(home)]
+        here = bool(wanted) and all((case.root / path).is_file() for path in wanted)
+        entry = case.locks.producer(table)
+        deps |= {dep for dep in (entry.deps if entry else ()) if here or home[:-1] not in dep}
+        deps |= set() if here else {table}
+        job = partial(derived, case, laid, table, here)
+        (long if here else short).append(job)
+    laid.link_all(deps)
+    return [*long, *short]
+
+
+def derived(case: Case, laid: Laid, table: str, here: bool) -> list[Problem]:
+    """What of a table is not what is derived again."""
+    return list(derive.derived(case.locks, laid, table, here))
+
+
+def pages(case: Case, folder: Path) -> list[Job]:
+    """What renders each output that no record speaks of."""
+    laid, recorded = Laid(case.root, folder), set(recorded_places(case))
+    entries = [
+        entry
+        for entry in case.locks.entries
+        if recorded.isdisjoint(entry.outs)
+        and not entry.lock.endswith(".dvc")
+        and not case.foreign(entry)
+        and code.HOME.as_posix() not in entry.outs  # `lists` derives these
+    ]
+    found = [file for part in ("*.json", "*.md") for file in case.root.glob(f"reports/*/*/{part}")]
+    shown = {file.relative_to(case.root).as_posix() for file in found}
+    laid.link_all(shown | {dep for entry in entries for dep in entry.deps})
+    return [partial(rendered, case, laid, entry) for entry in entries]
+
+
+def recorded_places(case: Case) -> Iterator[str]:
+    """Every place that a record speaks for, and every record."""
+    for node in case.chain.nodes:
+        yield from (*node.homes, node.path)
+
+
+def rendered(case: Case, laid: Laid, entry: Entry) -> list[Problem]:
+    """What of an entry's outputs is not what its command writes."""
+    first = next(iter(entry.outs), entry.lock)
+    try:
+        laid.run(commands.command(case.locks, first))
+    except TradewindError as error:
+        text = f"it cannot be made again: {' '.join(str(error).split())}"
+        return [Problem("FAIL", first, text, entry.cmd)]
+    source = f"what {entry.name} reads"
+    return [problem for out in entry.outs for problem in derive.same(laid, out, source)]
+
+
+def block(case: Case) -> Iterator[Problem]:
+    """The blocks of README.md are those of the results that the commit holds: of others that
+    stand here (a run of one's own) they say nothing."""
+    if not (case.root / README).is_file():
+        return
+    text = (case.root / README).read_text(encoding="utf-8", errors="replace")
+    for found in readme.BLOCK.finditer(text):
+        profile, experiments = found[1], found[2].split()
+        read = [posixpath.join("reports", name, profile, readme.DATA) for name in experiments]
+        if history.changed(case.root, [path for path in read if (case.root / path).exists()]):
+            continue
+        try:
+            with contextlib.chdir(case.root):
+                again = readme.block(profile, experiments)
+        except TradewindError as error:
+            again = " ".join(str(error).split())
+        if again != found[0]:
+            why = derive.differing(found[0], again)
+            where = f"its results of {profile}, {' '.join(experiments)}"
+            told = f"{where} are not those of {read[0]}: {why}; {REPRO}"
+            yield Problem("FAIL", README, told, "python -m stages.page.readme")
+
+
+def promoted(case: Case) -> Iterator[Problem]:
+    """The promotion ledger is the one that was written, line upon line."""
+    with contextlib.chdir(case.root):
+        _, broken = promotions.entries()
+    if broken:
+        yield Problem("FAIL", promotions.LEDGER.as_posix(), broken)
+
+
+ALL = (written, block, promoted)
