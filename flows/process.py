@@ -22,6 +22,7 @@ DVC = (sys.executable, "-m", "dvc")
 # set for children of the lock's holder, so that one flow command may stand inside another
 HELD = "TRADEWIND_FLOW"
 ARITHMETIC = "TRADEWIND_ARITHMETIC"  # what the stages compute in; every child inherits it
+JOBS = "TRADEWIND_JOBS"  # how many stages share this machine's cores
 QUIET = {
     "DVC_NO_ANALYTICS": "1",
     "DO_NOT_TRACK": "1",
@@ -72,6 +73,19 @@ def computing(arithmetic: str) -> Iterator[None]:
         del os.environ[ARITHMETIC]
         if before is not None:
             os.environ[ARITHMETIC] = before
+
+
+@contextlib.contextmanager
+def sharing(jobs: int) -> Iterator[None]:
+    """Tell children that so many stages run at once on this machine, for a while."""
+    before = os.environ.get(JOBS)
+    os.environ[JOBS] = str(jobs)
+    try:
+        yield
+    finally:
+        del os.environ[JOBS]
+        if before is not None:
+            os.environ[JOBS] = before
 
 
 def leashed(command: list[str]) -> list[str]:

@@ -25,7 +25,7 @@ from types import FrameType
 from typing import Any
 
 from flows.dag import Graph, parse, plan, schedule, ways
-from flows.process import DVC, WORK, FlowError, environment, leashed
+from flows.process import DVC, WORK, FlowError, environment, leashed, sharing
 from flows.profiles import switched, write
 
 CODE = "code"  # the stage that says which code has changed
@@ -236,7 +236,9 @@ def everything_up_to_date(
     begin = time.monotonic()
     with workers(runner, graph, whole) as (hands, most):
         jobs = jobs or most
-        if failed := run(graph, jobs=jobs, retries=retries, limits=limits, hands=hands):
+        with sharing(1 if runner else jobs):  # machines elsewhere have cores of their own
+            failed = run(graph, jobs=jobs, retries=retries, limits=limits, hands=hands)
+        if failed:
             raise FlowError(f"{len(failed)} of {len(graph)} stages failed: {', '.join(failed)}")
     middle = time.monotonic()
     reproduce(*targets, log=LOGS / "proof.log")

@@ -1,5 +1,6 @@
 """Trained cells measured side by side: one process a core, as cells know nothing of each other;
-this process alone where one is enough, or on an accelerator.
+this process alone where one is enough, or on an accelerator. Where a flow runs several stages at
+once, it says so (TRADEWIND_JOBS), and they share the cores.
 
 Every process opens the data once, keeps it for all its cells and dies with its parent. What is made
 of a cell is the same bytes in whichever process.
@@ -17,7 +18,9 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from stages import files
-from stages.errors import DataError
+from stages.errors import DataError, InputError
+
+JOBS = "TRADEWIND_JOBS"  # stages that run at once on this machine
 
 Data = TypeVar("Data")
 Result = TypeVar("Result")
@@ -36,8 +39,15 @@ class Measuring(Generic[Data, Result]):
 
 
 def processes(cells: int, device: str) -> int:
-    """How many processes measure so many cells: one a core of the processor, one on others."""
-    return min(cells, len(os.sched_getaffinity(0))) if device == "cpu" else 1
+    """How many processes measure so many cells: one a core that is this stage's, one on an
+    accelerator. InputError where TRADEWIND_JOBS is no count."""
+    jobs = os.environ.get(JOBS, "1")
+    if not jobs.isdigit() or int(jobs) < 1:
+        raise InputError(
+            "not a number of stages", where=JOBS, found=repr(jobs), expected="1 or more"
+        )
+    cores = len(os.sched_getaffinity(0)) // int(jobs)
+    return max(1, min(cells, cores)) if device == "cpu" else 1
 
 
 def results_by_cell(
