@@ -24,6 +24,7 @@ from stages import seeds
 from stages.batches import Batch
 from stages.fields import probes, scores
 from stages.fields.sets import PreparedSets
+from stages.layers import distances
 from stages.scores import groups
 
 GRADIENTS = 64  # sets
@@ -195,8 +196,9 @@ def inputs(given: Probed) -> dict[Any, Any]:
     if not (norms.sum(1) > 0).all():
         return {}
     found = probes.spread(norms)
-    nearest = (batch.context_x - batch.target_x[:, place, None]).norm(dim=2).argmin(1)
-    share = norms.gather(1, nearest[:, None])[:, 0].double() / norms.double().sum(1)
+    asked = batch.target_x[:, place, None]
+    nearest = distances.nearest(asked, batch.context_x, 1, batch.context_mask).index[:, 0]
+    share = norms.gather(1, nearest)[:, 0].double() / norms.double().sum(1)
     return {
         "effective": given.mean(found["effective"], numbers),
         "nearest_share": given.mean(share.cpu().numpy(), numbers),

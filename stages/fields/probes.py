@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from stages.batches import Batch
 from stages.errors import DataError, DivergedError
+from stages.layers.distances import square_distance
 from stages.scores.hull import Hull
 
 TARGET, GRADIENT_ERROR = 1, 10.0  # figure 3.5: an error of 10 at the second output
@@ -183,15 +184,16 @@ def tight(batch: Batch, centre: Tensor, count: int, scale: Tensor) -> tuple[Batc
     """Each set with only the `count` context points nearest its context point number `centre` (B,),
     itself among them (table C.7), and the targets' distances (B, T) from it, in units of `scale`
     (X,). Equal distances: the lower number."""
-    at = (batch.context_x / scale)[torch.arange(len(centre)), centre][:, None]
-    kept = (batch.context_x / scale - at).norm(dim=2).argsort(dim=1, stable=True)[:, :count]
+    points = batch.context_x / scale
+    at = points[torch.arange(len(centre)), centre][:, None]
+    kept = square_distance(at, points)[:, 0].argsort(dim=1, stable=True)[:, :count]
     narrow = replace(
         batch,
         context_x=_picked(batch.context_x, kept),
         context_y=_picked(batch.context_y, kept),
         context_mask=_picked(batch.context_mask, kept),
     )
-    return narrow, (batch.target_x / scale - at).norm(dim=2)
+    return narrow, square_distance(at, batch.target_x / scale)[:, 0].sqrt()
 
 
 def _picked(values: Tensor, kept: Tensor) -> Tensor:
