@@ -15,13 +15,14 @@ from functools import partial
 from pathlib import Path
 
 from stages import code
-from stages.audit import commands, derive, history
+from stages.audit import commands, derive, history, twice
 from stages.audit.case import REPRO, Case
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry
 from stages.audit.laid import Laid
 from stages.errors import TradewindError
 from stages.page import promotions, readme
+from stages.page.experiment import DATA as PAGE
 
 Job = Callable[[], list[Problem]]
 README = "README.md"
@@ -38,8 +39,9 @@ def written(case: Case) -> Iterator[Problem]:
 
 def tables(case: Case, folder: Path) -> list[Job]:
     """What derives each published table; the evaluations are used where all are here."""
-    laid, long, short = Laid(case.root, folder), [], []
-    deps: set[str] = set()
+    laid, deps = Laid(case.root, folder), set[str]()
+    long: list[Job] = []
+    short: list[Job] = []
     for table in case.chain.tables:
         node = case.chain.files[table]
         if node and case.earlier(node):
@@ -53,8 +55,18 @@ def tables(case: Case, folder: Path) -> list[Job]:
         deps |= set() if here else {table}
         job = partial(derived, case, laid, table, here)
         (long if here else short).append(job)
+    middle: list[Job] = []
+    for home in twice.evaluations(case):
+        entry = case.locks.producer(home)
+        deps |= {home, *(entry.deps if entry else ())}
+        middle.append(partial(agreeing, case, laid, home))
     laid.link_all(deps)
-    return [*long, *short]
+    return [*long, *middle, *short]
+
+
+def agreeing(case: Case, laid: Laid, home: str) -> list[Problem]:
+    """What contradicts in an evaluation."""
+    return list(twice.agreement(case, laid, home))
 
 
 def derived(case: Case, laid: Laid, table: str, here: bool) -> list[Problem]:
@@ -105,7 +117,7 @@ def block(case: Case) -> Iterator[Problem]:
     text = (case.root / README).read_text(encoding="utf-8", errors="replace")
     for found in readme.BLOCK.finditer(text):
         profile, experiments = found[1], found[2].split()
-        read = [posixpath.join("reports", name, profile, readme.DATA) for name in experiments]
+        read = [posixpath.join("reports", name, profile, PAGE) for name in experiments]
         if history.changed(case.root, [path for path in read if (case.root / path).exists()]):
             continue
         try:

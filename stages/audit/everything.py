@@ -22,7 +22,8 @@ from stages.audit.chain import Chain, Ledger, Metric
 from stages.audit.finding import EXIT_CODES, Problem, worst
 from stages.audit.hashes import Bytes, Cache, Locks, manifest_md5
 from stages.audit.impact import all_chains
-from stages.audit.render import grouped, redact
+from stages.audit.render import grouped, one_line, redact
+from stages.audit.render import told as written
 from stages.audit.sweep import Swept, sweep
 from stages.errors import DataError, ParamsError
 from stages.files import read_json
@@ -279,10 +280,10 @@ def told(found: Verified) -> str:
     ]
     last = {problem.path: problem for problem in found.problems}
     for problem in found.problems:
-        lines += ["", f"{problem.verdict}: {problem.path}", f"  {problem.text}"]
-        lines += [f"  made by: {problem.producer}"] if problem.producer else []
+        lines += ["", *written(problem)]
         metrics = found.resting.get(problem.path, [])
         if metrics and last[problem.path] is problem:
-            lines.append(f"  {len(metrics):,} published numbers rest on {problem.path}:")
+            rest = f"  {len(metrics):,} published numbers rest on {problem.path}:"
+            lines.append(one_line(rest))
             lines += [f"    {cell}: {', '.join(names)}" for cell, names in grouped(metrics).items()]
     return redact("\n".join([*lines, "", covered.told(found.covers), found.verdict]))

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from stages.arithmetic import probe
-from stages.audit import arithmetics, commands
+from stages.audit import arithmetics, commands, twice
 from stages.audit.case import Case
 from stages.audit.chain import SEED, members, pick
 from stages.audit.finding import Finding, Problem, worst
@@ -51,6 +51,10 @@ def evaluation(case: Case, found: Finding) -> Iterator[Problem]:
     with tempfile.TemporaryDirectory(prefix="audit-") as folder:
         laid = Laid(case.root, Path(folder))
         yield from compared(case, found, laid, "evaluating the checkpoint")
+        home = f"{case.metric.folder}/evaluated/{case.metric.dataset}"
+        entry = case.locks.producer(home)
+        laid.link_all((home, *(entry.deps if entry else ())))
+        yield from twice.agreement(case, laid, home)
 
 
 def compared(

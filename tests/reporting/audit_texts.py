@@ -149,6 +149,11 @@ base.parent / \
            [base / name for name in ("metrics.json", "table.md", "claims.json", "figures")], {}, \
 dataset=None, experiment=experiment)
 
+def agree(experiment, profile, dataset, *options):
+    slices = pathlib.Path(f"reports/{experiment}/mini/evaluated/{dataset}/slices.parquet")
+    told = [[slices.as_posix(), "not the errors of metrics.json"]]
+    files.write_json(pathlib.Path(options[1]), [] if slices.read_bytes() == b"slices" else told)
+
 def report(*names):
     table = pathlib.Path("reports/sensor_noise/mini/table.md").read_text()
     files.write_json(pathlib.Path("reports/index.html"), ["a page", table])
@@ -264,6 +269,9 @@ def project_files() -> dict[str, str]:
         texts[f"stages/{package}/{name}.py"] = (
             f"from stages import fake\n\nfake.main({stage!r}, {module!r})\n"
         )
+    texts["stages/evaluation/agree.py"] = (
+        "import sys\nfrom stages import fake\n\nfake.agree(*sys.argv[1:])\n"
+    )
     for experiment, cells in EXPERIMENTS.items():
         texts[f"reports/{experiment}/dvc.yaml"] = experiment_yaml(experiment, cells)
         texts[f"reports/{experiment}/companions.csv"] = "arm,table\nknn,thesis 1.2\n"
@@ -286,6 +294,7 @@ def experiment_yaml(experiment: str, cells: tuple[str, ...]) -> str:
                 f"    deps: {json.dumps(deps)}",
                 f"    params: {json.dumps(keys)}",
                 f"    outs: {outs}",
+                *(["    meta: {agree: stages.evaluation.agree}"] if name == "evaluate" else []),
             ]
         )
 

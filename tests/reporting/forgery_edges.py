@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 GATE = f"{DATA}/validated/simulated.json"
 DECODE, PREPARE = (f"{DATA}/records/simulated.{name}.json" for name in ("decode", "prepare"))
 DECLARED, PAGE = "reports/wind_nowcast/dvc.yaml", "reports/index.html"
+SLICES = f"{REPORTS}/evaluated/simulated/slices.parquet"
 SCORER = "exec python -m stages.evaluation.evaluate wind_nowcast mini simulated"
 WEIGHTS = f"{RUN}/weights.safetensors"
 
@@ -177,6 +178,13 @@ EDGES = (
         TRAIN,
         "it says that its cell is knn",
         then(record(TRAIN, lambda one: one.update(cell="knn")), agree),
+    ),
+    Forgery(
+        "edited errors of slices beside a metric as it was, all agreeing",
+        "eval",
+        SLICES,
+        "not the errors of metrics.json",
+        then(changed(SLICES, "slices", "edited"), agree),
     ),
     Forgery(
         "an edited page, all agreeing",
