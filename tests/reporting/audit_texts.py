@@ -3,6 +3,7 @@ whose arithmetic is on a few numbers."""
 
 import json
 
+COMPARED = "\n    meta: {agree: stages.evaluation.agree}"
 RAW_LOCK = "data/winds/dvc.lock"
 EXPERIMENTS = {
     "wind_nowcast": ("knn", "msa-shared-5k-s0", "msa-shared-5k-s1"),
@@ -293,8 +294,7 @@ def experiment_yaml(experiment: str, cells: tuple[str, ...]) -> str:
                 f"    cmd: exec python -m stages.{cmd}",
                 f"    deps: {json.dumps(deps)}",
                 f"    params: {json.dumps(keys)}",
-                f"    outs: {outs}",
-                *(["    meta: {agree: stages.evaluation.agree}"] if name == "evaluate" else []),
+                f"    outs: {outs}" + COMPARED * (name == "evaluate"),
             ]
         )
 
