@@ -25,16 +25,28 @@ from stages.page import promotions, readme
 from stages.page.experiment import DATA as PAGE
 
 Job = Callable[[], list[Problem]]
+Check = Callable[[Case], Iterator[Problem]]
 README = "README.md"
 
 
-def written(case: Case) -> Iterator[Problem]:
-    """Every table, claim, figure, page and summary made again; but of what earlier code made."""
-    with tempfile.TemporaryDirectory(prefix="verify-") as folder:
+@contextlib.contextmanager
+def begun(case: Case) -> Iterator[Check]:
+    """Every table, claim, figure, page and summary is being made again, but of what earlier code
+    made; gives the check that waits for them and tells what differs. Processes of their own do
+    it, so that it begins before all else is checked."""
+    cores = len(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory(prefix="verify-") as folder, ThreadPoolExecutor(cores) as pool:
         jobs = [*tables(case, Path(folder, "tables")), *pages(case, Path(folder, "pages"))]
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            for problems in pool.map(lambda job: job(), jobs):
-                yield from problems
+        waiting = [pool.submit(job) for job in jobs]
+
+        def written(_: Case) -> Iterator[Problem]:
+            for one in waiting:
+                yield from one.result()
+
+        try:
+            yield written
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def tables(case: Case, folder: Path) -> list[Job]:
@@ -140,4 +152,4 @@ def promoted(case: Case) -> Iterator[Problem]:
         yield Problem("FAIL", promotions.LEDGER.as_posix(), broken)
 
 
-ALL = (written, block, promoted)
+ALL = (block, promoted)
