@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from stages import records
-from stages.audit import again, checks, committed, covered, declarations, disk, gates, settings
+from stages.audit import (
+    again,
+    checks,
+    committed,
+    covered,
+    declarations,
+    derivable,
+    disk,
+    gates,
+    settings,
+)
 from stages.audit.absent import missing
 from stages.audit.case import REPRO, Case
 from stages.audit.chain import Chain, Ledger, Metric
@@ -111,6 +121,8 @@ def every(cache: Cache) -> tuple[Any, ...]:
         *(check for check in checks.ALL if check is not checks.value),
         *declarations.ALL,
         *gates.ALL,
+        *derivable.ALL,
+        derivable.ledgers,
         *committed.ALL,
         committed.working,
         disk.contents,
