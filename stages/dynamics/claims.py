@@ -131,7 +131,8 @@ def d5(measured: Evaluation) -> dict[Any, Any]:
             parts.append(against(measured, name, one, HALF, lost, words))
     note = (
         f"'diverge' is read as more than {100 * HALF:g} % of the starts with a valid time of 0, "
-        "'survive' as fewer; R says it of the models of its sweep"
+        "'survive' as fewer; R says it of the models of its sweep, which say the next state: one "
+        "that says a change is right at first, however little it has learned"
     )
     text = "Additive and learned-rate gates make GRU and RHN diverge; the LSTM survives."
     return conclude(measured, "D-5", text, "gating, section 4.3.1", parts, note)

@@ -28,11 +28,7 @@ CLASSES = {
     "reservoirs": ("#01665e", "parallel reservoirs"),
     "solver": ("#000000", "solver, finer step"),
 }
-BANDED = (
-    "rhn",
-    "transformer",
-    "reservoirs",
-)  # curves whose band is shown: all would hide each other
+BANDED = ("transformer", "reservoirs")  # whose band is shown: all would hide each other
 SHOWN = ("rhn", "transformer", "reservoirs")  # whose forecast is shown: R's classes, and the rival
 Content = dict[str, Any]
 
@@ -79,7 +75,7 @@ def curves(bands: dict[str, Any], arms: dict[str, str], time: np.ndarray, thresh
     panel.axhline(threshold, color="black", lw=0.8, ls=":")
     panel.set(xlabel="time, Lyapunov times", ylabel="NRMSE, median over starts", ylim=(0, 1.6))
     panel.set_xlim(0, time[-1])
-    panel.legend(fontsize=7.5, loc="lower right", ncols=2)
+    panel.legend(fontsize=7.5, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return figure
 
 

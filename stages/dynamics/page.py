@@ -15,7 +15,8 @@ from stages.tables.tabulation import Content, home_of
 
 CAPTIONS = {
     "curves": "NRMSE against time, the median over starts of the best arm of each class; shaded, "
-    "from 5 to 95 % of the starts, of three of them. Dotted: the threshold of valid times.",
+    "from 5 to 95 % of the starts, of the transformer and the reservoirs. Dotted: the threshold of "
+    "valid times.",
     "forecasts": "The first start: the truth, and what the best RHN, the best transformer and the "
     "parallel reservoirs say, in standard deviations.",
 }
@@ -60,7 +61,7 @@ def section(
     shown = {f"{dataset}-{name}": words for name, words in CAPTIONS.items()}
     svg = lineage(experiment, profile, dataset, UNDECODED)
     blocks: tuple[Block, ...] = (
-        Words(sentence(content["about"][dataset], dataset)),
+        Words(sentence(content["about"][dataset])),
         Grid(results(content, dataset, printed), "How long forecasts are valid"),
         *pictures(home, shown),
         lineage_block(dataset, f"{experiment}, {profile}", svg),

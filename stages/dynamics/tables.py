@@ -88,7 +88,7 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> Tabl
     return Table(dataset, TITLES, tuple(rows), best=best)
 
 
-def sentence(about: dict[str, Any], dataset: str) -> str:
+def sentence(about: dict[str, Any]) -> str:
     """What the set is, and its exponents."""
     found, printed = about["exponent"], about["printed_exponent"]
     unit = about["unit"]

@@ -28,7 +28,7 @@ def table(experiment: str, profile: str, content: Content) -> str:
     """The text of table.md."""
     lines, printed = [f"# {experiment}, profile {profile}", "", NOTES, ""], companions(experiment)
     for dataset in datasets_of(content["arms"]):
-        lines += [f"## {dataset}", "", sentence(content["about"][dataset], dataset), ""]
+        lines += [f"## {dataset}", "", sentence(content["about"][dataset]), ""]
         lines += results(content, dataset, printed).markdown()
         lines += [addresses(experiment, profile, content["cells"], dataset, MAIN), ""]
     return "\n".join(lines)

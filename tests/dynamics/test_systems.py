@@ -166,6 +166,13 @@ def test_kuramoto_sivashinsky_of_length_22_has_the_exponent_of_the_literature(fi
     assert 0.0 < error < 0.006 and 0.043 - 2 * error < value < 0.05 + 2 * error
 
 
+def test_the_whole_of_lorenz_96_parts_faster_than_its_slow_tier(weather):
+    """The document takes 2.2 as the exponent of all 584 numbers."""
+    grown = simulate.growth(FULL, weather.T, 0.005, 16, 100, seeds.stream(0, "tiers"))
+    value, error = simulate.exponent(grown, 0.5)
+    assert value > 2 * 2.2 and value - 2 * error > 2.2
+
+
 def test_a_run_is_the_same_whoever_stands_beside_it(weather):
     alone = after(FULL, weather[:, 1:2], 0.005, 0.5)
     together = after(FULL, weather, 0.005, 0.5)
