@@ -33,7 +33,7 @@ def rows(
     )
     for arm in ranked(content, dataset):
         told, other = arms[f"{dataset}/{arm}"], beside(printed, dataset, arm)
-        theirs = f"{digits(other.lyapunov)} ({other.table})" if other else NOT_PUBLISHED
+        theirs = f"{digits(other.lyapunov)} ({other.where})" if other else NOT_PUBLISHED
         found.append(
             Result(
                 experiment=experiment,

@@ -21,6 +21,11 @@ class Printed:
     document: float
 
     @property
+    def where(self) -> str:
+        """'gating 1'; of another domain than ours, which."""
+        return f"{self.table}, of L = 60" if self.dataset == "ks" else self.table
+
+    @property
     def lyapunov(self) -> float:
         """In Lyapunov times."""
         return self.document * EXPONENTS[self.dataset] ** 2

@@ -1,6 +1,7 @@
 """From a simulated system to its table: a small system goes through every stage's work."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,17 @@ import pytest
 import torch
 
 from stages import files, seeds
-from stages.dynamics import acquire, claims, figures, measure, prepare, tables
+from stages.dynamics import (
+    acquire,
+    claims,
+    evaluate,
+    figures,
+    measure,
+    prepare,
+    tables,
+    train,
+    validate,
+)
 from stages.dynamics.layout import ABOUT, CURVES, IMAGES, OBSERVED, SERIES, STARTS, STATES
 from stages.dynamics.models import build
 from stages.dynamics.settings import Dynamics, Simulated
@@ -294,3 +305,23 @@ def test_a_ratio_of_times_outside_the_printed_range_fails(tmp_path):
     times = {"ratios": {"transformer / rhn": {"value": 1.2, "low": 1.1, "high": 1.3}}}
     found = claimed(tmp_path, {"linear": cell(0.7)}, times)
     assert found["D-7"][0]["verdict"] == "fails"
+
+
+# --- the command line
+
+
+@pytest.mark.parametrize(
+    ("main", "names", "told"),
+    [
+        (acquire.main, ["mini", "simulated"], "unknown simulated system|unknown data set"),
+        (prepare.main, ["mini", "ks_l2"], "did you mean 'ks_l22'"),
+        (validate.main, ["mini", "poisson"], "unknown simulated system"),
+        (train.main, ["chaos", "mini", "l96_f10", "gruu"], "did you mean 'gru'"),
+        (train.main, ["chaos", "mini", "l96_f10", "gru", "--arm", "bas"], "did you mean 'base'"),
+        (evaluate.main, ["chaos", "mini", "l96"], "unknown simulated system"),
+    ],
+)
+def test_a_name_that_is_none_is_told_before_any_work(main, names, told, monkeypatch, capsys):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    assert main(names) == 2
+    assert re.search(told, capsys.readouterr().err)
