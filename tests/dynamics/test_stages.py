@@ -297,6 +297,8 @@ def test_claims_are_decided_from_seeds_and_only_by_what_has_learned(tmp_path):
     verdicts = {name: entries[0]["verdict"] for name, entries in found.items()}
     assert verdicts["D-4"] == verdicts["D-5"] == verdicts["D-7"] == "holds"
     assert verdicts["D-2"] == "fails", "attention harms the RHN here"
+    assert verdicts["D-1"] == "undecided", "modifications that were not trained may be better"
+    assert "not trained here: attention_dependent, dependent" in found["D-1"][0]["why"]
     assert "untrained: lstm" in found["D-2"][0]["why"]
     assert {verdicts[name] for name in ("D-3", "D-6", "D-9")} == {"undecided"}
 
