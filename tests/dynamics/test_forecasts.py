@@ -59,6 +59,17 @@ def test_the_printed_units_agree_with_the_errata():
     assert (field.document, round(field.lyapunov, 2)) == (313.8, 2.45)
 
 
+def test_every_printed_number_stands_beside_an_arm_that_can_be_run():
+    from stages.dynamics.printed import companions
+    from stages.params import load
+
+    parameters = load()
+    for name in companions("chaos"):
+        dataset, _, arm = name.partition("/")
+        model, variant = arm.split("-")
+        assert dataset in parameters.datasets and variant in parameters.models[model].arms, name
+
+
 def test_an_exact_forecast_is_valid_to_the_horizon_and_says_so():
     values = drawn(6, 40, 2)
     told = measured(values, truth_of(values))["metrics"]
