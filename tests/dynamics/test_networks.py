@@ -31,6 +31,10 @@ VARIANTS = [
 ]  # fmt: skip
 CALLED = [f"{name}-{'-'.join(map(str, given.values()))}" for name, given in VARIANTS]
 each = pytest.mark.parametrize(("name", "given"), VARIANTS, ids=CALLED)
+STATEFUL = [one for one in zip(VARIANTS, CALLED, strict=True) if one[0][0] != "transformer"]
+each_stateful = pytest.mark.parametrize(
+    ("name", "given"), [one for one, _ in STATEFUL], ids=[called for _, called in STATEFUL]
+)
 
 
 def made(name: str, given=None, **more):
@@ -180,11 +184,10 @@ def test_no_forecast_depends_on_what_comes_after_it(name, given):
         assert not slope[:, time + 1 :].any() and slope[:, time].abs().max() > 0
 
 
-@each
+@each_stateful
 def test_a_run_in_pieces_is_the_run_in_one(name, given):
     model, values = made(name, given).eval(), drawn(2, 17, WIDE)
-    if not model.stateful:
-        pytest.skip("keeps no state but its window")
+    assert model.stateful
     whole, end = model.run(values)
     found, state = [], None
     for piece in values.split((1, 5, 4, 7), 1):
