@@ -9,6 +9,7 @@ point.
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import hashlib
 import json
@@ -25,6 +26,7 @@ from typing import IO, Any
 from stages.errors import BusyError, DataError, KeyMissing
 
 WORK = Path(".work")  # git-ignored: locks, resume checkpoints, durations
+DIGITS = 300  # of a whole number in JSON: what has more is no number that a float can be near
 _passages: Counter[str] = Counter()
 
 
@@ -63,7 +65,8 @@ def _exchange(new: Path, old: Path) -> None:
     without `old`.
 
     Where the file system or the system cannot, by two renames: a kill between them leaves `old`
-    absent and the stage to be run again.
+    absent and the stage to be run again. A folder of an overlay's lower layer (a container's image)
+    cannot be renamed at all (EXDEV): it is removed, and `new` takes its name.
     """
     try:
         done = (
@@ -76,7 +79,14 @@ def _exchange(new: Path, old: Path) -> None:
         done = False
     if not done:
         aside = new.with_name(new.name[:-12] + "aside___.tmp")
-        os.replace(old, aside)
+        try:
+            os.replace(old, aside)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            shutil.rmtree(old)
+            os.replace(new, old)
+            return
         os.replace(new, old)
         os.replace(aside, new)
 
@@ -125,7 +135,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
             _exchange(temporary, path)
             fault("after_rename")
             sync_folder(path.parent)
-            shutil.rmtree(temporary)
+            shutil.rmtree(temporary, ignore_errors=not temporary.exists())
         else:
             os.replace(temporary, path)
             fault("after_rename")
@@ -176,20 +186,32 @@ class Told(dict):  # type: ignore[type-arg]  # bare, as it stands when it runs
 
 
 def json_of(text: bytes, where: str) -> Any:
-    """Parsed JSON of a file `where`; NaN and Infinity are refused. DataError names the file and
-    the line, or a key that is asked for in vain."""
+    """Parsed JSON of a file `where`; NaN and Infinity, numbers of more than DIGITS digits and keys
+    that stand twice are refused. DataError names the file and the line, or a key that is asked for
+    in vain."""
 
     def refuse(constant: str) -> None:
         raise DataError(f"{constant} is not JSON", where=where)
 
-    def told(content: dict[Any, Any]) -> Told:
-        found = Told(content)
+    def told(pairs: list[tuple[str, Any]]) -> Told:
+        found = Told(pairs)
+        if len(found) < len(pairs):
+            twice = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+            raise DataError("a key stands twice in a JSON object", where=where, found=repr(twice))
         found.path = where
         return found
 
+    def whole(digits: str) -> int:
+        if len(digits) > DIGITS:
+            text = f"one of {len(digits):,} digits"
+            raise DataError("a number in JSON is none", where=where, found=text)
+        return int(digits)
+
     try:
-        return json.loads(text.decode("utf-8"), parse_constant=refuse, object_hook=told)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return json.loads(
+            text.decode("utf-8"), parse_constant=refuse, parse_int=whole, object_pairs_hook=told
+        )
+    except (ValueError, RecursionError) as error:
         raise DataError("a file is not JSON", where=where, found=str(error)[:200]) from None
 
 

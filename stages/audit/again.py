@@ -15,31 +15,45 @@ from functools import partial
 from pathlib import Path
 
 from stages import code
-from stages.audit import commands, derive, history
+from stages.audit import commands, derive, history, twice
 from stages.audit.case import REPRO, Case
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry
 from stages.audit.laid import Laid
 from stages.errors import TradewindError
 from stages.page import promotions, readme
+from stages.page.experiment import DATA as PAGE
 
 Job = Callable[[], list[Problem]]
+Check = Callable[[Case], Iterator[Problem]]
 README = "README.md"
 
 
-def written(case: Case) -> Iterator[Problem]:
-    """Every table, claim, figure, page and summary made again; but of what earlier code made."""
-    with tempfile.TemporaryDirectory(prefix="verify-") as folder:
+@contextlib.contextmanager
+def begun(case: Case) -> Iterator[Check]:
+    """Every table, claim, figure, page and summary is being made again, but of what earlier code
+    made; gives the check that waits for them and tells what differs. Processes of their own do
+    it, so that it begins before all else is checked."""
+    cores = len(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory(prefix="verify-") as folder, ThreadPoolExecutor(cores) as pool:
         jobs = [*tables(case, Path(folder, "tables")), *pages(case, Path(folder, "pages"))]
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            for problems in pool.map(lambda job: job(), jobs):
-                yield from problems
+        waiting = [pool.submit(job) for job in jobs]
+
+        def written(_: Case) -> Iterator[Problem]:
+            for one in waiting:
+                yield from one.result()
+
+        try:
+            yield written
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def tables(case: Case, folder: Path) -> list[Job]:
     """What derives each published table; the evaluations are used where all are here."""
-    laid, long, short = Laid(case.root, folder), [], []
-    deps: set[str] = set()
+    laid, deps = Laid(case.root, folder), set[str]()
+    long: list[Job] = []
+    short: list[Job] = []
     for table in case.chain.tables:
         node = case.chain.files[table]
         if node and case.earlier(node):
@@ -53,8 +67,18 @@ def tables(case: Case, folder: Path) -> list[Job]:
         deps |= set() if here else {table}
         job = partial(derived, case, laid, table, here)
         (long if here else short).append(job)
+    middle: list[Job] = []
+    for home in twice.evaluations(case):
+        entry = case.locks.producer(home)
+        deps |= {home, *(entry.deps if entry else ())}
+        middle.append(partial(agreeing, case, laid, home))
     laid.link_all(deps)
-    return [*long, *short]
+    return [*long, *middle, *short]
+
+
+def agreeing(case: Case, laid: Laid, home: str) -> list[Problem]:
+    """What contradicts in an evaluation."""
+    return list(twice.agreement(case, laid, home))
 
 
 def derived(case: Case, laid: Laid, table: str, here: bool) -> list[Problem]:
@@ -105,7 +129,7 @@ def block(case: Case) -> Iterator[Problem]:
     text = (case.root / README).read_text(encoding="utf-8", errors="replace")
     for found in readme.BLOCK.finditer(text):
         profile, experiments = found[1], found[2].split()
-        read = [posixpath.join("reports", name, profile, readme.DATA) for name in experiments]
+        read = [posixpath.join("reports", name, profile, PAGE) for name in experiments]
         if history.changed(case.root, [path for path in read if (case.root / path).exists()]):
             continue
         try:
@@ -128,4 +152,4 @@ def promoted(case: Case) -> Iterator[Problem]:
         yield Problem("FAIL", promotions.LEDGER.as_posix(), broken)
 
 
-ALL = (written, block, promoted)
+ALL = (block, promoted)

@@ -32,6 +32,10 @@ class Case:
     commit: history.Commit | None = None
     own: frozenset[str] = frozenset()  # what differs from the commit by an honest run of it
 
+    def __post_init__(self) -> None:
+        sizes = {path: self.described(path) for path in self.chain.files}
+        self.bytes.most |= {path: told["bytes"] for path, told in sizes.items() if told}
+
     @cached_property
     def code(self) -> Code:
         """The project's code, and what records say of it."""

@@ -43,7 +43,8 @@ def fits(template: str, text: str) -> bool:
 
 def bound(template: str, text: str) -> dict[str, str]:
     """What stands in a template's places in a text that fits it: place -> word."""
-    words, found = " ".join(template.split()), {}
+    found: dict[str, str] = {}
+    words = " ".join(template.split())
     parts = map(re.escape, FILLED.split(words))
     match = re.fullmatch(r"([^\s]+)".join(parts), " ".join(text.split()))
     for place, word in zip(FILLED.findall(words), match.groups() if match else (), strict=False):

@@ -15,14 +15,25 @@ from pathlib import Path
 from typing import Any
 
 from stages import records
-from stages.audit import again, checks, committed, covered, declarations, disk, gates, settings
+from stages.audit import (
+    again,
+    checks,
+    committed,
+    covered,
+    declarations,
+    derivable,
+    disk,
+    gates,
+    settings,
+)
 from stages.audit.absent import missing
 from stages.audit.case import REPRO, Case
 from stages.audit.chain import Chain, Ledger, Metric
 from stages.audit.finding import EXIT_CODES, Problem, worst
 from stages.audit.hashes import Bytes, Cache, Locks, manifest_md5
 from stages.audit.impact import all_chains
-from stages.audit.render import grouped, redact
+from stages.audit.render import grouped, one_line, redact
+from stages.audit.render import told as lines_of
 from stages.audit.sweep import Swept, sweep
 from stages.errors import DataError, ParamsError
 from stages.files import read_json
@@ -82,24 +93,12 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
         )
     found = Verified(records=len(case.ledger.nodes), tables=len(case.chain.tables))
     shelved(case, cache)
-    before = time.monotonic()
-    found.swept = sweep(case.bytes, cache, sorted(case.chain.files), cache.names(), threads)
-    found.hashing = time.monotonic() - before
-    steps: list[Any] = [
-        *(check for check in checks.ALL if check is not checks.value),
-        *declarations.ALL,
-        *gates.ALL,
-        *committed.ALL,
-        committed.working,
-        disk.contents,
-        partial(disk.objects, cache=cache),
-        partial(spare, cache=cache),
-        strays,
-        pictures,
-        unrecorded,
-        *again.ALL,
-    ]
-    problems = list(dict.fromkeys(problem for step in steps for problem in step(case)))
+    with again.begun(case) as written:
+        before = time.monotonic()
+        found.swept = sweep(case.bytes, cache, sorted(case.chain.files), cache.names(), threads)
+        found.hashing = time.monotonic() - before
+        steps = (*every(cache), written)
+        problems = list(dict.fromkeys(problem for step in steps for problem in step(case)))
     failing = [problem for problem in problems if problem.verdict == "FAIL"]
     found.problems = failing + missing(
         case, [problem for problem in problems if problem.verdict != "FAIL"]
@@ -114,6 +113,26 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
     )
     found.seconds = time.monotonic() - start
     return found
+
+
+def every(cache: Cache) -> tuple[Any, ...]:
+    """The checks, but for what is made again."""
+    return (
+        *(check for check in checks.ALL if check is not checks.value),
+        *declarations.ALL,
+        *gates.ALL,
+        *derivable.ALL,
+        derivable.ledgers,
+        *committed.ALL,
+        committed.working,
+        disk.contents,
+        partial(disk.objects, cache=cache),
+        partial(spare, cache=cache),
+        strays,
+        pictures,
+        unrecorded,
+        *again.ALL,
+    )
 
 
 def opened(root: Path) -> Case:
@@ -279,10 +298,10 @@ def told(found: Verified) -> str:
     ]
     last = {problem.path: problem for problem in found.problems}
     for problem in found.problems:
-        lines += ["", f"{problem.verdict}: {problem.path}", f"  {problem.text}"]
-        lines += [f"  made by: {problem.producer}"] if problem.producer else []
+        lines += ["", *lines_of(problem)]
         metrics = found.resting.get(problem.path, [])
         if metrics and last[problem.path] is problem:
-            lines.append(f"  {len(metrics):,} published numbers rest on {problem.path}:")
+            rest = f"  {len(metrics):,} published numbers rest on {problem.path}:"
+            lines.append(one_line(rest))
             lines += [f"    {cell}: {', '.join(names)}" for cell, names in grouped(metrics).items()]
     return redact("\n".join([*lines, "", covered.told(found.covers), found.verdict]))

@@ -26,15 +26,18 @@ from stages.errors import DataError
 BLOCK = 1 << 18  # bytes read at once: they stay in a core's cache while both sums pass over them
 
 
-def digests(file: Path, sha: bool = True) -> tuple[str, str] | None:
+def digests(file: Path, sha: bool = True, most: int | None = None) -> tuple[str, str] | None:
     """(SHA-256, MD5) of a file in one pass, SHA-256 left "" where it is not asked for; None where
-    there is no such file.
+    there is no such file. A file of more than `most` bytes is not read: its size stands for both.
 
     DataError where it cannot be read.
     """
     try:
-        if not stat.S_ISREG(file.stat().st_mode):
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode):
             return None
+        if most is not None and found.st_size > most:
+            return (f"({found.st_size:,} bytes)",) * 2
         sums = [*([hashlib.sha256()] if sha else []), hashlib.md5(usedforsecurity=False)]
         with file.open("rb", buffering=0) as stream:
             block = memoryview(bytearray(BLOCK))
@@ -62,6 +65,7 @@ class Bytes:
     def __init__(self, root: Path):
         self.root = root
         self.stead: dict[str, Path] = {}
+        self.most: dict[str, int] = {}  # path -> the recorded size: a longer file is another
         self._known: dict[str, tuple[str, str] | None] = {}
 
     def file(self, path: str) -> Path:
@@ -74,7 +78,7 @@ class Bytes:
 
     def _both(self, path: str) -> tuple[str, str] | None:
         if path not in self._known:
-            self._known[path] = digests(self.file(path))
+            self._known[path] = digests(self.file(path), most=self.most.get(path))
         return self._known[path]
 
     def sha256(self, path: str) -> str | None:
@@ -146,6 +150,10 @@ def read_lock(where: str, lock: dict[Any, Any], declared: dict[Any, Any]) -> lis
                 {path(item["path"]): item["md5"] for item in stage.get(side) or [] if "md5" in item}
                 for side in ("deps", "outs")
             ]
+            if not all(isinstance(md5, str) for one in told for md5 in one.values()):
+                raise TypeError(
+                    f"an md5 of {name} is no text"
+                )  # of digits alone YAML makes a number
             params = {
                 path(file): dict(values) for file, values in (stage.get("params") or {}).items()
             }

@@ -25,8 +25,17 @@ CODE = shutil.ignore_patterns("__pycache__", "*.pyc", "*.pyo", "*.nbi", "*.nbc")
 GROUND = ("constraints.txt", "data/published", "data/spreads")
 DECLARED = ("dvc.yaml", "data/*/dvc.yaml", "reports/*/*.yaml", "reports/*/*.csv")
 # What may make a process load other files than the project's, and what would kill it on purpose.
-FOREIGN = ("FAULT", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "NUMBA_CACHE_DIR")
-FOREIGN += ("PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE", "PYTHONOPTIMIZE", "PYTHONPLATLIBDIR")
+FOREIGN = (
+    "FAULT",
+    "NUMBA_CACHE_DIR",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHOME",
+    "PYTHONOPTIMIZE",
+    "PYTHONPATH",
+    "PYTHONPLATLIBDIR",
+    "PYTHONPYCACHEPREFIX",
+    "PYTHONSTARTUP",
+)
 ANSWER = ".again.json"
 
 

@@ -27,6 +27,10 @@ def sources(case: Case) -> Iterator[Problem]:
         ):
             name, described = path.removeprefix(node.homes[0] + "/"), case.described(path) or {}
             pin = pinned.get(name)
+            if name not in pinned and any(pinned.values()):
+                place = listing(case, dataset) or f"datasets.{dataset}"
+                text = f"{place} pins the files of this data set, and not this one"
+                yield Problem("FAIL", path, text, node.producer)
             if listed is not None and (listed.get(name) or {}).get("sha256") != described.get(
                 "sha256"
             ):

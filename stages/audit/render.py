@@ -7,7 +7,7 @@ private mirror's URL might.
 
 import re
 
-from stages.audit.finding import Finding
+from stages.audit.finding import Finding, Problem
 
 STRUCK = (
     (re.compile(r"(?<=://)[^/\s@]+@"), "***@"),
@@ -23,8 +23,19 @@ STRUCK = (
 MARKS = {"ok": "ok  ", "FAIL": "FAIL", "INCONCLUSIVE": "?   ", "STALE": "old "}
 
 
+HIDDEN = {n: f"\\x{n:02x}" for n in (*range(10), *range(11, 32), *range(127, 160))}
+HIDDEN |= {n: f"\\u{n:04x}" for n in (*range(0x200B, 0x2010), *range(0x2028, 0x202F))}
+HIDDEN |= {n: f"\\u{n:04x}" for n in range(0x2066, 0x206A)}
+
+
+def one_line(text: str) -> str:
+    """Text that came from a file or its name, so that it cannot pass for lines of ours."""
+    return text.replace("\n", "\\n").translate(HIDDEN)
+
+
 def redact(text: str) -> str:
-    """The text without credentials."""
+    """The text without credentials, and without what a terminal would obey."""
+    text = text.translate(HIDDEN)
     for pattern, replacement in STRUCK:
         text = pattern.sub(replacement, text)
     return text
@@ -36,12 +47,10 @@ def render(finding: Finding) -> str:
     for step in finding.steps:
         arrow = f"<- {step.stage}" if step.stage not in ("value", "") else step.stage
         path = step.path if step.stage else "  " + step.path.rpartition("/")[2]
-        lines.append(
-            f"{MARKS[step.status]} {arrow:12} {path}" + (f"   {step.detail}" if step.detail else "")
-        )
+        line = f"{MARKS[step.status]} {arrow:12} {path}"
+        lines.append(one_line(line + (f"   {step.detail}" if step.detail else "")))
     for problem in finding.problems:
-        lines += ["", f"{problem.verdict}: {problem.path}", f"  {problem.text}"]
-        lines += [f"  made by: {problem.producer}"] if problem.producer else []
+        lines += ["", *told(problem)]
     if finding.resting:
         lines += [
             "",
@@ -53,8 +62,15 @@ def render(finding: Finding) -> str:
         lines += [
             f"  {cell}: {', '.join(names)}" for cell, names in grouped(finding.resting).items()
         ]
-    lines += [f"note: {note}" for note in finding.notes]
+    lines += [one_line(f"note: {note}") for note in finding.notes]
     return redact("\n".join([*lines, "", finding.verdict]))
+
+
+def told(problem: Problem) -> list[str]:
+    """A problem as lines: its verdict and file, what is wrong, who made it."""
+    lines = [f"{problem.verdict}: {problem.path}", f"  {problem.text}"]
+    lines += [f"  made by: {problem.producer}"] if problem.producer else []
+    return [one_line(line) for line in lines]
 
 
 def grouped(metrics: list[str]) -> dict[str, list[str]]:

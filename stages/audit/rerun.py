@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from stages.arithmetic import probe
-from stages.audit import arithmetics, commands
+from stages.audit import arithmetics, commands, twice
 from stages.audit.case import Case
 from stages.audit.chain import SEED, members, pick
 from stages.audit.finding import Finding, Problem, worst
@@ -51,6 +51,10 @@ def evaluation(case: Case, found: Finding) -> Iterator[Problem]:
     with tempfile.TemporaryDirectory(prefix="audit-") as folder:
         laid = Laid(case.root, Path(folder))
         yield from compared(case, found, laid, "evaluating the checkpoint")
+        home = f"{case.metric.folder}/evaluated/{case.metric.dataset}"
+        entry = case.locks.producer(home)
+        laid.link_all((home, *(entry.deps if entry else ())))
+        yield from twice.agreement(case, laid, home)
 
 
 def compared(
@@ -195,6 +199,7 @@ def training(case: Case, found: Finding) -> Iterator[Problem]:
                 yield failure
                 return
             yield from nearness(case, found, cell, laid.folder / home)
+            yield from beside(case, laid, home)
             old, new = (place / home / WEIGHTS for place in (case.root, laid.folder))
             moved |= old.read_bytes() != new.read_bytes()
         near = 1.0 if elsewhere(case, "train", "evaluate") else NEAR
@@ -268,6 +273,18 @@ def nearness(case: Case, found: Finding, cell: str, run: Path) -> Iterator[Probl
         verdict = "INCONCLUSIVE" if others and not arm else blame(found)
         path = old.relative_to(case.root).as_posix()
         yield Problem(verdict, path, text + others, case.producer(path))
+
+
+def beside(case: Case, laid: Laid, home: str) -> Iterator[Problem]:
+    """What training wrote beside weights of the same bits (its history) is written again, too."""
+    names = [path for path in case.chain.files if path.startswith(f"{home}/")]
+    if (case.root / home / WEIGHTS).read_bytes() != (laid.folder / home / WEIGHTS).read_bytes():
+        return
+    for path in names:
+        again = laid.folder / path
+        if not again.is_file() or again.read_bytes() != (case.root / path).read_bytes():
+            text = "training again gives the same weights, and another file of this name"
+            yield case.fails(path, text)
 
 
 def distance(left: Path, right: Path) -> float:

@@ -27,6 +27,7 @@ class Task:
     size: int
     paths: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    most: int | None = None  # bytes: of a longer file the size alone is told
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,13 @@ def tasks_of(contents: Bytes, cache: Cache, paths: list[str], names: list[str]) 
         task = found.setdefault((stat.st_dev, stat.st_ino), Task(file, stat.st_size))
         task.paths.extend([path] if path else [])
         task.names.extend([name] if name else [])
+    for task in found.values():
+        known = [contents.most.get(path) for path in task.paths]
+        task.most = max((size for size in known if size is not None), default=None)
+        if task.names or None in known:
+            task.most = None
+        elif task.most is not None and task.size > task.most:
+            task.size = 0
     return sorted(found.values(), key=lambda task: -task.size)
 
 
@@ -79,7 +87,10 @@ def sweep(
         ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool,
     ):
         for batch, read in pool.map(
-            lambda batch: (batch, [digests(task.file, sha=bool(task.paths)) for task in batch]),
+            lambda batch: (
+                batch,
+                [digests(task.file, bool(task.paths), task.most) for task in batch],
+            ),
             batches_of(tasks),
         ):
             for task, both in zip(batch, read, strict=True):

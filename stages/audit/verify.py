@@ -10,7 +10,7 @@ train   and the checkpoint comes out again when the cell is trained
 from pathlib import Path
 from typing import Any
 
-from stages.audit import checks, committed, declarations, disk, gates, rerun, settings
+from stages.audit import checks, committed, declarations, derivable, disk, gates, rerun, settings
 from stages.audit.case import Case
 from stages.audit.chain import SOURCES, Ledger, Metric, published, walk
 from stages.audit.finding import Finding, Problem, Step, worst
@@ -20,7 +20,7 @@ from stages.errors import DataError, InputError, ParamsError
 from stages.files import read_json
 from stages.params import nearest
 
-RECORD = (*checks.ALL, *declarations.ALL, *gates.ALL, *committed.ALL)
+RECORD = (*checks.ALL, *declarations.ALL, *gates.ALL, *derivable.ALL, *committed.ALL)
 DEPTHS = ("record", "hash", "eval", "train")
 
 

@@ -29,10 +29,12 @@ class Variant(Section):
     size: Name
 
 
+MOST = 24  # names that a message lists
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint: the known name closest to `word`, and all that are allowed."""
+    """A hint: the known name closest to `word`, and what is allowed, unless that is too long."""
     known = list(known)
     close = difflib.get_close_matches(str(word), known, n=1)
-    return (
-        f"; did you mean {close[0]!r}?" if close else ""
-    ) + f" (known: {', '.join(sorted(known))})"
+    told = f"known: {', '.join(sorted(known))}" if len(known) <= MOST else f"of {len(known):,}"
+    return (f"; did you mean {close[0]!r}?" if close else "") + f" ({told})"

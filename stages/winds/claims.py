@@ -214,7 +214,7 @@ def w1(measured: Measured) -> dict[Any, Any]:
     """Kernel averaging against k-NN and averages; as in the thesis, neighbours are the nearest
     under the scale that is learned."""
     learned, one = (
-        arm if measured.arm(arm := f"{model}-requery") else plainest(measured, model)
+        next((arm for arm in measured.model(model) if "-requery" in arm), plainest(measured, model))
         for model in ("gka_mlp_tnn", "gka_tnn")
     )
     nearest = plainest(measured, "knn_tnn")

@@ -43,7 +43,7 @@ def test_w1_holds_with_all_models(tmp_path):
 
 
 def test_w1_is_asked_of_neighbours_chosen_under_the_learned_scale(tmp_path):
-    learned, one = (f"{model}-requery" for model in ("gka_mlp_tnn", "gka_tnn"))
+    learned, one = (f"{model}-requery-none" for model in ("gka_mlp_tnn", "gka_tnn"))
     arms = CHAPTER_1 | {f"{LEARNED}-s0": 9.0, f"{learned}-s0": 5.0, f"{one}-s0": 6.5}
     got = entry(made(tmp_path, arms), "W-1")
     assert {f"{learned} < {one}", f"{one} < {NEAREST}"} <= got["compared"].keys()

@@ -3,6 +3,7 @@ whose arithmetic is on a few numbers."""
 
 import json
 
+COMPARED = "\n    meta: {agree: stages.evaluation.agree}"
 RAW_LOCK = "data/winds/dvc.lock"
 EXPERIMENTS = {
     "wind_nowcast": ("knn", "msa-shared-5k-s0", "msa-shared-5k-s1"),
@@ -149,6 +150,11 @@ base.parent / \
            [base / name for name in ("metrics.json", "table.md", "claims.json", "figures")], {}, \
 dataset=None, experiment=experiment)
 
+def agree(experiment, profile, dataset, *options):
+    slices = pathlib.Path(f"reports/{experiment}/mini/evaluated/{dataset}/slices.parquet")
+    told = [[slices.as_posix(), "not the errors of metrics.json"]]
+    files.write_json(pathlib.Path(options[1]), [] if slices.read_bytes() == b"slices" else told)
+
 def report(*names):
     table = pathlib.Path("reports/sensor_noise/mini/table.md").read_text()
     files.write_json(pathlib.Path("reports/index.html"), ["a page", table])
@@ -264,6 +270,9 @@ def project_files() -> dict[str, str]:
         texts[f"stages/{package}/{name}.py"] = (
             f"from stages import fake\n\nfake.main({stage!r}, {module!r})\n"
         )
+    texts["stages/evaluation/agree.py"] = (
+        "import sys\nfrom stages import fake\n\nfake.agree(*sys.argv[1:])\n"
+    )
     for experiment, cells in EXPERIMENTS.items():
         texts[f"reports/{experiment}/dvc.yaml"] = experiment_yaml(experiment, cells)
         texts[f"reports/{experiment}/companions.csv"] = "arm,table\nknn,thesis 1.2\n"
@@ -285,7 +294,7 @@ def experiment_yaml(experiment: str, cells: tuple[str, ...]) -> str:
                 f"    cmd: exec python -m stages.{cmd}",
                 f"    deps: {json.dumps(deps)}",
                 f"    params: {json.dumps(keys)}",
-                f"    outs: {outs}",
+                f"    outs: {outs}" + COMPARED * (name == "evaluate"),
             ]
         )
 

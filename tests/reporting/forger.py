@@ -62,6 +62,7 @@ class Forgery:
     forge: Callable[[Path], None]
     before: Callable[[Path], None] = nothing
     verdict: str = "FAIL"
+    elsewhere: bool = True  # whether it falls on another arithmetic than its own, too
 
 
 def entry(
@@ -272,8 +273,12 @@ def listed_without(project: Path) -> None:
 
 
 def pinned(project: Path) -> None:
-    """Honest history: params.yaml pins a raw file, and the lock says so."""
-    pin = {"frames_00.csv": {"sha256": records.describe(project / FRAMES)["sha256"]}}
+    """Honest history: params.yaml pins the raw files, and the lock says so."""
+    raw = (project / FRAMES).parent
+    pin = {
+        name: {"sha256": records.describe(raw / name)["sha256"]}
+        for name in ("frames_00.csv", "frames_01.csv", "truth.parquet")
+    }
     edit(
         project / "params.yaml",
         "    kind: simulate\n",

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from audit_project import DATA, RAW_LOCK, REPORTS, RUN, agree, commit, edit, relock
-from forger import EVALUATE, LOCK, TRAIN, Forgery, changed, put, record, then
+from forger import EVALUATE, LOCK, TRAIN, Forgery, changed, pinned, put, record, then
 from ruamel.yaml import YAML
+
+from stages import records
 
 GATE = f"{DATA}/validated/simulated.json"
 DECODE, PREPARE = (f"{DATA}/records/simulated.{name}.json" for name in ("decode", "prepare"))
 DECLARED, PAGE = "reports/wind_nowcast/dvc.yaml", "reports/index.html"
+HISTORY, BESIDE = f"{RUN}/history.json", f"{DATA}/raw/simulated/frames_02.csv"
+SLICES = f"{REPORTS}/evaluated/simulated/slices.parquet"
 SCORER = "exec python -m stages.evaluation.evaluate wind_nowcast mini simulated"
 WEIGHTS = f"{RUN}/weights.safetensors"
 
@@ -54,6 +58,19 @@ def gate(**content) -> Callable[[Path], None]:
 def observed(project: Path) -> None:
     """The gate observed what it does not allow."""
     edit(project / GATE, '"limit": "at least 1",', '"limit": "at least 11",')
+
+
+def raw_beside(project: Path) -> None:
+    """A raw file more beside the pinned ones; manifest and records tell of it."""
+    raw = project / DATA / "raw/simulated"
+    (raw / "frames_02.csv").write_text("10.000,0123456789ABCD\n")
+    listed = json.loads((raw / "manifest.json").read_text())
+    told = records.describe(raw / "frames_02.csv")
+    listed["files"]["frames_02.csv"] = listed["files"]["frames_01.csv"] | told
+    (raw / "manifest.json").write_text(json.dumps(listed))
+    for name, side in (("acquire", "outputs"), ("decode", "inputs")):
+        path = f"{DATA}/records/simulated.{name}.json"
+        record(path, lambda one, side=side: one[side].update({BESIDE: told}))(project)
 
 
 NOTHING = {"modules": [], "files": {}, "digest": "0" * 64}
@@ -177,6 +194,29 @@ EDGES = (
         TRAIN,
         "it says that its cell is knn",
         then(record(TRAIN, lambda one: one.update(cell="knn")), agree),
+    ),
+    Forgery(
+        "edited errors of slices beside a metric as it was, all agreeing",
+        "eval",
+        SLICES,
+        "not the errors of metrics.json",
+        then(changed(SLICES, "slices", "edited"), agree),
+    ),
+    Forgery(
+        "an edited history of training, all agreeing",
+        "train",
+        HISTORY,
+        "the same weights, and another file",
+        then(changed(HISTORY, '"steps": 3', '"steps": 4'), agree),
+        elsewhere=False,
+    ),
+    Forgery(
+        "a raw file beside the pinned ones, all agreeing",
+        "record",
+        BESIDE,
+        "datasets.simulated pins the files of this data set, and not this one",
+        then(raw_beside, agree),
+        before=pinned,
     ),
     Forgery(
         "an edited page, all agreeing",

@@ -56,6 +56,7 @@ BESIDE = [
         marks=[pytest.mark.slow_fault] if committed or case.name not in TOLD else [],
     )
     for case in FORGERIES
+    if case.elsewhere
     for committed in (False, True)
 ]
 

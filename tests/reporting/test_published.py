@@ -20,6 +20,7 @@ OTHERS = {
     "sparse_fields",
     "failure_modes",
     "any_order",
+    "chaos",
 }  # whose companions are read, and tested, elsewhere
 EXPERIMENTS = sorted(
     file.parent.name

@@ -24,6 +24,7 @@ from stages.errors import DataError, InputError, IntegrityError, ParamsError
 from stages.params import Dataset, Params, nearest
 from stages.winds.retraining.captures import HOME, INCOMING, linked, raw_manifest, room, state
 
+MOST_BYTES = 1 << 32  # of one capture: a day of a busy receiver is a tenth of it
 CODE = ("stages.winds.retraining.intake",)  # on whose closures the record rests
 SUMMARY = HOME / "intake.json"
 UNFINISHED = (".part", ".tmp")
@@ -187,7 +188,12 @@ def decide(
     path: Path, manifest: dict[str, dict[Any, Any]], quarantine: Path, judge: Judge, taken: Taken
 ) -> None:
     """What becomes of one claimed file, by its hash."""
-    name, sha = CLAIMED.fullmatch(path.name)[2], files.sha256(path)
+    name, size = CLAIMED.fullmatch(path.name)[2], path.stat().st_size
+    if size > MOST_BYTES:  # sparse files are long for nothing: they are not read
+        reason = f"it has {size:,} bytes, more than {MOST_BYTES:,}: cut it by the hour"
+        taken.left.append({"name": name, "reason": reason})
+        return
+    sha = files.sha256(path)
     told = {"name": name, "sha256": sha}
     if any(line["sha256"] == sha for line in (*manifest.values(), *taken.entries.values())):
         taken.seen.append(told | {"where": "raw"})

@@ -1,0 +1,225 @@
+"""Document R's claims of dynamical systems as checks: holds, fails or undecided.
+
+Valid times are compared in Lyapunov times by their difference, trained arms with trained arms, with
+the spread of training of data/spreads (stages/claims/levels.py). A network that stays behind the
+linear rival has not learned to forecast: what rests on it is `undecided`, and says `untrained`.
+Words that name no number are read as the bars below, and every entry says so. Training times are
+those that tests/benchmarks/bench_dynamics.py measured once.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from stages.claims.levels import Side, against, difference, lacking, level
+from stages.claims.parts import UNDECIDED, Evaluation, Part, conclude, unmeasured, verdict_of
+from stages.files import read_json
+from stages.spreads import Spreads, kind_of
+
+VPT, ZERO, PSD = (("metrics", name) for name in ("vpt", "zero", "psd_db"))
+RECURRENT, TRANSFORMERS = ("lstm", "gru", "rhn"), ("transformer",)
+BLIND = ("additive", "rate")  # gates that see no data
+HALF = 0.5  # of the starts: a cell "diverges" where more are never valid, else it "survives"
+CLOSE = 1.0  # decibels: a spectrum is "reproduced" within them
+SHARE = (0.25, 0.5)  # of the recurrent training time
+RIVAL = "linear"
+MODIFIED = {  # what R's best modification of a class was chosen from, of its arms here
+    "lstm": {"coupled", "attention", "attention_coupled"},
+    "gru": {"dependent", "attention", "attention_dependent"},
+    "rhn": {"dependent", "attention", "attention_dependent"},
+    "transformer": {"pre_dependent", "post_dependent"},
+}
+BRIEF = "a trend: R's networks are chosen by a sweep and trained until they improve no more"
+
+
+def side(measured: Evaluation, model: str, variant: str, path: tuple[str, ...]) -> Side:
+    """A model's variant here, in the size that it was trained in; its name whole where it was
+    not."""
+    arms = [arm for arm in measured.model(model) if arm.split("-")[1:2] == [variant]]
+    return Side(arms[0] if arms else f"{model}-{variant}", path)
+
+
+def learned(part: Part, measured: Evaluation, arms: Iterable[str]) -> Part:
+    """The part, undecided where one of its networks is not better than the linear rival."""
+    bar, lags = level(measured, Side(RIVAL, VPT), False), []
+    for arm in dict.fromkeys(arms):
+        found = level(measured, Side(arm, VPT), False) if measured.arm(arm) else None
+        if bar and found and kind_of(measured.arm(arm)[0]) and found.value <= bar.value:
+            lags.append(f"{arm} is no better than {RIVAL}")
+    if not lags:
+        return part
+    told = part.why.removeprefix(f"{part.name}: ")
+    return replace(
+        part,
+        verdict=UNDECIDED,
+        numbers=part.numbers | {"verdict": UNDECIDED, "untrained": lags},
+        why=f"{part.name}: untrained: {'; '.join(lags)}; measured: {told}",
+    )
+
+
+def better(measured: Evaluation, name: str, one: Side, other: Side) -> Part:
+    """`one` is valid for longer than `other`, both having learned."""
+    part = difference(measured, name, one, other, 0.0, True)
+    return learned(part, measured, (one.arm, other.arm))
+
+
+def variants(measured: Evaluation, model: str, plain: Iterable[str]) -> list[str]:
+    """The arms of a model that are modified: all but the plain ones."""
+    return [arm for arm in measured.model(model) if arm.split("-")[1] not in plain]
+
+
+def tried(part: Part, known: set[str], model: str) -> Part:
+    """The part, undecided where it fails and not every modification was trained: another one may
+    be better."""
+    if part.verdict != "fails" or known >= MODIFIED[model]:
+        return part
+    lacks = ", ".join(sorted(MODIFIED[model] - known))
+    numbers = part.numbers | {"verdict": UNDECIDED}
+    return replace(
+        part, verdict=UNDECIDED, numbers=numbers, why=f"{part.why}; not trained here: {lacks}"
+    )
+
+
+def d1(measured: Evaluation) -> dict[Any, Any]:
+    """Every class's unmodified member against the best of its others."""
+    parts = []
+    for model, plain in (*((one, "base") for one in RECURRENT), ("transformer", "pre")):
+        base = side(measured, model, plain, VPT)
+        others = variants(measured, model, ("base", "pre", "post"))
+        known = [(found.value, arm) for arm in others
+                 if (found := level(measured, Side(arm, VPT), False))]  # fmt: skip
+        name = f"{model}: the best modification beats {base.arm}"
+        if known:
+            part = better(measured, name, Side(max(known)[1], VPT), base)
+            parts.append(tried(part, {arm.split("-")[1] for arm in others}, model))
+        else:
+            parts.append(unmeasured(name, f"{name}: no modified {model} was trained here"))
+    text = "Unmodified cells and transformers are the weakest of their class on Lorenz-96."
+    return conclude(measured, "D-1", text, "gating, table 1", parts, BRIEF)
+
+
+def d2(measured: Evaluation) -> dict[Any, Any]:
+    """Attention against none, cell by cell."""
+    parts = [
+        better(
+            measured,
+            f"{model} with attention > without",
+            side(measured, model, "attention", VPT),
+            side(measured, model, "base", VPT),
+        )
+        for model in RECURRENT
+    ]
+    text = "Attention helps every recurrent cell on Lorenz-96 and Kuramoto-Sivashinsky."
+    return conclude(measured, "D-2", text, "gating, tables 1 and 4", parts, BRIEF)
+
+
+def d3(measured: Evaluation) -> dict[Any, Any]:
+    """The highway network with attention and gate against every other network."""
+    best = side(measured, "rhn", "attention_dependent", VPT)
+    others = [arm for model in (*RECURRENT, *TRANSFORMERS, "recurrent_transformer")
+              for arm in measured.model(model) if arm != best.arm]  # fmt: skip
+    parts = [better(measured, f"{best.arm} > {arm}", best, Side(arm, VPT)) for arm in others]
+    text = "The RHN with attention and gating is the best of all on chaotic systems."
+    return conclude(measured, "D-3", text, "gating, tables 1 and 4", parts)
+
+
+def d4(measured: Evaluation) -> dict[Any, Any]:
+    """The transformer against the one with a memory."""
+    parts = [
+        better(
+            measured,
+            f"{order}: without recurrence > with",
+            side(measured, "transformer", order, VPT),
+            side(measured, "recurrent_transformer", order, VPT),
+        )
+        for order in ("pre", "post")
+        if order == "pre" or measured.arm(side(measured, "recurrent_transformer", order, VPT).arm)
+    ]
+    text = "Recurrence harms transformers."
+    return conclude(measured, "D-4", text, "gating, table 1", parts, BRIEF)
+
+
+def d5(measured: Evaluation) -> dict[Any, Any]:
+    """Gates that see no data: whose forecasts are never valid."""
+    parts = []
+    for model in RECURRENT:
+        for gate in BLIND:
+            one, lost = side(measured, model, gate, ZERO), model != "lstm"
+            name = f"{one.arm} {'diverges' if lost else 'survives'}"
+            words = "share of starts never valid"
+            parts.append(against(measured, name, one, HALF, lost, words))
+    note = (
+        f"'diverge' is read as more than {100 * HALF:g} % of the starts with a valid time of 0, "
+        "'survive' as fewer; R says it of the models of its sweep, which say the next state: one "
+        "that says a change is right at first, however little it has learned"
+    )
+    text = "Additive and learned-rate gates make GRU and RHN diverge; the LSTM survives."
+    return conclude(measured, "D-5", text, "gating, section 4.3.1", parts, note)
+
+
+def d6(measured: Evaluation) -> dict[Any, Any]:
+    """A sweep's spread, which one setting does not tell."""
+    name = "pre-LN varies less than post-LN"
+    parts = [unmeasured(name, f"{name}: no sweep of hyperparameters was made in this profile")]
+    text = "Pre-LN transformers are less sensitive to hyperparameters than post-LN ones."
+    return conclude(measured, "D-6", text, "gating, figure 9", parts)
+
+
+def d7(measured: Evaluation, times: dict[Any, Any]) -> dict[Any, Any]:
+    """Times of a training step, transformer over recurrent network of equal width, as measured."""
+    parts = []
+    for pair, told in sorted(times.get("ratios", {}).items()):
+        low, high, value = told["low"], told["high"], told["value"]
+        sides = [verdict_of(low, high, SHARE[0]), verdict_of(low, high, SHARE[1], above=False)]
+        found = "fails" if "fails" in sides else UNDECIDED if UNDECIDED in sides else "holds"
+        numbers = {"value": value, "bar": SHARE[1], "interval": [low, high], "verdict": found}
+        why = (
+            f"{pair}: ratio of times {value:.3g}, 90 % interval [{low:.3g}, {high:.3g}], should "
+            f"lie from {SHARE[0]:g} to {SHARE[1]:g}"
+        )
+        parts.append(Part(pair, found, numbers, why))
+    note = "one training step on one core at equal width, batch and window; R: whole trainings"
+    text = "Transformers train in 25 to 50 % of the time of recurrent networks."
+    return conclude(measured, "D-7", text, "gating, table 3", parts, note)
+
+
+def d8(measured: Evaluation) -> dict[Any, Any]:
+    """The best of every class, by its spectrum."""
+    parts = []
+    for model in (*RECURRENT, *TRANSFORMERS):
+        known = [(found.value, arm) for arm in measured.model(model)
+                 if (found := level(measured, Side(arm, VPT), False))]  # fmt: skip
+        if not known:
+            continue
+        arm = max(known)[1]
+        name = f"{arm} reproduces the spectrum"
+        one = Side(arm, PSD)
+        part = against(measured, name, one, CLOSE, False, "mean difference in dB")
+        parts.append(learned(part, measured, (arm,)))
+    if not parts:
+        parts.append(lacking(measured, "spectra", [Side("rhn-base", PSD)]))
+    note = f"'reproduce' is read as within {CLOSE:g} dB in the mean over frequencies"
+    text = "All top models reproduce the power spectrum."
+    return conclude(measured, "D-8", text, "gating, table 2", parts, note)
+
+
+def d9(measured: Evaluation) -> dict[Any, Any]:
+    """Of real series, of which this experiment has none."""
+    parts = [unmeasured("real series", "real series: this experiment has none")]
+    text = "Pre-LN transformers are robust across the seven real series."
+    return conclude(measured, "D-9", text, "gating, tables 6 and 7", parts)
+
+
+def check(home: Path) -> list[dict[Any, Any]]:
+    """Every claim on every set under `home` that it speaks of."""
+    spreads, times = Spreads.read(home), read_json(home / "benchmarks.json")
+    files = sorted((home / "evaluated").glob("[!.]*/metrics.json"))
+    found = [Evaluation(file.parent.name, read_json(file)["cells"], spreads) for file in files]
+    lorenz = [one for one in found if one.dataset.startswith("l96")]
+    nothing = Evaluation("–", {})
+    entries = [claim(one) for claim in (d1,) for one in lorenz]
+    entries += [claim(one) for claim in (d2, d3) for one in found]
+    entries += [claim(one) for claim in (d4, d5, d6) for one in lorenz]
+    entries += [d7(nothing, times)]
+    return entries + [d8(one) for one in found] + [d9(nothing)]

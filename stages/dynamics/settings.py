@@ -1,0 +1,205 @@
+"""What the family's parameters may say: how a system is simulated, split and forecast, what a
+profile affords of it, and how its rivals are set."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from stages.dynamics.systems.kuramoto import Kuramoto
+from stages.dynamics.systems.lorenz96 import Lorenz96
+from stages.dynamics.systems.simulate import Run, System
+from stages.params import Name, Params, Section, checked
+from stages.params.base import Count, Positive, Seed
+
+FAMILY = "dynamics"
+Whole = Annotated[int, Field(ge=0, le=10**9)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Simulated(Section):
+    """A system simulated: `forcing` of lorenz96, `length` and `points` of kuramoto; members side by
+    side, solver steps of `dt`, `transient` of them dropped, an observation every `every`, `samples`
+    of them, a whole state kept at every `keep`-th. The exponent is measured over `spans` of `turn`
+    solver steps; `printed_exponent` is what the document takes, where it takes one."""
+
+    seed: Seed
+    system: Literal["lorenz96", "kuramoto"]
+    forcing: Positive | None = None
+    length: Positive | None = None
+    points: Annotated[int, Field(ge=8, le=4096)] | None = None
+    members: Annotated[int, Field(ge=2, le=4096)]
+    dt: Positive
+    every: Count
+    keep: Count
+    transient: Whole
+    samples: Annotated[int, Field(ge=10, le=10**7)]
+    spans: Count
+    turn: Count
+    printed_exponent: Positive | None = None
+
+    @model_validator(mode="after")
+    def whole(self) -> Self:
+        needed = {"lorenz96": ("forcing",), "kuramoto": ("length", "points")}[self.system]
+        given = {k for k in ("forcing", "length", "points") if getattr(self, k) is not None}
+        if given != {*needed}:
+            told = ", ".join(sorted(given)) or "none"
+            raise ValueError(f"{self.system} needs {' and '.join(needed)}; given: {told}")
+        if self.points is not None and self.points % 2:
+            raise ValueError(f"points must be even, not {self.points}")
+        return self
+
+    def made(self) -> System:
+        """The system."""
+        if self.system == "lorenz96":
+            assert self.forcing is not None
+            return Lorenz96(self.forcing)
+        assert self.length is not None and self.points is not None
+        return Kuramoto(self.length, self.points)
+
+    def run(self) -> Run:
+        """How it is run."""
+        return Run(self.members, self.dt, self.every, self.keep, self.transient, self.samples)
+
+    @property
+    def step(self) -> float:
+        """Time between two observations, in the system's units."""
+        return self.dt * self.every
+
+
+class Split(Section):
+    """Observations of every member, in time order: the first `train` train, `val` select, the rest
+    test, `gap` between them belong to none."""
+
+    train: Count
+    val: Count
+    gap: Whole
+
+
+class Forecasts(Section):
+    """Free runs: `starts` of each member, spaced evenly over its test part, `context` observations
+    given before each, `horizon` steps ahead; valid as long as the NRMSE is below `threshold`. The
+    spectrum is of the last `spectrum` steps. The ceiling's solver steps are `finer` times
+    shorter."""
+
+    starts: Count
+    context: Count
+    horizon: Count
+    threshold: Positive
+    spectrum: Count
+    finer: Annotated[int, Field(ge=2, le=64)]
+
+
+class Budget(Section):
+    """How long a cell may train; a step sees `batch` windows of `window` observations (S), `warm`
+    more before them warm up a state, the last `counted` (S') count; inputs have `noise`, in
+    standard deviations."""
+
+    steps: Count
+    validate_every: Count
+    patience: Count
+    batch: Count
+    learning_rate: Positive
+    schedule: Literal["constant", "cosine"]
+    window: Count
+    warm: Whole
+    counted: Count
+    noise: Annotated[float, Field(ge=0, le=10)]
+    val_windows: Count
+
+    @model_validator(mode="after")
+    def counts(self) -> Self:
+        if self.counted > self.window:
+            raise ValueError(f"counted {self.counted} is more than the window {self.window}")
+        return self
+
+
+class LocalRule(Section):
+    """A regression on neighbouring sites (rivals/local.py)."""
+
+    delays: Count
+    gap: Count
+    reach: Whole
+    rows: Count
+    penalty: Positive
+    noise: Annotated[float, Field(ge=0, le=10)]
+
+
+class ReservoirRule(Section):
+    """Reservoirs (rivals/reservoir.py); group 0: one that sees all."""
+
+    units: Annotated[int, Field(ge=2, le=100_000)]
+    group: Whole
+    overlap: Whole
+    radius: Positive
+    reach: Positive
+    shift: Annotated[float, Field(ge=0, le=1000)]
+    leak: Annotated[float, Field(gt=0, le=1)]
+    penalty: Positive
+    noise: Annotated[float, Field(ge=0, le=10)]
+    washout: Whole
+    thin: Count
+
+
+class Rivals(Section):
+    """What learns nothing by gradient, from the first `train` observations of every member."""
+
+    train: Count
+    linear: LocalRule
+    quadratic: LocalRule
+    reservoir: ReservoirRule
+    reservoirs: ReservoirRule
+
+
+class CellOf(Section):
+    """One trained cell of an experiment."""
+
+    dataset: Name
+    model: Name
+    arm: Name
+    size: Name
+    seed: Seed
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return f"{self.model}-{self.arm}-{self.size}-s{self.seed}"
+
+
+class Dynamics(Section):
+    """What a profile affords of the family; each mapping is by data set."""
+
+    datasets: tuple[Name, ...]
+    cells: tuple[CellOf, ...] = ()
+    splits: dict[Name, Split] = {}
+    forecasts: dict[Name, Forecasts] = {}
+    training: dict[Name, Budget] = {}
+    rivals: dict[Name, Rivals] = {}
+    resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
+
+    @model_validator(mode="after")
+    def meets(self) -> Self:
+        problems = [
+            f"{what}: {name} is missing"
+            for what in ("splits", "forecasts", "training", "rivals")
+            for name in self.datasets
+            if name not in getattr(self, what)
+        ]
+        problems += [
+            f"cells: {cell.name} asks for {cell.dataset!r}, which is not among the datasets"
+            for cell in self.cells
+            if cell.dataset not in self.datasets
+        ]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+def dynamics_of(parameters: Params, profile: str) -> Dynamics:
+    """What a profile affords. ParamsError lists every problem."""
+    return parameters.family(profile, FAMILY, Dynamics)
+
+
+def simulated_of(parameters: Params, dataset: str) -> Simulated:
+    """How a set is simulated. ParamsError lists every problem."""
+    made = parameters.datasets[dataset].made
+    return checked(Simulated, made.model_dump() if made else {}, f"datasets.{dataset}.made")

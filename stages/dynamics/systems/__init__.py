@@ -1,0 +1,1 @@
+"""Systems that are simulated here, one file each, and what is measured of their dynamics."""

@@ -1,0 +1,120 @@
+"""The family's tables: what table.md and the page show alike."""
+
+from typing import Any
+
+from stages.dynamics.measure import SOLVER
+from stages.dynamics.printed import Printed, beside
+from stages.dynamics.rivals.build import NAMES
+from stages.tables.table import NONE, Table, cells_of, digits, label, number
+
+MAIN = "vpt"
+CALLED = {
+    "persistence": "persistence",
+    "mean": "attractor's mean",
+    "linear": "linear autoregression",
+    "quadratic": "next-generation reservoir (local quadratic)",
+    "reservoir": "one reservoir",
+    "reservoirs": "parallel reservoirs, one readout",
+    SOLVER: "the solver at a finer step (ceiling)",
+}
+TITLES = (
+    "forecast",
+    "valid time, Lyapunov times t*·Λ1",
+    "t*/Λ1, the document's unit",
+    "printed, t*/Λ1",
+    "printed, Lyapunov times",
+    "error after one step [sd]",
+    "never valid",
+    "diverged",
+    "spectrum off by [dB]",
+    "weights",
+)
+Content = dict[str, Any]
+
+
+def called(arm: str) -> str:
+    """A row's name."""
+    return CALLED.get(arm, label(arm))
+
+
+def ranked(content: Content, dataset: str) -> list[str]:
+    """The arms of a set: what was trained by gradient from the longest valid time on, then the
+    rivals likewise, then the ceiling."""
+    arms = {
+        name: content["arms"][f"{dataset}/{name}"] for name in cells_of(content["arms"], dataset)
+    }
+
+    def place(arm: str) -> tuple[int, float]:
+        group = 2 if arm == SOLVER else 1 if arm in NAMES else 0
+        return group, -arms[arm]["metrics"][MAIN]["mean"]
+
+    return sorted(arms, key=place)
+
+
+def share(summary: dict[str, Any] | None) -> str:
+    """'12 %'."""
+    return NONE if summary is None else f"{round(100 * summary['mean'])} %"
+
+
+def results(content: Content, dataset: str, printed: dict[str, Printed]) -> Table:
+    """A row an arm, valid times with their 90 % interval over runs of the system."""
+    arms, rows = ranked(content, dataset), []
+    for arm in arms:
+        told = content["arms"][f"{dataset}/{arm}"]["metrics"]
+        weights = [
+            cell["weights"]
+            for name, cell in content["cells"].items()
+            if name.startswith(f"{dataset}/{arm}-s") and "weights" in cell
+        ]
+        other = beside(printed, dataset, arm)
+        capped = told["capped"]["mean"]
+        value = number(told[MAIN], True)
+        rows.append(
+            (
+                called(arm),
+                f"at least {value}" if capped > 0.5 else value,
+                number(told["vpt_document"]),
+                digits(other.document) if other else NONE,
+                digits(other.lyapunov) if other else NONE,
+                number(told.get("nrmse_1")),
+                share(told["zero"]),
+                share(told["diverged"]),
+                number(told.get("psd_db")),
+                f"{weights[0]:,}" if weights else NONE,
+            )
+        )
+    networks = [arm for arm in arms if arm not in CALLED]
+    best = arms.index(networks[0]) if networks else None
+    return Table(dataset, TITLES, tuple(rows), best=best)
+
+
+def sentence(about: dict[str, Any]) -> str:
+    """What the set is, and its exponents."""
+    found, printed = about["exponent"], about["printed_exponent"]
+    unit = about["unit"]
+    system = about["system"]
+    name = (
+        f"Three-tier Lorenz-96, F = {system['forcing']:g}"
+        if system["system"] == "lorenz96"
+        else f"Kuramoto–Sivashinsky, L = {system['length']:g}, {system['points']} points"
+    )
+    told = (
+        f"the document's {printed:g} is the unit of valid times"
+        if printed
+        else "it is the unit of valid times, for the document prints none of this domain"
+    )
+    ahead = about["horizon"] * about["step"]
+    return (
+        f"{name}: {about['starts']} starts from {system['members']} runs, an observation every "
+        f"{about['step']:g}, {ahead:g} time units ahead ({ahead * unit:.1f} Lyapunov times), valid "
+        f"below NRMSE {about['threshold']:g}. Largest Lyapunov exponent of the whole system by "
+        f"tangent dynamics: {found['value']:.3g} [{found['low']:.3g}, {found['high']:.3g}]; {told}."
+    )
+
+
+NOTES = (
+    "Intervals are the central 90 % over runs of the system, of one training. Printed numbers are "
+    "those of document R's larger sweeps, at L = 60 for Kuramoto–Sivashinsky; its unit is read as "
+    "t*/Λ1 (equation 38), which errata.md argues. Networks say the change of a step here, not the "
+    "next state, and are trained for seconds: compare them with each other and with the rivals."
+)
