@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from stages.dynamics.settings import FAMILY, dynamics_of
+from stages.dynamics.settings import FAMILY, Dynamics, dynamics_of
+from stages.errors import InputError
 from stages.runner import Asked, Work, known
 from stages.scores import shell
 
@@ -18,6 +19,7 @@ def plan(asked: Asked) -> Work:
     told, dataset = dynamics_of(asked.parameters, asked["profile"]), asked["dataset"]
     where = f"profiles.{asked['profile']}.families.{FAMILY}"
     known("simulated system", dataset, told.datasets, where)
+    refuse_peeking(told, dataset, where)
     machine, prepared = shell.Machine.of(asked), asked.data("prepared")
     names = {one.name for one in told.cells if one.dataset == dataset}
 
@@ -54,6 +56,19 @@ def plan(asked: Asked) -> Work:
         evaluate, entry, stray, "stages.dynamics.models", used, companions
     )
     return shell.work(MODULE, asked, evaluation, machine)
+
+
+def refuse_peeking(told: Dynamics, dataset: str, where: str) -> None:
+    """InputError where rivals would learn from what selects or tests."""
+    learns, trains = told.rivals[dataset].train, told.splits[dataset].train
+    if learns > trains:
+        raise InputError(
+            "the rivals would learn from observations that do not train",
+            where=f"{where}.rivals.{dataset}.train",
+            expected=f"at most {trains}, as in splits.{dataset}.train",
+            found=str(learns),
+            remedy="lower it",
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -309,6 +309,14 @@ def test_a_ratio_of_times_outside_the_printed_range_fails(tmp_path):
     assert found["D-7"][0]["verdict"] == "fails"
 
 
+def test_rivals_that_would_learn_from_what_tests_are_refused(told):
+    more = told.rivals["ks"].model_copy(update={"train": 121})
+    peeking = told.model_copy(update={"rivals": {"ks": more}})
+    evaluate.refuse_peeking(told, "ks", "families.dynamics")
+    with pytest.raises(InputError, match=r"rivals.ks.train[\s\S]*at most 120"):
+        evaluate.refuse_peeking(peeking, "ks", "families.dynamics")
+
+
 # --- the command line
 
 
