@@ -123,14 +123,15 @@ def rendered(case: Case, laid: Laid, entry: Entry) -> list[Problem]:
 
 def block(case: Case) -> Iterator[Problem]:
     """The blocks of README.md are those of the results that the commit holds: of others that
-    stand here (a run of one's own) they say nothing."""
+    stand here (a run of one's own), or where there are none, they say nothing."""
     if not (case.root / README).is_file():
         return
     text = (case.root / README).read_text(encoding="utf-8", errors="replace")
     for found in readme.BLOCK.finditer(text):
         profile, experiments = found[1], found[2].split()
         read = [posixpath.join("reports", name, profile, PAGE) for name in experiments]
-        if history.changed(case.root, [path for path in read if (case.root / path).exists()]):
+        here = [path for path in read if (case.root / path).exists()]
+        if read[0] not in here or history.changed(case.root, here):
             continue
         try:
             with contextlib.chdir(case.root):

@@ -94,13 +94,17 @@ def outputs(node: Node, entry: Entry) -> Iterator[str]:
 
 
 def told(node: Node, entry: Entry) -> Iterator[str]:
-    """Files of parameters of which a record tells nothing: what it is set by may have other names
+    """A record that tells none of its stage's parameters: what it is set by may have other names
     in it, but it is never silent."""
     mine = {name for name, _ in leaves(node.record["params"])}
-    for file, keys in entry.params.items():
-        names = {name for key, content in keys.items() for name in named_leaves(key, content)}
-        if names and mine.isdisjoint(names):
-            yield f"tells none of the parameters in {file}"
+    names = {
+        name
+        for keys in entry.params.values()
+        for key, content in keys.items()
+        for name in named_leaves(key, content)
+    }
+    if names and mine.isdisjoint(names):
+        yield f"tells none of the parameters in {', '.join(sorted(entry.params))}"
 
 
 def named_leaves(key: str, content: Any) -> Iterator[str]:

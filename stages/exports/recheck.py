@@ -26,6 +26,10 @@ from stages.files import json_text
 HOME = Path(__file__).parents[2]
 OURS = "stages/exports/"
 SHOWN = 20
+UNCITED = (
+    "note: no commit was named (--commit), so that this says that the bundle agrees with itself; "
+    "the name that was cited is the only root of trust"
+)
 
 
 @dataclass
@@ -34,6 +38,7 @@ class Checked:
 
     bundle: str
     commit: str
+    cited: bool = False  # whether a commit's name from elsewhere was given
     steps: list[tuple[str, str, list[Problem]]] = field(default_factory=list)
 
     @property
@@ -61,6 +66,8 @@ class Checked:
             for problem in self.problems[:SHOWN]
         ]
         lines += [f"and {len(self.problems) - SHOWN} more"] if len(self.problems) > SHOWN else []
+        if not self.cited:
+            lines.append(UNCITED)
         return "\n".join([*lines, self.verdict])
 
 
@@ -73,7 +80,7 @@ def verify(path: str | Path, commit: str | None = None) -> Checked:
     with Reader(Path(path)) as members:
         told = read_manifest(members)
         made = Commit.parse(told["commit"], members[bundle.COMMIT])
-        found = Checked(Path(path).name, made.name)
+        found = Checked(Path(path).name, made.name, cited=commit is not None)
         hashes = {name: hashed(members, name, kind_of(told["tree"])) for name in members}
         found.steps.append(
             ("members", f"{len(members)} members hashed", list(listed(told["members"], hashes)))

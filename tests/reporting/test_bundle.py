@@ -198,6 +198,9 @@ def test_a_bundle_of_another_commit_than_was_cited_fails(released):
     name = of_commit(released[0]).commit.name
     assert exports.verify(released[1], name[:10]).verdict == "PASS"
     assert exports.verify(released[1], "0" * 40).verdict == "FAIL"
+    for cited in (None, name[:10]):
+        text = exports.verify(released[1], cited).render()
+        assert ("no commit was named" in text) == (cited is None) and text.endswith("PASS")
 
 
 def test_a_re_labelled_seed_and_a_swapped_hash_fail_by_name(released, tmp_path):
