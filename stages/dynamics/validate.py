@@ -50,7 +50,7 @@ def plan(asked: runner.Asked) -> runner.Work:
     ) -> tuple[dict[str, Table], list[Rule]]:
         return summed(raw, prepared, judged, told), RULES
 
-    return stage.work(asked, MODULE, "prepared", gather, {})
+    return stage.work(asked, MODULE, "prepared", gather, {"made": told.model_dump(mode="json")})
 
 
 def summed(raw: Path, prepared: Path, judged: dict[str, str], told: Simulated) -> dict[str, Table]:
