@@ -65,6 +65,8 @@ def ledgers(case: Case) -> Iterator[Problem]:
     path = promotions.LEDGER.as_posix()
     listed = history.git(case.root, "log", "--first-parent", "--format=%H", "--", path)
     commits = (listed or "").split()
+    if not commits:
+        return
     names = {one: f"{one}:./{path}" for one in commits}
     texts = [(one, history.git(case.root, "show", names[one]) or "") for one in reversed(commits)]
     now = (case.root / path).read_text(encoding="utf-8") if (case.root / path).is_file() else ""
