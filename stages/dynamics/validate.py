@@ -96,7 +96,8 @@ def levels(seen: np.ndarray, told: Simulated) -> dict[str, float]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The stage's command line; its exit code."""
-    return runner.command(MODULE, "Judge a simulated system.", ("profile", "dataset"), plan, argv)
+    about = "Judge a simulated system: its levels, its energy, its chaos."
+    return runner.command(MODULE, about, ("profile", "dataset"), plan, argv)
 
 
 if __name__ == "__main__":

@@ -183,6 +183,7 @@ def test_an_experiment_by_the_recipe_ends_in_metrics_table_and_page_without_pyth
     )
     for other in {*project.glob("reports/*/*/metrics.json")} - {home / "metrics.json"}:
         other.unlink()
+    run(project, "stages.winds.page", "robust_average", "mini")
     run(project, "stages.page.report")
     assert (
         "Does the median of a minute" in (project / "reports/index.html").read_text()
