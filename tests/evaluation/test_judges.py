@@ -197,7 +197,7 @@ def test_mazes_are_judged_against_their_prompt():
     found = judges.judge("maze", samples, prompts, law)
     assert (
         found["correct"]["value"] == 0.2
-        and found["optimal"]["value"] <= 0.2
+        and found["optimal"]["value"] == 0.2
         and found["prompt_kept"]["value"] == 1
     )
     assert found["correct"]["n"] == 10 and found["correct"]["low"] < 0.2 < found["correct"]["high"]
