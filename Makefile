@@ -19,9 +19,10 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-dag clean
+.PHONY: help setup try repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-dag clean
 
 help:
+	@echo "make try                                          a nowcast to look at, before anything is trained"
 	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
 	@echo "make check                                        format, lint, types, imports, units: for every change"
 	@echo "make test                                         run the tests"
@@ -41,6 +42,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps roc-validator==0.13.0 rich-click==1.8.9 enum-tools==0.13.0
 	@touch $@
+
+# The best model of the simulated sky, asked for a level.
+try: $(READY)
+	@mkdir -p .work
+	@$(BIN)/tradewind try --plot .work/nowcast.png
 
 repro: $(READY)
 	@if [ "$(JOBS)" != 1 ]; then \

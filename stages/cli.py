@@ -1,38 +1,85 @@
-"""`tradewind`: the verbs a person types; each stands with its kind in stages/verbs.
+"""`tradewind VERB --help` tells all of a verb, with an example.
 
+use it
+try        a nowcast from what git keeps, before anything was trained
 nowcast    the wind at places and times, from a trained model and a recent capture
 score      a file of your own, scored with a trained cell
+capture    simulated captures, as receivers would drop them
+benchmark  the simulated wind benchmark, frozen, for use elsewhere
+
+check it
 audit      where a published number came from, and whether it still holds
+why        why a published number is another one at another commit
 compare    how the numbers here compare with a commit's
 impact     which published numbers rest on a file
-why        why a published number is another one at another commit
 rows       which rows were trained on, and which stand on both sides
 verify     every byte, record, table and figure of this repository; or a bundle
-release    a citable bundle of this commit
-card       the model card of a trained cell
-croissant  metadata of the raw data sets
-benchmark  the simulated wind benchmark, frozen, for use elsewhere
+doctor     what is amiss with this machine and working copy, and what mends it
+
+keep it running
 champion   which retrained model is in use, and by which numbers
 rollback   make an earlier champion the champion again
 ledger     what retraining promoted and refused, and why
-capture    simulated captures, as receivers would drop them
-doctor     what is amiss with this machine and working copy, and what mends it
+
+publish it
+release    a citable bundle of this commit
+card       the model card of a trained cell
+croissant  metadata of the raw data sets
 """
 
 import argparse
+import difflib
 import os
+import re
 import sys
+from importlib import metadata
+from typing import Any, NoReturn
 
 from stages.errors import TradewindError
 from stages.verbs import release, score, trust, unattended, winds
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that takes a place south of the equator for what it is, and that suggests the verb
+    that was meant."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        # -33.9,151.2,FL340,TIME is a value, not an option
+        self._negative_number_matcher = re.compile(r"-\d")
+
+    def error(self, message: str) -> NoReturn:
+        """As argparse, with the nearest verb where an unknown one was typed."""
+        unknown = re.search(r"argument VERB: invalid choice: '([^']*)'", message)
+        if unknown:
+            near = difflib.get_close_matches(unknown[1], self.verbs(), 1)
+            message = f"there is no verb '{unknown[1]}'" + (
+                f"; did you mean '{near[0]}'?" if near else "; see --help"
+            )
+        super().error(message)
+
+    def verbs(self) -> list[str]:
+        """The verbs of this parser."""
+        return [
+            name
+            for action in self._actions
+            if isinstance(action.choices, dict)
+            for name in action.choices
+        ]
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line, with examples in each verb's help."""
-    top = argparse.ArgumentParser(
-        prog="tradewind", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    top = Parser(
+        prog="tradewind",
+        usage="tradewind [-h] [--version] VERB ...",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
+    top.add_argument(
+        "--version", action="version", version=f"tradewind {metadata.version('tradewind')}"
+    )
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS)
     for kind in (winds, score, trust, release, unattended):
         kind.register(verbs)
     return top

@@ -13,11 +13,22 @@ import pytest
 
 from stages import audit, cli, errors, params
 from stages.audit import comparison, comparison_text
-from stages.winds.nowcast import benchmark, nowcast
+from stages.winds.nowcast import answers, benchmark, nowcast
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = {
-    "nowcast": ("--context", "--at", "--points", "--model"),
+    "nowcast": (
+        "--context",
+        "--at",
+        "--points",
+        "--grid",
+        "--model",
+        "--json",
+        "--csv",
+        "--out",
+        "--plot",
+    ),
+    "try": ("--plot",),
     "score": ("EXPERIMENT/PROFILE/DATASET/CELL", "FILE", "--json", "--even-if-trained-on"),
     "audit": (
         "EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
@@ -203,7 +214,7 @@ def test_nowcast_passes_on_what_was_asked_and_prints_the_answer(monkeypatch, cap
     monkeypatch.setattr(
         nowcast, "nowcast", lambda context, **given: asked.append((context, given)) or ["a row"]
     )
-    monkeypatch.setattr(nowcast, "render", lambda rows: f"rendered {rows}")
+    monkeypatch.setattr(answers, "render", lambda rows: f"rendered {rows}")
     assert (
         run(
             monkeypatch,
@@ -220,20 +231,34 @@ def test_nowcast_passes_on_what_was_asked_and_prints_the_answer(monkeypatch, cap
         == 0
     )
     assert run(monkeypatch, "nowcast", "--context", "c.parquet", "--points", "p.csv") == 0
+    none = dict.fromkeys(("at", "points", "grid", "model")) | {"settings": "the params"}
     assert asked == [
-        (
-            "c.csv",
-            {"at": [POINT, "1,2,3,4"], "points": None, "model": "runs/x", "settings": "the params"},
-        ),
-        ("c.parquet", {"at": None, "points": "p.csv", "model": None, "settings": "the params"}),
+        ("c.csv", {**none, "at": [POINT, "1,2,3,4"], "model": "runs/x"}),
+        ("c.parquet", {**none, "points": "p.csv"}),
     ]
     assert capsys.readouterr() == ("rendered ['a row']\nrendered ['a row']\n", "")
 
 
-def test_a_point_south_west_of_everything_is_an_argument_and_no_option():
-    assert cli.parser().parse_args(
-        ["nowcast", "--context", "c", "--at=-33.9,-70.5,34000,0"]
-    ).at == ["-33.9,-70.5,34000,0"]
+@pytest.mark.parametrize("joint", ["=", " "])
+def test_a_point_south_west_of_everything_is_an_argument_and_no_option(joint):
+    point = "-33.9,-70.5,34000,0"
+    words = f"nowcast --context c --at{joint}{point}".split()
+    assert cli.parser().parse_args(words).at == [point]
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [("nowcats", "did you mean 'nowcast'?"), ("veryfy", "did you mean 'verify'?"), ("xyz", "see")],
+)
+def test_a_verb_that_there_is_not_is_told_with_the_nearest(monkeypatch, capsys, typed, says):
+    assert run(monkeypatch, typed) == 2
+    assert f"there is no verb '{typed}'" in (told := capsys.readouterr().err) and says in told
+
+
+def test_the_version_is_that_of_the_project(monkeypatch, capsys):
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert run(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"tradewind {version}\n"
 
 
 @pytest.mark.parametrize("status", [0, 1, 3])

@@ -124,6 +124,7 @@ class Profile(Section):
     nowcast: tuple[Name, ...]
     baselines: tuple[Name, ...]
     optimum: tuple[Name, ...]
+    example: tuple[Name, ...] = ()  # of `wind`, what git keeps a nowcast of, to be tried
     sizes: tuple[Name, ...]
     seeds: tuple[Seed, ...]
     arm_seeds: tuple[Seed, ...]

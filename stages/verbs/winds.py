@@ -1,27 +1,90 @@
 """The verbs of the winds: a nowcast, the frozen benchmark, captures of the simulated sky."""
 
 import argparse
+import os
+import sys
+import webbrowser
 from pathlib import Path
 
 from stages import params
 from stages.errors import InputError
 from stages.verbs import Verbs, added
 
+STEP = 0.25  # degrees, of the example's level
+
 
 def nowcast(arguments: argparse.Namespace) -> int:
-    """Print wind, direction and spread at the points asked for."""
+    """Print wind, direction and spread at the points asked for, or write them to a file."""
+    from stages.winds.nowcast import answers
     from stages.winds.nowcast import nowcast as forecaster
 
     settings, model = params.load(), arguments.model
+    for path in filter(None, (arguments.out, arguments.plot)):
+        writable(path)
+    if arguments.out:
+        answers.check_suffix(arguments.out)
     if model == "champion":
         from stages.winds.retraining import champions
 
         model = champions.folder_now(settings)
     rows = forecaster.nowcast(
-        arguments.context, at=arguments.at, points=arguments.points, model=model, settings=settings
+        arguments.context,
+        at=arguments.at,
+        points=arguments.points,
+        grid=arguments.grid,
+        model=model,
+        settings=settings,
     )
-    print(forecaster.render(rows))
+    if arguments.out:
+        answers.write(rows, arguments.out)
+    if arguments.plot:
+        from stages.winds.nowcast import picture
+
+        picture.draw(rows, arguments.plot)
+    if arguments.form:
+        sys.stdout.write({"json": answers.as_json, "csv": answers.as_csv}[arguments.form](rows))
+    elif not (arguments.out or arguments.plot):
+        print(answers.render(rows))
     return 0
+
+
+def attempt(arguments: argparse.Namespace) -> int:
+    """Ask the model that git keeps for the level that was flown most; print the middle of it, draw
+    it all."""
+    from stages import files
+    from stages.winds import example
+    from stages.winds.nowcast import answers, picture
+    from stages.winds.nowcast import nowcast as forecaster
+
+    writable(arguments.plot)
+    home = example.place("mini")
+    if not (home / "example.json").exists():
+        raise InputError("there is no example here", where=str(home), remedy="run it in a clone")
+    told = files.read_json(home / "example.json")
+    model = home / "runs" / told["dataset"] / told["cell"]
+    context, grid = home / "winds.parquet", f"{told['alt_ft']},{told['time_s']:.0f},{STEP}"
+    rows = forecaster.nowcast(context, grid=grid, model=model, settings=params.load())
+    picture.draw(rows, arguments.plot)
+    print(f"{told['cell']} is {told['why']}. A level over its area, and the middle of it:\n")
+    print(answers.render([rows[len(rows) // 2]]))
+    print(f"\nThe whole level: {arguments.plot}. The same by hand:\n")
+    print(
+        f"  tradewind nowcast --context {context} --model {model} \\\n    --grid {grid} --plot "
+        f"{arguments.plot}"
+    )
+    if os.environ.get("DISPLAY") and sys.stdout.isatty():
+        webbrowser.open(arguments.plot.absolute().as_uri())
+    return 0
+
+
+def writable(path: Path) -> None:
+    """InputError where a file cannot be put."""
+    if not path.parent.is_dir():
+        raise InputError(
+            "there is no such folder",
+            where=str(path.parent),
+            remedy="make it, or name another file",
+        )
 
 
 def benchmark(arguments: argparse.Namespace) -> int:
@@ -70,19 +133,55 @@ def add_nowcast(verbs: Verbs) -> None:
     place.add_argument(
         "--at",
         action="append",
-        metavar="LAT,LON,ALT_FT,TIME",
-        help="degrees, degrees, feet, ISO 8601 UTC or Unix seconds; may be repeated",
+        metavar="LAT,LON,ALT,TIME",
+        help="degrees, degrees, feet (or FL340, 10363m), ISO 8601 UTC or Unix seconds; may be "
+        "repeated",
     )
     place.add_argument(
         "--points", metavar="CSV", help="a file with the columns lat_deg, lon_deg, alt_ft, time"
+    )
+    place.add_argument(
+        "--grid",
+        metavar="ALT,TIME,STEP",
+        help="a level over the model's whole area, STEP degrees apart",
     )
     verb.add_argument(
         "--model",
         metavar="FOLDER",
         help="a trained cell (reports/<experiment>/<profile>/runs/<data set>/<cell>), or the word "
-        "champion; default: the Gaussian one of the profile's first data set",
+        "champion; default: the best on the validation minutes of the profile's first data set",
     )
+    form = verb.add_mutually_exclusive_group()
+    for name, text in (("json", "print one JSON object"), ("csv", "print CSV")):
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=text)
+    verb.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write the answer to FILE.csv, .json, .parquet or .nc (NetCDF, CF conventions)",
+    )
+    verb.add_argument("--plot", type=Path, metavar="FILE", help="draw the answer as a PNG")
     verb.set_defaults(run=nowcast)
+
+
+def add_try(verbs: Verbs) -> None:
+    """`tradewind try`."""
+    verb = added(
+        verbs,
+        "try",
+        "a nowcast from what git keeps, before anything was trained",
+        "The best model of the simulated sky and half an hour of its winds lie in the repository: "
+        "a nowcast of\na whole level, as a picture.",
+        "tradewind try --plot nowcast.png",
+    )
+    verb.add_argument(
+        "--plot",
+        type=Path,
+        default=Path("nowcast.png"),
+        metavar="FILE",
+        help="where the picture goes; default: %(default)s",
+    )
+    verb.set_defaults(run=attempt)
 
 
 def add_benchmark(verbs: Verbs) -> None:
@@ -124,5 +223,5 @@ def add_capture(verbs: Verbs) -> None:
 
 def register(verbs: Verbs) -> None:
     """Add these verbs."""
-    for add in (add_nowcast, add_benchmark, add_capture):
+    for add in (add_nowcast, add_try, add_benchmark, add_capture):
         add(verbs)

@@ -8,7 +8,7 @@ curve knows what its forecaster could not. Shapes: N test rows.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,19 +54,23 @@ class Settings:
 
 @dataclass(frozen=True)
 class EvaluationData:
-    """What all cells of a data set share: their contexts, the test rows and where they lie."""
+    """What all cells of a data set share: their contexts, the rows of a split, the test's where
+    nothing else is said, and where they lie."""
 
     contexts: Contexts
-    rows: pl.DataFrame  # test rows that are predicted, with their number `row` in rows.parquet
+    rows: pl.DataFrame  # rows that are predicted, with their number `row` in rows.parquet
     track: np.ndarray  # (rows, 2)
     bands: np.ndarray  # (rows,) str
     days: np.ndarray  # (rows,) str, UTC
     distance: np.ndarray  # (rows,) str
     reached: dict[
         float, list[int]
-    ]  # lead_s -> test slices whose slice context at that lead holds a point
-    offered: int  # rows in the slices to test on, including those whose slice has no context
+    ]  # lead_s -> slices whose slice context at that lead holds a point
+    offered: int  # rows in the split's slices, including those whose slice has no context
     not_causal: dict[str, str]  # leads left out of the curve -> why
+    validation: "EvaluationData | None" = (
+        None  # of the validation minutes; None where there are none
+    )
 
     @property
     def pairs(self) -> Pairs:
@@ -84,17 +88,27 @@ class EvaluationData:
         torch.set_num_threads(settings.threads)
         contexts = Contexts.open(prepared, settings.contexts)
         contexts.nearby = field.Shared(contexts.nearby.measured, settings.contexts)
-        pairs = contexts.pairs
-        targets = pairs.targets("test")
-        if not targets:
+        if not contexts.pairs.targets("test"):
             raise DataError(
                 "the test split holds no pair of context and target",
                 where=str(prepared),
                 remedy="widen `split.test` in stages/params/budgets/PROFILE/winds.yaml",
             )
-        every = test_rows(prepared, pairs)
+        test = cls.of_split(prepared, contexts, "test", settings.leads_min)
+        if not contexts.pairs.targets("val"):
+            return test
+        return replace(test, validation=cls.of_split(prepared, contexts, "val", ()))
+
+    @classmethod
+    def of_split(
+        cls, prepared: Path, contexts: Contexts, split: str, leads_min: tuple[float, ...]
+    ) -> "EvaluationData":
+        """The rows of one split, at its own lead and at the leads asked for."""
+        pairs = contexts.pairs
+        targets = pairs.targets(split)
+        every = split_rows(prepared, pairs, split)
         rows = every.filter(pl.col("slice").is_in(targets))
-        reached, not_causal = leads_reached(pairs, targets, settings.leads_min)
+        reached, not_causal = leads_reached(pairs, targets, leads_min)
         km = nearest_context_km(pairs, targets, rows["row"].to_numpy())
         column = {
             name: rows[name].to_numpy()
@@ -117,15 +131,13 @@ class EvaluationData:
         )
 
 
-def test_rows(prepared: Path, pairs: Pairs) -> pl.DataFrame:
-    """The rows of the slices to test on, with their number `row` in rows.parquet."""
-    w, step = pairs.meta["slice_s"], pairs.meta.get("every", {}).get("test", 1)
+def split_rows(prepared: Path, pairs: Pairs, split: str) -> pl.DataFrame:
+    """The rows of a split's slices, with their number `row` in rows.parquet."""
+    w, step = pairs.meta["slice_s"], pairs.meta.get("every", {}).get(split, 1)
     inside = [
         pl.col("slice").is_between(first, math.floor(end / w) - 1)
         & ((pl.col("slice") - first) % step == 0)
-        for first, end in (
-            (math.ceil(start / w), end) for start, end in pairs.meta["split"]["test"]
-        )
+        for first, end in ((math.ceil(start / w), end) for start, end in pairs.meta["split"][split])
     ]
     table = pl.scan_parquet(prepared / "rows.parquet").select(COLUMNS).with_row_index("row")
     return table.filter(pl.any_horizontal(inside)).collect()

@@ -6,6 +6,7 @@ claims can compare models minute by minute without the models; field-CELL.parque
 nowcast of a whole level, to look at. Shapes: N target points, S slices.
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,16 @@ from stages.winds import forecasts as field
 from stages.winds import metrics
 from stages.winds.contexts.nearby import KINDS
 from stages.winds.evaluation_data import EvaluationData, Settings, lead_name
+from stages.winds.recalibration import MINUTES, Recalibration
+
+ERRORS = {  # columns of slices.parquet
+    "by": pl.String,
+    "bin": pl.String,
+    "slice": pl.Int32,
+    "n": pl.Int32,
+    "squared_error_m2_s2": pl.Float64,
+}
+JUDGED = ("rmse_component", "rmse_permuted_component")  # also of the validation minutes
 
 
 def points_of(data: EvaluationData, given: field.Forecast) -> metrics.Points:
@@ -100,13 +111,18 @@ def measure(
     )
     given = told[main]
     points = points_of(data, given)
+    place = data.places(given.row)
+    validated, recalibration = validation(model, data.validation, settings)
+    if recalibration is not None:
+        points = replace(points, spread=recalibration.spread(points.scale, data.distance[place]))
     numbers, sums = summed(points)
     values, undefined = metrics.summarise(
         sums, settings.resamples, seeds.stream(settings.seed, "bootstrap")
     )
-    entry = {"metrics": values, "undefined": undefined, "slices": len(numbers)}
+    entry = {"metrics": values | validated, "undefined": undefined, "slices": len(numbers)}
+    if recalibration is not None:
+        entry["recalibration"] = recalibration.entry(points.scale is not None)
     errors = [("all", "all", *row) for row in slice_rows(numbers, sums)]
-    place = data.places(given.row)
     for name, labels in (
         ("altitude", data.bands[place]),
         ("day", data.days[place]),
@@ -124,21 +140,35 @@ def measure(
         found, rows = grouped(there, np.full(len(there.slice), lead_name(lead)), settings)
         entry["by_lead"] |= found
         errors += [("lead", *row) for row in rows]
-    return (
-        entry,
-        predictions(data, given),
-        pl.DataFrame(
-            errors,
-            orient="row",
-            schema={
-                "by": pl.String,
-                "bin": pl.String,
-                "slice": pl.Int32,
-                "n": pl.Int32,
-                "squared_error_m2_s2": pl.Float64,
-            },
-        ),
+    return (entry, predictions(data, given), pl.DataFrame(errors, orient="row", schema=ERRORS))
+
+
+def validation(
+    model: torch.nn.Module, data: EvaluationData | None, settings: Settings
+) -> tuple[dict[str, Any], Recalibration | None]:
+    """Its errors on the validation minutes, by which a model is chosen, as NAME_val_UNIT, and what
+    its spread is multiplied with; nothing where there are no such minutes, or too few."""
+    if data is None:
+        return {}, None
+    main = data.pairs.meta["lead_s"]
+    told = field.forecasts(
+        model, data.contexts, {main: data.reached[main]}, settings.device, main, settings.seed
     )
+    points = points_of(data, told[main])
+    names = [f"{stem}_{unit}" for stem in JUDGED for unit in ("m_s", "kn")]
+    values, _ = metrics.summarise(
+        summed(points)[1], settings.resamples, seeds.stream(settings.seed, "bootstrap"), names
+    )
+    found = {
+        f"{stem}_val_{unit}": values[f"{stem}_{unit}"]
+        for stem in JUDGED
+        for unit in ("m_s", "kn")
+        if f"{stem}_{unit}" in values
+    }
+    if len(data.reached[main]) < MINUTES:
+        return found, None
+    distance = data.distance[data.places(told[main].row)]
+    return found, Recalibration.measured(points.predicted, points.measured, points.scale, distance)
 
 
 def predictions(data: EvaluationData, given: field.Forecast) -> pl.DataFrame:

@@ -6,7 +6,8 @@ value on any group of slices, and its bootstrap resamples. `columns` gives what 
 AND the two components (the vector's is sqrt(2) larger); `rmse_batch_mean` is the documents' mean
 over slices of each slice's RMSE, a smaller number; `rmse_permuted_component` is the RMSE when the
 context's winds have changed places among its own points: one equal to `rmse_component` is of a
-model that does not use where they were measured. Sums are in m/s; kn = 1852/3600 m/s.
+model that does not use where they were measured. What is `recalibrated` goes by the validation
+minutes (recalibration.py). Sums are in m/s; kn = 1852/3600 m/s.
 Shapes: N points, S slices, K sums, R resamples; vectors are (N, 2): east, north, blowing towards.
 """
 
@@ -43,6 +44,7 @@ class Points:
         None  # (N, 2) m/s, predicted from a context whose values have changed places
     )
     y_std: np.ndarray | None = None  # (2,) m/s, the scaler's standard deviations
+    spread: np.ndarray | None = None  # (N, 2) m/s, the recalibrated standard deviation
 
     def take(self, chosen: np.ndarray) -> "Points":
         """The points of a mask or an index."""
@@ -109,6 +111,12 @@ def columns(points: Points) -> Sums:
         }
         if points.y_std is not None:
             found["likelihood"] = likelihood + np.log(points.y_std.astype(np.float64)).mean()
+    if points.spread is not None:
+        found |= {
+            "n_spread": found["n"],
+            "covered_spread": scores.covered(p, points.spread, t).mean(1),
+            "spread": points.spread.mean(1),
+        }
     if points.permuted is not None:
         found |= {
             "n_permuted": found["n"],
@@ -178,6 +186,7 @@ _SPEEDS = {
     "rmse_truth_component": ("n_truth", _root("se_truth", "n_truth", 2)),
     "noise_floor_component": ("n_truth", _root("se_noise", "n_truth", 2)),
     "crps": ("n_scale", _mean("crps", "n_scale")),
+    "spread_recalibrated": ("n_spread", _mean("spread", "n_spread")),
 }
 METRICS: dict[str, tuple[str, str, Callable[[Sums], np.ndarray]]] = {
     **{f"{name}_m_s": ("m/s", count, formula) for name, (count, formula) in _SPEEDS.items()},
@@ -199,11 +208,21 @@ METRICS: dict[str, tuple[str, str, Callable[[Sums], np.ndarray]]] = {
         lambda s: s["likelihood_m_s"] / s["n_scale"] + np.log(KNOT_M_S),
     ),
     "coverage_90": ("1", "n_scale", _mean("covered", "n_scale")),
+    "coverage_90_recalibrated": ("1", "n_spread", _mean("covered_spread", "n_spread")),
     "hull_share": ("1", "n", _mean("outside", "n")),
     "hull_share_measured": ("1", "n", _mean("outside_measured", "n")),
 }
 # In groups (bands, leads, distances) only what a mean over few points can bear.
-_WHOLE = ("relative_bias", "rstd", "nse", "rmse_east", "rmse_north", "rmse_permuted", "hull")
+_WHOLE = (
+    "relative_bias",
+    "rstd",
+    "nse",
+    "rmse_east",
+    "rmse_north",
+    "rmse_permuted",
+    "hull",
+    "spread",
+)
 GROUP_METRICS = tuple(name for name in METRICS if not name.startswith(_WHOLE))
 
 

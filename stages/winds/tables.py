@@ -28,9 +28,11 @@ COLUMNS = (
     ("rmse_batch_mean_kn", "mean of slices [kn]"),
     ("rmse_vector_kn", "vector [kn]"),
     ("angle_mae_deg", "angle MAE [°]"),
+    ("along_track_s_per_100nm", "along track [s/100 NM]"),
     ("nse", "NSE"),
     ("crps_kn", "CRPS [kn]"),
     ("coverage_90", "90 % cover"),
+    ("coverage_90_recalibrated", "recalibrated"),
     ("rmse_permuted_component_kn", "context shuffled [kn]"),
     ("rmse_truth_component_kn", "against truth [kn]"),
 )

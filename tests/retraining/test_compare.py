@@ -63,6 +63,19 @@ def planted(data, chosen, sd_m_s: float, seed: int) -> Answers:
     )
 
 
+# --- who may compete
+
+
+def test_a_challenger_that_is_deaf_to_its_context_is_named(data, chosen):
+    near, deaf = ask("knn", data, chosen), ask("msa-shared-5k-s0", data, chosen)
+    assert compare.indifferent(near, data, chosen) == []
+    truth = measured(data, chosen)
+    errors = [float(np.sqrt(((w - truth) ** 2).mean())) for w in (deaf.mean, deaf.shuffled)]
+    assert errors[1] < 1.02 * errors[0]  # untrained: whatever it is given
+    (told,) = compare.indifferent(deaf, data, chosen)
+    assert f"it errs {errors[0] / KNOT_M_S:.2f} kn" in told
+
+
 # --- the evaluation set
 
 

@@ -3,11 +3,21 @@
 import csv
 import datetime as dt
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from stages.errors import InputError
+from stages.units import FOOT_M
 from stages.winds.forecasts import PLACE
+
+ALTITUDE = re.compile(
+    r"(?:(?P<level>FL)\s*(\d{2,3})|([-+.\deE]+)\s*(?P<unit>ft|m)?)", re.IGNORECASE
+)
+MOST = 100_000  # points of a grid
 
 
 @dataclass(frozen=True)
@@ -40,20 +50,33 @@ def parse_time(text: str) -> float:
     return value
 
 
+def parse_altitude(text: str) -> float:
+    """Feet of '34000', '34000ft', 'FL340' or '10363m'; ValueError of anything else."""
+    found = ALTITUDE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(text)
+    if found["level"]:
+        return 100.0 * float(found[2])
+    feet = float(found[3])
+    return feet / FOOT_M if (found["unit"] or "").lower() == "m" else feet
+
+
 def parse(text: str) -> Point:
-    """'LAT,LON,ALT_FT,TIME' as a Point; InputError says what is wrong with it."""
+    """'LAT,LON,ALT,TIME' as a Point; InputError says what is wrong with it."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 4:
         raise InputError(
             "that is not a point",
             found=text,
-            expected="LAT,LON,ALT_FT,TIME, for example 46.5,7.2,34000,2026-01-15T14:30:00Z",
+            expected="LAT,LON,ALT,TIME, for example 46.5,7.2,34000,2026-01-15T14:30:00Z",
         )
     try:
-        lat, lon, alt = (float(part) for part in parts[:3])
+        lat, lon, alt = float(parts[0]), float(parts[1]), parse_altitude(parts[2])
     except ValueError:
         raise InputError(
-            "a coordinate is not a number", found=text, expected="degrees north, degrees east, feet"
+            "a coordinate is not a number",
+            found=text,
+            expected="degrees north, degrees east, and feet, FL340 or 10363m",
         ) from None
     if not (-90 <= lat <= 90 and -180 <= lon <= 180 and math.isfinite(alt)):
         raise InputError(
@@ -62,6 +85,37 @@ def parse(text: str) -> Point:
             expected="latitude -90 to 90, longitude -180 to 180, altitude in feet",
         )
     return Point(lat, lon, alt, parse_time(parts[3]))
+
+
+def level(text: str, area: dict[str, Any]) -> list[Point]:
+    """'ALT,TIME,STEP' as the points of a level over an area, STEP degrees apart, from south to
+    north and in each row from west to east; InputError says what is wrong with it."""
+    parts = text.split(",")
+    try:
+        alt, step = parse_altitude(parts[0]), float(parts[2]) if len(parts) == 3 else 0.0
+    except (ValueError, IndexError):
+        step = 0.0
+    if not step > 0:
+        raise InputError(
+            "that is not a grid",
+            found=text,
+            expected="ALT,TIME,STEP, for example FL340,2026-01-15T14:30:00Z,0.25 (degrees)",
+        )
+    ts_s = parse_time(parts[1])
+    # multiples of the step, so that grids of two areas meet
+    lat, lon = (
+        np.arange(math.ceil(low / step), math.floor(high / step) + 1) * step
+        for low, high in (area[name] for name in PLACE[:2])
+    )
+    if not 0 < len(lat) * len(lon) <= MOST:
+        raise InputError(
+            "the grid has no point or too many",
+            where=f"a step of {step:g} degrees over {area['lat_deg']} N, {area['lon_deg']} E",
+            found=f"{len(lat) * len(lon):,} points",
+            expected=f"1 to {MOST:,}",
+            remedy="choose another step",
+        )
+    return [Point(round(y, 9), round(x, 9), alt, ts_s) for y in lat for x in lon]
 
 
 def read_points(path: str | Path) -> list[Point]:

@@ -26,6 +26,7 @@ from stages.units import KNOT_M_S
 from stages.winds import forecasts as field
 from stages.winds import slices
 from stages.winds.contexts.given import Contexts
+from stages.winds.nowcast.choice import LEAST
 from stages.winds.pairs import Pairs
 
 
@@ -138,11 +139,13 @@ def evaluation(data: Prepared, seen_until_s: float) -> Evaluation:
 
 @dataclass(frozen=True)
 class Answers:
-    """A model's winds (N, 2) in m/s for the rows (N,) of an evaluation set, told by its hash."""
+    """A model's winds (N, 2) in m/s for the rows (N,) of an evaluation set, told by its hash; and
+    what they would be had the winds of its contexts changed places."""
 
     hash: str
     row: np.ndarray
     mean: np.ndarray
+    shuffled: np.ndarray | None = None
 
 
 def ask(
@@ -157,10 +160,9 @@ def ask(
     checkpoint `meta`. DivergedError for NaN."""
     contexts = Contexts(data.pairs(meta["prepared"]["scaler"]), nearby)
     lead = data.meta["lead_s"]
-    given = field.forecasts(net.to(device).eval(), contexts, {lead: list(chosen.numbers)}, device)[
-        lead
-    ]
-    return Answers(chosen.hash, given.row, given.mean)
+    reached = {lead: list(chosen.numbers)}
+    given = field.forecasts(net.to(device).eval(), contexts, reached, device, lead)[lead]
+    return Answers(chosen.hash, given.row, given.mean, given.permuted)
 
 
 def unlike(sides: dict[str, dict[str, Any]], data: Prepared) -> list[str]:
@@ -203,6 +205,30 @@ def squared(mean: np.ndarray, measured: np.ndarray, of: np.ndarray) -> np.ndarra
     return np.bincount(np.unique(of, return_inverse=True)[1], ((mean - measured) ** 2).sum(1))
 
 
+def indifferent(given: Answers, data: Prepared, chosen: Evaluation) -> list[str]:
+    """A sentence on a challenger whose error hardly grows when the winds of its contexts change
+    places: it does not use where they were measured, whatever it errs."""
+    measured = measured_of(data, chosen)
+    error, shuffled = (
+        float(np.sqrt(((winds - measured) ** 2).mean())) / KNOT_M_S
+        for winds in (given.mean, given.shuffled)
+    )
+    if shuffled >= LEAST * error:
+        return []
+    told = (
+        f"The challenger does not use where winds were measured: it errs {error:.2f} kn, and "
+        f"{shuffled:.2f} kn when its context's winds change places."
+    )
+    return [told]
+
+
+def measured_of(data: Prepared, chosen: Evaluation) -> np.ndarray:
+    """The winds (N, 2), m/s, of the set's targets."""
+    return np.stack(
+        [data.columns[name][chosen.row].astype(np.float64) for name in ("u_m_s", "v_m_s")], 1
+    )
+
+
 def decide(
     challenger: Answers,
     against: Answers,
@@ -217,9 +243,7 @@ def decide(
 
     The answers must have passed `problems`; at least two slices.
     """
-    measured = np.stack(
-        [data.columns[name][chosen.row].astype(np.float64) for name in ("u_m_s", "v_m_s")], 1
-    )
+    measured = measured_of(data, chosen)
     count = np.unique(chosen.slice, return_counts=True)[1].astype(np.float64)
     sums = np.stack(
         [count, *(squared(side.mean, measured, chosen.slice) for side in (challenger, against))], 1

@@ -340,7 +340,8 @@ def compared(
     rng = seeds.stream(parameters.training.seed, "retraining", "compare", chosen.hash)
     resamples = parameters.profiles[place.profile].evaluation.bootstrap
     found |= compare.decide(*given, data, chosen, asked.margin_kn, resamples, rng)
-    return found | {"errors_m_s": compare.errors_m_s(given[0], data)}, []
+    found["errors_m_s"] = compare.errors_m_s(given[0], data)
+    return found, compare.indifferent(given[0], data, chosen)
 
 
 def verdict(found: dict[str, Any], margin_kn: float) -> str:

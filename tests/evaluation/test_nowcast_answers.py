@@ -1,0 +1,159 @@
+"""The forms in which a nowcast is asked and taken away: altitudes and grids as people write them;
+JSON, CSV, parquet, NetCDF and a picture that say the same."""
+
+import io
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import xarray
+from nowcasts import ASKED, ask
+from PIL import Image
+
+from stages import cli
+from stages.errors import InputError
+from stages.units import KNOT_M_S
+from stages.winds.nowcast import answers, nowcast, picture
+from stages.winds.nowcast.points import MOST, level, parse, parse_altitude
+
+GRID = "FL250,2026-01-15T07:08:00Z,0.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "feet"),
+    [
+        ("34000", 34000),
+        ("FL340", 34000),
+        ("fl85", 8500),
+        ("34000 ft", 34000),
+        ("10363.2m", 34000),
+        ("-50", -50),
+    ],
+)
+def test_altitudes(text, feet):
+    assert parse_altitude(text) == pytest.approx(feet)
+    assert parse(f"-33.9,151.2,{text},0").alt_ft == pytest.approx(feet)
+
+
+@pytest.mark.parametrize("text", ["FL", "FL34000", "340FL", "34 km", "", "m"])
+def test_what_is_no_altitude(text):
+    with pytest.raises(InputError, match="not a number"):
+        parse(f"46,7,{text},0")
+
+
+def test_a_grid_covers_the_area_by_multiples_of_its_step():
+    area = {"lat_deg": (44.9, 46.1), "lon_deg": (-1.2, 0.3), "alt_ft": (0, 40000)}
+    points = level("FL340,1000,0.5", area)
+    assert [(p.lat_deg, p.lon_deg) for p in points] == [
+        (lat, lon) for lat in (45.0, 45.5, 46.0) for lon in (-1.0, -0.5, 0.0)
+    ]
+    assert {(p.alt_ft, p.ts_s) for p in points} == {(34000.0, 1000.0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("FL340,1000", "not a grid"),
+        ("FL340,1000,0", "not a grid"),
+        ("FL340,1000,-1", "not a grid"),
+        ("high,1000,1", "not a grid"),
+        ("FL340,soon,1", "not a time"),
+        ("FL340,1000,90", "no point or too many"),
+        ("FL340,1000,0.0001", f"1 to {MOST:,}"),
+    ],
+)
+def test_what_is_no_grid(text, says):
+    with pytest.raises(InputError, match=says):
+        level(text, {"lat_deg": (44.9, 46.1), "lon_deg": (1.2, 2.3)})
+
+
+def test_a_grid_is_answered_as_its_points(airspace, settings):
+    winds = ask(airspace, settings, grid=GRID)
+    assert len(winds) > 20
+    one = winds[7]
+    text = f"{one.point.lat_deg},{one.point.lon_deg},FL250,2026-01-15T07:08:00Z"
+    (alone,) = ask(airspace, settings, text)
+    assert (alone.u_m_s, alone.v_m_s) == pytest.approx((one.u_m_s, one.v_m_s), abs=1e-4)
+
+
+def test_every_form_says_the_same(airspace, settings, tmp_path):
+    winds = ask(airspace, settings, ASKED, "46.2,7.4,FL300,2026-01-15T07:09:00Z")
+    for suffix in answers.SUFFIXES:
+        answers.write(winds, tmp_path / f"a{suffix}")
+    rows = {
+        ".csv": pl.read_csv(tmp_path / "a.csv"),
+        ".parquet": pl.read_parquet(tmp_path / "a.parquet"),
+        ".json": pl.DataFrame(json.loads((tmp_path / "a.json").read_text())["winds"]),
+    }
+    expected = answers.table(winds).select(pl.col(pl.Float64))
+    for found in rows.values():
+        assert found.select(expected.columns).to_numpy() == pytest.approx(expected.to_numpy())
+        assert found["time"].to_list() == ["2026-01-15T07:08:00Z", "2026-01-15T07:09:00Z"]
+    wind, row = winds[0], rows[".csv"].row(0, named=True)
+    assert row["speed_kn"] == pytest.approx(wind.speed_m_s / KNOT_M_S)
+    assert row["u_spread_m_s"] == pytest.approx(wind.spread_m_s[0])
+    told = json.loads((tmp_path / "a.json").read_text())
+    assert told["model"] == wind.model and told["spread"] == wind.spread_from
+
+
+def test_netcdf_follows_the_conventions(airspace, settings, tmp_path):
+    winds = ask(airspace, settings, ASKED, "46.2,7.4,FL300,2026-01-15T07:09:00Z")
+    answers.write(winds, tmp_path / "a.nc")
+    with xarray.open_dataset(tmp_path / "a.nc", engine="scipy") as found:
+        assert found.attrs["Conventions"] == "CF-1.11" and found.attrs["featureType"] == "point"
+        assert found["u"].attrs["standard_name"] == "eastward_wind"
+        assert found["u"].attrs["units"] == "m s-1" and set(found["u"].dims) == {"obs"}
+        assert found["u"].values == pytest.approx([one.u_m_s for one in winds])
+        assert found["alt"].values.tolist() == [25000, 30000]
+        assert found["time"].values.astype("datetime64[s]").astype(str).tolist() == [
+            "2026-01-15T07:08:00",
+            "2026-01-15T07:09:00",
+        ]
+
+
+def test_a_spread_that_is_not_known_is_null_in_every_form(airspace, settings, runs, tmp_path):
+    winds = ask(airspace, settings, ASKED, model=runs / "knn")
+    assert winds[0].spread_m_s is None
+    for suffix in answers.SUFFIXES:
+        answers.write(winds, tmp_path / f"a{suffix}")
+    assert json.loads((tmp_path / "a.json").read_text())["winds"][0]["u_spread_m_s"] is None
+    with xarray.open_dataset(tmp_path / "a.nc", engine="scipy") as found:
+        assert np.isnan(found["u_spread"].values).all()
+
+
+def test_a_form_that_there_is_not_and_a_folder_that_there_is_not(
+    airspace, runs, tmp_path, monkeypatch, capsys
+):
+    words = ["tradewind", "nowcast", "--context", str(airspace / "winds.parquet")]
+    words += ["--model", str(runs / "kernel"), "--at", ASKED]
+    for option, name, says in (
+        ("--out", "a.txt", "not known by that name"),
+        ("--out", "none/a.csv", "no such folder"),
+        ("--plot", "none/a.png", "no such folder"),
+    ):
+        monkeypatch.setattr("sys.argv", [*words, option, str(tmp_path / name)])
+        assert cli.main() == 2
+        assert says in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_prints_the_form_that_is_asked_for(airspace, runs, monkeypatch, capsys):
+    words = ["tradewind", "nowcast", "--context", str(airspace / "winds.parquet")]
+    words += ["--model", str(runs / "kernel"), "--at", ASKED]
+    monkeypatch.setattr("sys.argv", [*words, "--json"])
+    assert cli.main() == 0
+    assert json.loads(capsys.readouterr().out)["winds"][0]["lat_deg"] == 46.5
+    monkeypatch.setattr("sys.argv", [*words, "--csv"])
+    assert cli.main() == 0
+    assert pl.read_csv(io.StringIO(capsys.readouterr().out))["lat_deg"].to_list() == [46.5]
+
+
+@pytest.mark.parametrize("asked", [{"at": [ASKED]}, {"grid": GRID}])
+def test_a_picture_is_drawn_of_points_and_of_a_level(airspace, settings, runs, tmp_path, asked):
+    winds = nowcast.nowcast(
+        airspace / "winds.parquet", settings=settings, model=runs / "kernel", **asked
+    )
+    picture.draw(winds, tmp_path / "a.png")
+    drawn = Image.open(tmp_path / "a.png").convert("RGB")
+    assert min(drawn.size) > 400 and len(drawn.getcolors(1 << 24)) > 30
