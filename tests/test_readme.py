@@ -1,5 +1,5 @@
-"""README.md can be followed: its commands are understood, its targets and files exist, its numbers
-are those of metrics.json.
+"""README.md and the texts that it leads to can be followed: their commands are understood, their
+targets and files exist; the numbers of the findings are those of metrics.json.
 
 Each check takes the text and the project's folder and returns what is wrong, so that it can be
 shown to find planted mistakes.
@@ -28,26 +28,31 @@ from stages import cli
 from stages.audit.history import blobs, git
 from stages.errors import DataError
 from stages.page import experiment
-from stages.page.readme import readme as fill
+from stages.page.findings import FINDINGS, fill
 from stages.winds import page as winds
 from stages.winds.printed import companions, shown
 from stages.winds.tables import label
 
-# --- the project's README
+# --- the project's own texts
+
+TEXTS = ("README.md", FINDINGS.as_posix(), "reports/AUDIT.md")
+WORDS = 1200  # of README.md; more is not read
 
 
 @pytest.fixture(scope="module")
 def readme() -> str:
-    path = ROOT / "README.md"
-    assert path.exists(), (
-        "README.md is missing: it tells what this is, the two commands and the numbers to expect"
-    )
-    return path.read_text(encoding="utf-8")
+    return (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def told() -> str:
+    """The findings."""
+    return (ROOT / FINDINGS).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def committed(tmp_path_factory) -> Path:
-    """The commit's tables beside the working copy's other files: README's numbers are the commit's,
+    """The commit's tables beside the working copy's other files: the findings are the commit's,
     and another processor's may differ from them (`tradewind compare` judges those). Without git,
     the working copy itself."""
     listed = git(ROOT, "ls-tree", "-r", "HEAD", "--", "reports")
@@ -68,9 +73,14 @@ def committed(tmp_path_factory) -> Path:
     return root
 
 
+@pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_the_readme_says_nothing_that_is_not_so(readme, committed, check):
-    assert check(readme, committed) == []
+def test_the_texts_say_nothing_that_is_not_so(committed, check, name):
+    if check is numbers_not_measured and name != FINDINGS.as_posix():
+        pytest.skip("only the findings have tables of results")
+    text = (ROOT / name).read_text(encoding="utf-8")
+    from_there = check is links_that_lead_nowhere
+    assert check(text, (committed / name).parent if from_there else committed) == []
 
 
 def test_the_readme_shows_the_two_commands_and_every_verb_and_the_nowcast_first(readme):
@@ -78,13 +88,18 @@ def test_the_readme_shows_the_two_commands_and_every_verb_and_the_nowcast_first(
     verbs = [words[1] for words in ours(readme)]
     known = next(action.choices for action in cli.parser()._actions if action.dest == "verb")
     assert verbs[0] == "nowcast" and set(verbs) == set(known)
-    assert "mini" in [profile for profile, _ in BLOCK.findall(readme)]
 
 
-def test_printed_values_in_the_readme_are_those_of_the_transcriptions(readme, monkeypatch):
+def test_the_readme_is_short_and_leads_to_the_findings_and_the_audit(readme, told):
+    assert len(readme.split()) <= WORDS
+    assert all(f"]({name})" in readme for name in TEXTS[1:])
+    assert "mini" in [profile for profile, _ in BLOCK.findall(told)]
+
+
+def test_printed_values_in_the_findings_are_those_of_the_transcriptions(told, monkeypatch):
     monkeypatch.chdir(ROOT)
     for caption, titles, rows in [
-        table for _, block in BLOCK.findall(readme) for table in tables(block)
+        table for _, block in BLOCK.findall(told) for table in tables(block)
     ]:
         experiment = "wind_baselines" if "wind_baselines" in caption else "wind_nowcast"
         printed = {label(arm): values for arm, values in companions(experiment).items()}

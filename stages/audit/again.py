@@ -1,8 +1,8 @@
 """All that is written from results, written again and compared: `tradewind verify --all`.
 
 Tables, claims, metrics and figures are derived by their own commands (derive.py), pages, summaries
-and the blocks of README.md rendered by theirs. Each kind has a copy of the project to itself; in
-one copy commands run side by side, the long ones first.
+and the blocks of reports/FINDINGS.md rendered by theirs. Each kind has a copy of the project to
+itself; in one copy commands run side by side, the long ones first.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from stages.audit.finding import Problem
 from stages.audit.hashes import Entry
 from stages.audit.laid import Laid
 from stages.errors import TradewindError
-from stages.page import promotions, readme
+from stages.page import findings, promotions
 from stages.page.experiment import DATA as PAGE
 
 Job = Callable[[], list[Problem]]
 Check = Callable[[Case], Iterator[Problem]]
-README = "README.md"
+FINDINGS = findings.FINDINGS.as_posix()
 
 
 @contextlib.contextmanager
@@ -122,12 +122,12 @@ def rendered(case: Case, laid: Laid, entry: Entry) -> list[Problem]:
 
 
 def block(case: Case) -> Iterator[Problem]:
-    """The blocks of README.md are those of the results that the commit holds: of others that
-    stand here (a run of one's own), or where there are none, they say nothing."""
-    if not (case.root / README).is_file():
+    """The blocks of reports/FINDINGS.md are those of the results that the commit holds: of others
+    that stand here (a run of one's own), or where there are none, they say nothing."""
+    if not (case.root / FINDINGS).is_file():
         return
-    text = (case.root / README).read_text(encoding="utf-8", errors="replace")
-    for found in readme.BLOCK.finditer(text):
+    text = (case.root / FINDINGS).read_text(encoding="utf-8", errors="replace")
+    for found in findings.BLOCK.finditer(text):
         profile, experiments = found[1], found[2].split()
         read = [posixpath.join("reports", name, profile, PAGE) for name in experiments]
         here = [path for path in read if (case.root / path).exists()]
@@ -135,14 +135,14 @@ def block(case: Case) -> Iterator[Problem]:
             continue
         try:
             with contextlib.chdir(case.root):
-                again = readme.block(profile, experiments)
+                again = findings.block(profile, experiments)
         except TradewindError as error:
             again = " ".join(str(error).split())
         if again != found[0]:
             why = derive.differing(found[0], again)
             where = f"its results of {profile}, {' '.join(experiments)}"
             told = f"{where} are not those of {read[0]}: {why}; {REPRO}"
-            yield Problem("FAIL", README, told, "python -m stages.page.readme")
+            yield Problem("FAIL", FINDINGS, told, "python -m stages.page.findings")
 
 
 def promoted(case: Case) -> Iterator[Problem]:

@@ -90,7 +90,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Short:
-    """A data set's table as README.md shows it: what it is of, and the table."""
+    """A data set's table as the findings show it: what it is of, and the table."""
 
     dataset: str
     about: str

@@ -64,7 +64,7 @@ def view(experiment: str, profile: str, content: dict[str, Any], part: Part) -> 
 
 
 def short(one: Short) -> dict[str, Any]:
-    """A table of README.md as JSON."""
+    """A table of reports/FINDINGS.md as JSON."""
     return {"dataset": one.dataset, "about": one.about, "lines": one.table.markdown()}
 
 

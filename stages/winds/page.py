@@ -170,7 +170,7 @@ def about(arms: dict[str, Any], dataset: str) -> str:
 
 
 def short(experiment: str, arms: dict[str, Any], dataset: str) -> Short:
-    """A data set's table in README.md: RMSE per component in knots, beside its companions."""
+    """A data set's table among the findings: RMSE per component in knots, beside its companions."""
     printed, names = companions(experiment), tables.ordered(arms, dataset)
     floor, rows = tables.floor_of(arms, dataset), []
     beside: dict[str, str] = {}

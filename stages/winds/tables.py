@@ -97,7 +97,7 @@ def diverged(arms: dict[str, Any], name: str) -> bool:
 
 
 def leading(names: list[str]) -> list[str]:
-    """The arms for figures and README.md, worst first as given: of GEN's many operators (thesis
+    """The arms for figures and findings, worst first as given: of GEN's many operators (thesis
     table C.10) the best alone."""
     others = [name for name in names if name.partition("/")[2].startswith("gen-message_")]
     return [name for name in names if name not in others[:-1]]

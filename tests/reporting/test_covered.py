@@ -12,6 +12,7 @@ from test_verify_all import ALL, clear
 
 from stages.audit import again, audit, commands, declarations, hashes, impact
 from stages.audit.everything import everything, told
+from stages.page.findings import FINDINGS
 
 GATED = ("validated/simulated.json", "records/simulated.prepare.json")
 
@@ -65,18 +66,18 @@ def test_a_lock_whose_command_is_of_another_cell_lacks_its_declared_outputs():
     assert any(text.startswith("dependency") for text in other)
 
 
-def test_a_block_of_readme_is_that_of_its_results(tmp_path):
+def test_a_block_of_the_findings_is_that_of_its_results(tmp_path):
     place = tmp_path / "reports/x/mini"
     place.mkdir(parents=True)
     table = {"dataset": "d", "about": "errors", "lines": ["| a |", "| 1 |"]}
     (place / "page.json").write_text(json.dumps({"short": [table]}))
     text = "<!-- results:mini x -->\n*mini, d*: errors\n\n| a |\n| 1 |\n<!-- /results -->\n"
-    (tmp_path / "README.md").write_text(text)
+    (tmp_path / FINDINGS).write_text(text)
     audit_project.run(tmp_path, "git", "init", "-q")
     audit_project.commit(tmp_path)
     case = SimpleNamespace(root=tmp_path)
     assert list(again.block(case)) == []
-    edit(tmp_path / "README.md", "| 1 |", "| 9 |")
-    assert [(one.verdict, one.path) for one in again.block(case)] == [("FAIL", "README.md")]
+    edit(tmp_path / FINDINGS, "| 1 |", "| 9 |")
+    assert [(one.verdict, one.path) for one in again.block(case)] == [("FAIL", FINDINGS.as_posix())]
     (place / "page.json").write_text(json.dumps({"short": []}))  # a run of one's own
     assert list(again.block(case)) == []

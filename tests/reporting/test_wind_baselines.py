@@ -15,7 +15,7 @@ from stages import files, records
 from stages.figures import sweeps as sweep_figures
 from stages.figures.colours import colour
 from stages.figures.drawing import plt
-from stages.page.readme import block
+from stages.page.findings import block
 from stages.tables.gather import over_seeds
 from stages.tables.published import Printed
 from stages.tables.table import Table, label

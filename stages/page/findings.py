@@ -1,8 +1,9 @@
-"""The result tables in README.md, between `<!-- results:PROFILE EXPERIMENT ... -->` and
-`<!-- /results -->`: `python -m stages.page.readme`.
+"""The result tables in reports/FINDINGS.md, between `<!-- results:PROFILE EXPERIMENT ... -->` and
+`<!-- /results -->`: `python -m stages.page.findings`.
 
-README.md is written by hand; only these blocks are made, from what the experiments wrote for the
-front page, so that no number in it is typed. The caption of experiments after the first names them.
+The findings are written by hand; only these blocks are made, from what the experiments wrote for
+the front page, so that no number in them is typed. The caption of experiments after the first names
+them.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from stages.files import atomic_file, read_json
 from stages.page.experiment import DATA
 from stages.tables.tabulation import home_of
 
+FINDINGS = Path("reports/FINDINGS.md")
 BLOCK = re.compile(r"<!-- results:(\w+)((?: \w+)+) -->\n.*?<!-- /results -->", re.DOTALL)
 
 
@@ -33,12 +35,12 @@ def block(profile: str, experiments: list[str]) -> str:
     return "\n".join([f"<!-- results:{profile} {named} -->", *lines, "<!-- /results -->"])
 
 
-def readme(path: Path = Path("README.md")) -> None:
-    """Rewrite the blocks of README.md. DataError if it has none."""
+def fill(path: Path = FINDINGS) -> None:
+    """Rewrite the blocks of the file. DataError if it has none."""
     text = path.read_text(encoding="utf-8")
     if not BLOCK.search(text):
         raise DataError(
-            "README.md has no results block",
+            "the findings have no results block",
             where=str(path),
             expected="<!-- results:PROFILE EXPERIMENT ... --> ... <!-- /results -->",
         )
@@ -48,9 +50,10 @@ def readme(path: Path = Path("README.md")) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    about = "Write the result tables of README.md anew, from what each experiment's page tells."
-    argparse.ArgumentParser(prog="python -m stages.page.readme", description=about).parse_args(argv)
-    return reported(readme)
+    about = f"Write the result tables of {FINDINGS} anew, from what each experiment's page tells."
+    parser = argparse.ArgumentParser(prog="python -m stages.page.findings", description=about)
+    parser.parse_args(argv)
+    return reported(fill)
 
 
 if __name__ == "__main__":
