@@ -35,7 +35,7 @@ import sys
 from importlib import metadata
 from typing import Any, NoReturn
 
-from stages.errors import TradewindError
+from stages.errors import InputError, TradewindError
 from stages.verbs import release, score, trust, unattended, winds
 
 
@@ -97,6 +97,17 @@ def main() -> int:
         return error.exit_code
     except BrokenPipeError:  # the reader has seen enough (`| head`); what is left goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if error.filename is None:  # no path that somebody named
+            raise
+        refused = InputError(
+            "a file or folder cannot be read or made",
+            where=str(error.filename),
+            found=error.strerror or str(error),
+            remedy="name a place that you may write to, or an existing file",
+        )
+        print(f"error: {refused}", file=sys.stderr)
+        return refused.exit_code
     return code
 
 

@@ -247,6 +247,25 @@ def test_a_point_south_west_of_everything_is_an_argument_and_no_option(joint):
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ("croissant", "FOLDER"),
+        ("benchmark", "FOLDER"),
+        ("capture", "FOLDER", "--hours", "0:1"),
+        ("try", "--plot", "FOLDER"),
+    ],
+)
+def test_a_place_that_cannot_be_made_is_the_users_mistake_and_no_traceback(
+    monkeypatch, capsys, words
+):
+    monkeypatch.chdir(ROOT)
+    where = "/dev/null/none"
+    assert run(monkeypatch, *[where if word == "FOLDER" else word for word in words]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error: ") and "/dev/null" in err
+
+
+@pytest.mark.parametrize(
     ("typed", "says"),
     [("nowcats", "did you mean 'nowcast'?"), ("veryfy", "did you mean 'verify'?"), ("xyz", "see")],
 )

@@ -1,9 +1,13 @@
 """The verbs of the winds: a nowcast, the frozen benchmark, captures of the simulated sky."""
 
 import argparse
+import contextlib
 import os
+import shutil
 import sys
+import tempfile
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 
 from stages import params
@@ -27,14 +31,15 @@ def nowcast(arguments: argparse.Namespace) -> int:
         from stages.winds.retraining import champions
 
         model = champions.folder_now(settings)
-    rows = forecaster.nowcast(
-        arguments.context,
-        at=arguments.at,
-        points=arguments.points,
-        grid=arguments.grid,
-        model=model,
-        settings=settings,
-    )
+    with given(arguments.context) as context:
+        rows = forecaster.nowcast(
+            context,
+            at=arguments.at,
+            points=arguments.points,
+            grid=arguments.grid,
+            model=model,
+            settings=settings,
+        )
     if arguments.out:
         answers.write(rows, arguments.out)
     if arguments.plot:
@@ -46,6 +51,18 @@ def nowcast(arguments: argparse.Namespace) -> int:
     elif not (arguments.out or arguments.plot):
         print(answers.render(rows))
     return 0
+
+
+@contextlib.contextmanager
+def given(context: str) -> Iterator[str]:
+    """The file of that name; of "-" one that holds what comes on standard input."""
+    if context != "-":
+        yield context
+        return
+    with tempfile.NamedTemporaryFile(prefix="standard-input-") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.flush()
+        yield file.name
 
 
 def attempt(arguments: argparse.Namespace) -> int:
@@ -127,7 +144,7 @@ def add_nowcast(verbs: Verbs) -> None:
         required=True,
         metavar="FILE",
         help="a recent capture: winds as parquet or CSV, or raw frames with their times as CSV, "
-        "JSON lines or AVR, also .gz",
+        "JSON lines or AVR, also .gz; - is standard input",
     )
     place = verb.add_mutually_exclusive_group(required=True)
     place.add_argument(

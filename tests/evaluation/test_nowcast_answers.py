@@ -3,6 +3,7 @@ JSON, CSV, parquet, NetCDF and a picture that say the same."""
 
 import io
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -147,6 +148,17 @@ def test_the_command_prints_the_form_that_is_asked_for(airspace, runs, monkeypat
     monkeypatch.setattr("sys.argv", [*words, "--csv"])
     assert cli.main() == 0
     assert pl.read_csv(io.StringIO(capsys.readouterr().out))["lat_deg"].to_list() == [46.5]
+
+
+def test_a_capture_may_come_on_standard_input(airspace, runs, monkeypatch, capsys):
+    words = ["tradewind", "nowcast", "--model", str(runs / "kernel"), "--at", ASKED, "--csv"]
+    monkeypatch.setattr("sys.argv", [*words, "--context", str(airspace / "winds.parquet")])
+    assert cli.main() == 0
+    by_name = capsys.readouterr().out
+    stream = io.BytesIO((airspace / "winds.parquet").read_bytes())
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+    monkeypatch.setattr("sys.argv", [*words, "--context", "-"])
+    assert cli.main() == 0 and capsys.readouterr().out == by_name
 
 
 @pytest.mark.parametrize("asked", [{"at": [ASKED]}, {"grid": GRID}])
