@@ -22,6 +22,7 @@ OPTIONS = {
         "--at",
         "--points",
         "--grid",
+        "--route",
         "--model",
         "--json",
         "--csv",
@@ -231,7 +232,7 @@ def test_nowcast_passes_on_what_was_asked_and_prints_the_answer(monkeypatch, cap
         == 0
     )
     assert run(monkeypatch, "nowcast", "--context", "c.parquet", "--points", "p.csv") == 0
-    none = dict.fromkeys(("at", "points", "grid", "model")) | {"settings": "the params"}
+    none = dict.fromkeys(("at", "points", "grid", "route", "model")) | {"settings": "the params"}
     assert asked == [
         ("c.csv", {**none, "at": [POINT, "1,2,3,4"], "model": "runs/x"}),
         ("c.parquet", {**none, "points": "p.csv"}),

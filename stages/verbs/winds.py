@@ -37,6 +37,7 @@ def nowcast(arguments: argparse.Namespace) -> int:
             at=arguments.at,
             points=arguments.points,
             grid=arguments.grid,
+            route=arguments.route,
             model=model,
             settings=settings,
         )
@@ -50,6 +51,10 @@ def nowcast(arguments: argparse.Namespace) -> int:
         sys.stdout.write({"json": answers.as_json, "csv": answers.as_csv}[arguments.form](rows))
     elif not (arguments.out or arguments.plot):
         print(answers.render(rows))
+        if arguments.route:
+            from stages.winds.nowcast import route
+
+            print(f"\n{route.summary(route.read(arguments.route), rows)}")
     return 0
 
 
@@ -161,6 +166,12 @@ def add_nowcast(verbs: Verbs) -> None:
         "--grid",
         metavar="ALT,TIME,STEP",
         help="a level over the model's whole area, STEP degrees apart",
+    )
+    place.add_argument(
+        "--route",
+        metavar="ALT,TIME,AIRSPEED_KN,LAT,LON,LAT,LON,...",
+        help="a route from waypoint to waypoint: the wind along it, the time that it takes, and "
+        "what the wind's error may cost",
     )
     verb.add_argument(
         "--model",

@@ -23,6 +23,7 @@ from stages.winds import breakdown, slices
 from stages.winds.contexts.nearby import KINDS, Measured, Nearby
 from stages.winds.forecasts import PLACE, ask, local
 from stages.winds.nowcast import capture, choice, spread
+from stages.winds.nowcast import route as routes
 from stages.winds.nowcast.answers import Wind
 from stages.winds.nowcast.points import level, parse, read_points
 from stages.winds.nowcast.refusals import refuse_far, refuse_outside, refuse_unreached
@@ -34,20 +35,22 @@ def nowcast(
     at: list[str] | None = None,
     points: str | Path | None = None,
     grid: str | None = None,
+    route: str | None = None,
     model: str | Path | None = None,
     settings: Params,
 ) -> list[Wind]:
-    """Winds at `at` ("LAT,LON,ALT,TIME" each), at the rows of a CSV, in the order asked, or on a
-    grid ("ALT,TIME,STEP": degrees apart) over the model's area, from south to north and from west
-    to east.
+    """Winds at `at` ("LAT,LON,ALT,TIME" each), at the rows of a CSV, in the order asked, along a
+    route (route.py), or on a grid ("ALT,TIME,STEP": degrees apart) over the model's area, from
+    south to north and from west to east.
 
     InputError (exit status 2) for what cannot be asked: a place outside the model's area, a time
     its lead does not reach from this capture, a text that is no point; DataError for files that are
     not what they should be.
     """
     asked = read_points(points) if points is not None else [parse(text) for text in at or []]
+    asked += routes.read(route).points if route else []
     if not asked and grid is None:
-        raise InputError("no point was asked for", remedy="give --at, --points or --grid")
+        raise InputError("no point was asked for", remedy="give --at, --points, --grid or --route")
     run = settings.run
     folder, why = (Path(model), "") if model is not None else choice.best(run.profile, run.wind)
     net: Any

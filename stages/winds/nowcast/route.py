@@ -1,0 +1,144 @@
+"""A route through the nowcast: the wind along it, the time that it takes, and what the wind's
+error may cost.
+
+Legs are great circles on the sphere, cut into equal pieces of at most PIECE_KM; each piece is asked
+for at its middle, at the time at which still air would bring the aircraft there. With an airspeed
+V, a wind w along the track and x across it, the ground speed is w + sqrt(V² - x²). The time's
+standard deviation is that of winds that err alike all the way, the worst case: errors that change
+along the way cost less. Units: degrees, knots, seconds, km.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from stages.errors import InputError
+from stages.units import EARTH_KM, KNOT_M_S
+from stages.winds.nowcast.answers import Wind
+from stages.winds.nowcast.points import Point, parse, parse_altitude, parse_time
+
+PIECE_KM = 20.0
+EXPECTED = "ALT,TIME,AIRSPEED_KN,LAT,LON,LAT,LON,... with two waypoints or more"
+
+
+@dataclass(frozen=True)
+class Route:
+    """The middles (N) of the pieces, where they lead (N, 2; east and north, unit vectors), their
+    lengths (N,), km, and the airspeed, kn."""
+
+    points: list[Point]
+    track: np.ndarray
+    length_km: np.ndarray
+    airspeed_kn: float
+
+
+def read(text: str) -> Route:
+    """'ALT,TIME,AIRSPEED_KN,LAT,LON,LAT,LON,...'; InputError says what is wrong with it."""
+    parts = text.split(",")
+    if len(parts) < 7 or len(parts) % 2 == 0:
+        raise InputError("that is not a route", found=text, expected=EXPECTED)
+    try:
+        alt_ft, airspeed = parse_altitude(parts[0]), float(parts[2])
+    except ValueError:
+        airspeed = 0.0
+    if not 30 <= airspeed <= 1000:
+        raise InputError("that is not a route", found=text, expected=f"{EXPECTED}; 30 to 1000 kn")
+    start_s = parse_time(parts[1])
+    ways = [
+        parse(f"{lat},{lon},{alt_ft},{start_s}")
+        for lat, lon in zip(parts[3::2], parts[4::2], strict=True)
+    ]
+    middles, tracks, lengths = [], [], []
+    for one, other in itertools.pairwise(ways):
+        found = pieces(vector(one), vector(other))
+        for middle, track, length in found:
+            middles.append(middle)
+            tracks.append(track)
+            lengths.append(length)
+    if not lengths:
+        raise InputError("the route leads nowhere", found=text, expected=EXPECTED)
+    length_km = np.array(lengths)
+    there_km = np.cumsum(length_km) - length_km / 2
+    times = start_s + 1000 * there_km / (airspeed * KNOT_M_S)
+    points = [
+        Point(lat, lon, alt_ft, float(ts_s))
+        for (lat, lon), ts_s in zip(middles, times, strict=True)
+    ]
+    return Route(points, np.array(tracks), length_km, airspeed)
+
+
+def vector(point: Point) -> np.ndarray:
+    """The unit vector (3,) from the Earth's centre to a place."""
+    lat, lon = math.radians(point.lat_deg), math.radians(point.lon_deg)
+    return np.array([math.cos(lat) * math.cos(lon), math.cos(lat) * math.sin(lon), math.sin(lat)])
+
+
+def pieces(
+    start: np.ndarray, end: np.ndarray
+) -> list[tuple[tuple[float, float], tuple[float, float], float]]:
+    """The pieces of a leg: (latitude, longitude) of the middle, the direction there (east, north),
+    the length in km; none of a leg without length."""
+    angle = math.atan2(float(np.linalg.norm(np.cross(start, end))), float(start @ end))
+    if angle * EARTH_KM < 1e-3:
+        return []
+    count = math.ceil(angle * EARTH_KM / PIECE_KM)
+    normal = np.cross(np.cross(start, end), start)
+    across = normal / np.linalg.norm(normal)
+    found = []
+    for i in range(count):
+        turn = angle * (i + 0.5) / count
+        here = math.cos(turn) * start + math.sin(turn) * across
+        ahead = math.cos(turn) * across - math.sin(turn) * start
+        lat, lon = math.asin(here[2]), math.atan2(here[1], here[0])
+        east = float(-math.sin(lon) * ahead[0] + math.cos(lon) * ahead[1])
+        north = float(ahead[2] / math.cos(lat))
+        place = (math.degrees(lat), math.degrees(lon))
+        found.append((place, (east, north), angle * EARTH_KM / count))
+    return found
+
+
+def seconds(route: Route, u_m_s: np.ndarray, v_m_s: np.ndarray) -> float:
+    """The time that the route takes in winds (N,), m/s. InputError where one carries the aircraft
+    away from it."""
+    airspeed = route.airspeed_kn * KNOT_M_S
+    along = route.track[:, 0] * u_m_s + route.track[:, 1] * v_m_s
+    beside = np.abs(route.track[:, 0] * v_m_s - route.track[:, 1] * u_m_s)
+    ground = along + np.sqrt(np.maximum(airspeed**2 - beside**2, 0.0))
+    if (ground <= 0).any() or (beside >= airspeed).any():
+        raise InputError(
+            "the wind is stronger than the aircraft",
+            where="the route",
+            found=f"an airspeed of {route.airspeed_kn:g} kn",
+            remedy="fly faster, or elsewhere",
+        )
+    return float((1000 * route.length_km / ground).sum())
+
+
+def summary(route: Route, rows: list[Wind]) -> str:
+    """The route's length, its time in still air and in the nowcast's wind, and what the wind's
+    error may cost."""
+    u, v = (np.array([getattr(row, name) for row in rows]) for name in ("u_m_s", "v_m_s"))
+    still, flown = seconds(route, 0 * u, 0 * v), seconds(route, u, v)
+    lines = [
+        f"route: {route.length_km.sum() / 1.852:.0f} NM at {route.airspeed_kn:g} kn",
+        f"still air {clock(still)}, with this wind {clock(flown)} ({flown - still:+.0f} s)",
+    ]
+    if all(row.spread_m_s for row in rows):
+        spread = np.array([row.spread_m_s for row in rows])
+        off = np.sqrt((route.track**2 * spread**2).sum(1))
+        slow, fast = (
+            seconds(route, u + sign * off * route.track[:, 0], v + sign * off * route.track[:, 1])
+            for sign in (-1, 1)
+        )
+        lines.append(
+            f"an error of one standard deviation all the way costs {slow - flown:.0f} s "
+            f"({fast - flown:+.0f} s the other way)"
+        )
+    return "\n".join(lines)
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, as 12:34."""
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
