@@ -14,7 +14,7 @@ from typing import Any
 from stages import files, records
 from stages.errors import reported
 from stages.files import atomic_file, read_json
-from stages.page import claims, promotions, render
+from stages.page import claims, printed, promotions, render
 from stages.page.experiment import DATA
 
 PROFILES = ("mini", "sample", "full")  # in the order that they are shown in; others follow
@@ -85,6 +85,7 @@ def report() -> None:
         validations={profile: validations(profile) for profile in profiles},
         promotions=promotions.view(),
         errata=claims.errata(),
+        printed=printed.items(),
         chains=render.scripted(
             {
                 "pages": {f"{one['experiment']}/{one['profile']}": one["page"] for one in views},

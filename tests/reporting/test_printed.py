@@ -1,0 +1,38 @@
+"""What the documents print is listed whole, and what is named as ours is there."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from stages.errors import DataError
+from stages.page import printed
+
+ROOT = Path(__file__).resolve().parents[2]
+ITEMS = printed.items()
+
+
+@pytest.mark.parametrize("place", sorted({link for row in ITEMS for link, _ in row["links"]}))
+def test_what_is_named_as_ours_is_there(place):
+    assert (ROOT / "reports" / place).resolve().is_file()
+
+
+def test_no_item_stands_twice_and_every_transcribed_table_of_the_chapters_redone_is_listed():
+    listed = {(row["document"], row["item"].lower()) for row in ITEMS}
+    assert len(listed) == len(ITEMS)
+    tables = [file.stem for file in (ROOT / "data/published").glob("thesis_table_*.csv")]
+    numbers = {name.removeprefix("thesis_table_").replace("_", ".") for name in tables}
+    chapters = {number for number in numbers if number[0] in "134acd"}
+    assert len(chapters) > 20
+    assert {("thesis", f"table {number}") for number in chapters} <= listed
+
+
+@pytest.mark.parametrize("row", ["nobody,table 1,a,b,c", "thesis,table 1,a,,"])
+def test_a_row_of_no_document_or_without_an_answer_is_an_error_that_names_its_line(tmp_path, row):
+    file = tmp_path / "printed.csv"
+    file.write_text(",".join(printed.COLUMNS) + "\n" + row + "\n")
+    with pytest.raises(DataError, match="line 2"):
+        printed.items(file)
+    pl.DataFrame({"item": ["x"]}).write_csv(file)
+    with pytest.raises(DataError, match="other columns"):
+        printed.items(file)
