@@ -143,7 +143,8 @@ def test_every_link_lands(page):
         file, _, target = link.partition("#")
         if file:
             home = Path(page.ask("location.pathname")).parent
-            text = (home / file).read_text(encoding="utf-8")
+            assert (home / file).is_file(), link
+            text = (home / file).read_text(encoding="utf-8") if target else ""
             assert not target or f'id="{target}"' in text, link
         else:
             assert target in here, link
