@@ -98,6 +98,16 @@ class Short:
 
 
 @dataclass(frozen=True)
+class Opening:
+    """What the front page may open with: a data set's short table beside one of its figures, a
+    file of figures/, and what is seen in it."""
+
+    dataset: str
+    figure: str
+    words: str
+
+
+@dataclass(frozen=True)
 class Part:
     """What a family tells of an experiment in a profile.
 
@@ -111,6 +121,7 @@ class Part:
     sections: tuple[Section, ...]
     labels: dict[str, dict[str, str]]
     start: tuple[Link, ...] = ()
+    opening: Opening | None = None
     short: tuple[Short, ...] = ()
     wraps: bool = False  # long titles of columns are broken
 

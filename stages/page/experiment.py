@@ -59,6 +59,7 @@ def view(experiment: str, profile: str, content: dict[str, Any], part: Part) -> 
         "claims": claims.ledger(experiment, profile, part.family, content["arms"], entries),
         "start": [asdict(one) | {"anchor": f"{name}-{one.anchor}"} for one in part.start],
         "short": [short(one) for one in part.short],
+        "opening": part.opening and asdict(part.opening),
         "table": digest(home / "table.md"),
     }
 

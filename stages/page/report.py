@@ -37,6 +37,33 @@ def validations(profile: str) -> list[dict[str, Any]]:
     ]
 
 
+def opening(views: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """What the page opens with, of the first experiment that offers it: a figure, and the rows of
+    the short table beside it, the best last; None where no experiment does."""
+    offered = [view for view in views if view.get("opening")]
+    if not offered:
+        return None
+    rank = {profile: place for place, profile in enumerate(PROFILES)}
+    view = min(offered, key=lambda one: rank.get(one["profile"], len(rank)))
+    asked = view["opening"]
+    table = next(one for one in view["short"] if one["dataset"] == asked["dataset"])
+    rows = [
+        [cell.strip(" *`") for cell in line.strip("|").split("|")]
+        for line in table["lines"]
+        if line.startswith("|") and "---" not in line
+    ]
+    folder = f"{view['experiment']}/{view['profile']}"
+    return {
+        "figure": f"{folder}/figures/{asked['figure']}",
+        "words": asked["words"],
+        "about": f"{folder}, {table['dataset']}: {table['about']}",
+        "titles": rows[0],
+        "rows": rows[1:],
+        "more": f"{view['page']}#{view['id']}-{asked['dataset']}",
+        "address": view["results"][-1]["address"],
+    }
+
+
 def markdown(views: list[dict[str, Any]]) -> str:
     """reports/README.md: the tables, for those who read in the repository."""
     lines = [
@@ -79,6 +106,7 @@ def report() -> None:
         title="results",
         front="",
         views=views,
+        opening=opening(views),
         claims=entries,
         filters=render.filters(views),
         start=claims.start(views, entries),

@@ -13,6 +13,7 @@ from stages.page.blocks import (
     Cells,
     Grid,
     Link,
+    Opening,
     Pair,
     Part,
     Section,
@@ -206,7 +207,26 @@ def part(experiment: str, profile: str, content: Content) -> Part:
             ),
         ),
         short=tuple(short(experiment, arms, name) for name in datasets),
+        opening=opening(experiment, profile, arms),
     )
+
+
+def opening(experiment: str, profile: str, arms: dict[str, Any]) -> Opening | None:
+    """A nowcast to open the front page with, of the data set that holds most points out; None
+    where none was drawn."""
+    points = {
+        name.partition("/")[0]: arm["metrics"][tables.RMSE]["n"] for name, arm in arms.items()
+    }
+    dataset = max(points, key=lambda name: points[name])
+    figure = f"{dataset}-nowcast.png"
+    if not (home_of(experiment, profile) / "figures" / figure).exists():
+        return None
+    words = (
+        "One minute that was held out. Left: the nowcast of a level, its spread as lines, made "
+        "from the winds that orange dots show. Right: what aircraft then measured, and what was "
+        "forecast for them."
+    )
+    return Opening(dataset, figure, words)
 
 
 def main(argv: list[str] | None = None) -> int:
