@@ -18,8 +18,9 @@ COLUMNS = ["document", "item", "what", "ours", "why"]
 
 
 def items(path: Path = PRINTED) -> list[dict[str, Any]]:
-    """The rows, each with `links` [(where from reports/, name)]; DataError for a row of no
-    document, or that names neither ours nor why there is none."""
+    """The rows, each with `links` [(where from reports/, None where it has not been made here;
+    name)]; DataError for a row of no document, or that names neither ours nor why there is
+    none."""
     rows = pl.read_csv(path, infer_schema_length=0).fill_null("")
     if rows.columns != COLUMNS:
         raise DataError(
@@ -37,6 +38,10 @@ def items(path: Path = PRINTED) -> list[dict[str, Any]]:
                 where=f"{path}: line {number}",
                 found=str(row),
             )
-        links = [(f"../{one}" if one.startswith("data/") else one, one) for one in ours]
+        places = [one if one.startswith("data/") else f"reports/{one}" for one in ours]
+        links = [
+            (f"../{place}".replace("../reports/", "") if Path(place).is_file() else None, one)
+            for place, one in zip(places, ours, strict=True)
+        ]
         found.append(row | {"called": DOCUMENTS[row["document"]], "links": links})
     return found

@@ -55,13 +55,15 @@ def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_make
     assert (
         seen.problems == []
         and seen.figures == []
-        and set(seen.tables) == {"all results", "errata of the documents"}
+        and set(seen.tables)
+        == {"all results", "errata of the documents", "what the documents print"}
     )
     assert {value for _, name, value in seen.attributes if name == "href"} == {
         "#results",
         "#ledger",
         "#claims",
         "#errata",
+        "#printed",
         "#validation",
         "#audit",
     }
