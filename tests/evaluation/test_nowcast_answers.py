@@ -3,6 +3,7 @@ JSON, CSV, parquet, NetCDF and a picture that say the same."""
 
 import io
 import json
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -114,7 +115,9 @@ def test_netcdf_follows_the_conventions(airspace, settings, tmp_path):
 
 
 def test_a_spread_that_is_not_known_is_null_in_every_form(airspace, settings, runs, tmp_path):
-    winds = ask(airspace, settings, ASKED, model=runs / "knn")
+    cell = tmp_path / "reports/x/mini/runs/toy/knn"  # where nothing was evaluated
+    shutil.copytree(runs / "knn", cell)
+    winds = ask(airspace, settings, ASKED, model=cell)
     assert winds[0].spread_m_s is None
     for suffix in answers.SUFFIXES:
         answers.write(winds, tmp_path / f"a{suffix}")
