@@ -28,8 +28,8 @@ class SetConv(nn.Module):
         self.raw_length = nn.Parameter(torch.full((x_dim,), raw))
 
     def kernels(
-        self, x: Float[Tensor, "B N X"], axes: Sequence[Float[Tensor, "B G"]]
-    ) -> list[Float[Tensor, "B N G"]]:
+        self, x: Float[Tensor, "B N X"], axes: Sequence[Float[Tensor, "B _"]]
+    ) -> list[Float[Tensor, "B N _"]]:
         """Of every axis, k of each point and each cell along it."""
         lengths = functional.softplus(self.raw_length) + LEAST
         return [
@@ -42,8 +42,8 @@ class SetConv(nn.Module):
         x: Float[Tensor, "B N X"],
         y: Float[Tensor, "B N I"],
         real: Bool[Tensor, "B N"],
-        axes: Sequence[Float[Tensor, "B G"]],
-    ) -> Float[Tensor, "B F *"]:
+        axes: Sequence[Float[Tensor, "B _"]],
+    ) -> Float[Tensor, "B F *cells"]:
         """Density and values, F = 1 + I, in every cell; 0 far from all points."""
         told = torch.cat((torch.ones_like(x[:, :, :1]), y), 2) * real[:, :, None]
         first, *others = self.kernels(x.masked_fill(~real[:, :, None], 0), axes)
@@ -61,8 +61,8 @@ class SetConv(nn.Module):
 
     def from_grid(
         self,
-        grid: Float[Tensor, "B F *"],
-        axes: Sequence[Float[Tensor, "B G"]],
+        grid: Float[Tensor, "B F *cells"],
+        axes: Sequence[Float[Tensor, "B _"]],
         x: Float[Tensor, "B N X"],
     ) -> Float[Tensor, "B N F"]:
         """The sum of the cells' channels, weighed by k, at places x."""
@@ -80,7 +80,7 @@ def regular_axes(
     density: float,
     margin: int,
     most: int,
-) -> tuple[list[Float[Tensor, "B G"]], list[Bool[Tensor, "B G"]]]:
+) -> tuple[list[Float[Tensor, "B _"]], list[Bool[Tensor, "B _"]]]:
     """Cells along every axis that cover each set's real points, and which of them are the set's.
 
     The grid begins `margin` cells before the set's first point: it moves with the points, so that
