@@ -74,7 +74,10 @@ def _length(delta: Tensor) -> Tensor:
 
 
 class RelativeAttention(nn.Module):
-    """softmax(logits) V with projections in (no biases) and out; `form` of FORMS."""
+    """softmax(logits) V with projections in (no biases) and out; `form` of FORMS. `pairs`: how many
+    are held at once."""
+
+    pairs: int = PAIRS
 
     def __init__(
         self, x_dim: int, width: int, heads: int, hidden: int, form: str, turned: bool = False
@@ -93,20 +96,19 @@ class RelativeAttention(nn.Module):
         real: Bool[Tensor, "B N"],
         query_x: Float[Tensor, "B Q X"],
         memory_x: Float[Tensor, "B N X"],
-        pairs: int = PAIRS,
     ) -> Float[Tensor, "B Q H"]:
-        """What queries read from the `real` tokens of a memory, the bias alone where none is real;
-        `pairs`: how many are held at once."""
+        """What queries read from the `real` tokens of a memory, the bias alone where none is
+        real."""
         if not memory.shape[1] or not queries.shape[1]:
             return self.outward(torch.zeros_like(queries))
         query = self.query(queries).unflatten(2, (self.heads, -1)).transpose(1, 2)
         kept = self.key_value(memory).unflatten(2, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
         memory_x = memory_x.masked_fill(~real[:, :, None], 0)
         parts = (query, kept[0], kept[1], query_x, memory_x)
-        if len(real) * queries.shape[1] * memory.shape[1] <= pairs:
+        if len(real) * queries.shape[1] * memory.shape[1] <= self.pairs:
             mixed = _whole(self.logits, real, *parts)
         else:
-            sizes = block_sizes(len(real), queries.shape[1], memory.shape[1], pairs)
+            sizes = block_sizes(len(real), queries.shape[1], memory.shape[1], self.pairs)
             mixed = _Blocks.apply(self.logits, real, sizes, *parts, *self.logits.parameters())
         mixed = mixed.masked_fill(~real.any(1)[:, None, None, None], 0)
         return self.outward(mixed.transpose(1, 2).flatten(2))

@@ -9,7 +9,7 @@ s^2, by Cholesky factors in float64. Given the length, no forecast's expected li
 Shapes: S tasks, N points, C context, T targets, X axes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,12 +101,15 @@ class GaussianProcess:
         values = np.einsum("snm,sm->sn", lower, rng.standard_normal(places.shape[:2]))
         values += self.noise * rng.standard_normal(values.shape)
         y, asked = values[:, : x.shape[1]] * real, values[:, x.shape[1] :]
-        exact = (
-            prediction(self.kernel, length, self.noise, x, y, real, targets)
-            if kept
-            else (None, None)
-        )
-        return Tasks(x, y[..., None], real, targets, asked[..., None], {"length": length}, *exact)
+        told = {"length": length}
+        exact = self.exact(told, x, y, real, targets) if kept else (None, None)
+        return Tasks(x, y[..., None], real, targets, asked[..., None], told, *exact)
+
+    def exact(
+        self, function: Mapping[str, Array], x: Array, y: Array, real: Array, targets: Array
+    ) -> tuple[Array, Array]:
+        """Mean and standard deviation (S, T) at targets, given y (S, C) and the lengths."""
+        return prediction(self.kernel, function["length"], self.noise, x, y, real, targets)
 
     @property
     def prior(self) -> tuple[float, float]:

@@ -1,0 +1,3 @@
+"""The names of the experiment's files: prepared, evaluated."""
+
+TASKS, ABOUT, BANDS = "tasks.safetensors", "about.json", "bands.json"
