@@ -22,13 +22,12 @@ from stages.contracts import FieldModel
 from stages.errors import DivergedError
 from stages.fields.processes import kept, laws
 from stages.fields.processes.fresh import CHUNK
-from stages.fields.processes.layout import BANDS
+from stages.fields.processes.layout import BANDS, EXACT, PRIOR
 from stages.fields.processes.settings import FAMILY, Asked, Functions, Processes
 from stages.layers.relative import RelativeAttention
 from stages.scores import groups, shell
 from stages.scores.scores import log_likelihood
 
-EXACT, PRIOR = "exact", "prior"  # companions: what cannot be beaten, and what knows no context
 NATS = "nats"
 PLACES, LEAST_POINTS = 161, 12  # of the line that is drawn; context points of the task that is
 Law = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -242,8 +241,12 @@ def write(
     cells: Mapping[str, Mapping[str, Any]], drawn: Mapping[str, Any], data: Data, final: Path
 ) -> None:
     """Write an evaluated folder, whole."""
-    about = {"made": data.functions.model_dump(mode="json"), "asked": data.asked.model_dump(mode="json"),
-             "bound": data.about["bound"]["test"], "tasks": len(data.y)}  # fmt: skip
+    about = {
+        "made": data.functions.model_dump(mode="json"),
+        "asked": data.asked.model_dump(mode="json"),
+        "bound": data.about["bound"]["test"],
+        "tasks": len(data.y),
+    }
     with files.atomic_folder(final) as folder:
         files.write_json(folder / "metrics.json", {"cells": dict(cells), "about": about})
         files.write_json(folder / BANDS, {"truth": truth(data), "cells": dict(drawn)})
