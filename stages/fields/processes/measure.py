@@ -161,6 +161,17 @@ def memory(model: FieldModel, data: Data, whole: bool = False) -> dict[str, Any]
     return found
 
 
+def answered(model: FieldModel, data: Data) -> dict[str, Any]:
+    """All metrics of a model."""
+    found = scored(said(model, data), data)
+    elsewhere = said(model, data, lambda batch: shifted(batch, data.asked.shift))
+    found["log_likelihood_shifted"] = data.mean(density(elsewhere, data.y).mean(1), NATS)
+    if data.functions.axes == 2:
+        rotated = said(model, data, lambda batch: turned(batch, data.asked.turn_deg))
+        found["log_likelihood_turned"] = data.mean(density(rotated, data.y).mean(1), NATS)
+    return found
+
+
 def network(run: Path, data: Data, threads: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """A trained cell's entry, and its bands."""
     from stages.training import store
@@ -168,15 +179,8 @@ def network(run: Path, data: Data, threads: int) -> tuple[dict[str, Any], dict[s
     torch.set_num_threads(threads)
     model, _ = store.load(str(run / shell.WEIGHTS))
     assert isinstance(model, FieldModel)
-    found = scored(said(model, data), data)
-    elsewhere = said(model, data, lambda batch: shifted(batch, data.asked.shift))
-    found["log_likelihood_shifted"] = data.mean(density(elsewhere, data.y).mean(1), NATS)
-    if data.functions.axes == 2:
-        rotated = said(model, data, lambda batch: turned(batch, data.asked.turn_deg))
-        found["log_likelihood_turned"] = data.mean(density(rotated, data.y).mean(1), NATS)
-    found |= memory(model, data) | memory(model, data, whole=True)
     entry = {
-        "metrics": found,
+        "metrics": answered(model, data) | memory(model, data) | memory(model, data, whole=True),
         "weights": sum(one.numel() for one in model.parameters()),
         "history": shell.validation_losses(run),
     }
