@@ -129,7 +129,8 @@ def main_race(quick: bool, large: bool) -> None:
 
 
 def main_spreads(profile: str) -> None:
-    """Spreads over seeds, by kind of model, of all metrics of the profile's cells."""
+    """Spreads over seeds, by kind of model, of all metrics of the profile's cells; written after
+    every cell, of those until then."""
     parameters = load()
     told, found = processes_of(parameters, profile), {}
     for dataset in told.datasets:
@@ -137,28 +138,33 @@ def main_spreads(profile: str) -> None:
         for name, cell in files.read_json(home)["cells"].items():
             found[f"{dataset}/{name}"] = {"metrics": timeless(cell["metrics"])}
     for cell in told.cells:
-        functions, budget = functions_of(parameters, cell.dataset), told.training[cell.model]
-        prepared = Path("data", profile, "prepared", cell.dataset)
-        fresh = Fresh.open(prepared, functions, budget, FURTHER, torch.device("cpu"))
-        named = cells.Cell(cell.model, cell.arm, cell.size, FURTHER)
-        seeds.everything(FURTHER)
-        model = build(cell.model, cells.arguments(named, parameters), None, functions.axes, 1, 1)
-        settings = loop.Settings(
-            budget.steps, budget.validate_every, budget.patience, budget.learning_rate,
-            parameters.training.clip, FURTHER, slices=budget.tasks, schedule=budget.schedule,
-        )  # fmt: skip
-        scratch = Checkpoints(files.WORK / "spreads" / f"{cell.dataset}-{named.name}")
-        scratch.clear()
-        loop.train(model, fresh, settings, scratch)
-        scratch.clear()
-        data = measure.Data.open(prepared, functions, told, parameters.training.seed)
-        metrics = measure.answered(model.eval(), data)
-        found[f"{cell.dataset}/{named.name}"] = {"metrics": metrics}
-        print(cell.dataset, named.name, metrics["log_likelihood"]["value"], flush=True)
-    files.write_json(
-        place(EXPERIMENT, profile),
-        {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found})},
-    )
+        metrics = again(parameters, told, profile, cell)
+        found[f"{cell.dataset}/{cell.name.removesuffix('s0')}s{FURTHER}"] = {"metrics": metrics}
+        print(cell.dataset, cell.name, metrics["log_likelihood"]["value"], flush=True)
+        files.write_json(
+            place(EXPERIMENT, profile),
+            {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found})},
+        )
+
+
+def again(parameters, told, profile: str, cell) -> dict:
+    """The metrics of a cell that is trained with the further seed."""
+    functions, budget = functions_of(parameters, cell.dataset), told.training[cell.model]
+    prepared = Path("data", profile, "prepared", cell.dataset)
+    fresh = Fresh.open(prepared, functions, budget, FURTHER, torch.device("cpu"))
+    named = cells.Cell(cell.model, cell.arm, cell.size, FURTHER)
+    seeds.everything(FURTHER)
+    model = build(cell.model, cells.arguments(named, parameters), None, functions.axes, 1, 1)
+    settings = loop.Settings(
+        budget.steps, budget.validate_every, budget.patience, budget.learning_rate,
+        parameters.training.clip, FURTHER, slices=budget.tasks, schedule=budget.schedule,
+    )  # fmt: skip
+    scratch = Checkpoints(files.WORK / "spreads" / f"{cell.dataset}-{named.name}")
+    scratch.clear()
+    loop.train(model, fresh, settings, scratch)
+    scratch.clear()
+    data = measure.Data.open(prepared, functions, told, parameters.training.seed)
+    return timeless(measure.answered(model.eval(), data))
 
 
 def timeless(metrics: dict) -> dict:

@@ -280,10 +280,9 @@ def cell(ll: float, shifted: float | None = None, turned: float | None = None, h
 
     found = {"log_likelihood": one(ll), "memory_1000_10": {"value": held},
              "memory_whole_1000_10": {"value": 100.0}}  # fmt: skip
-    if shifted is not None:
-        found["log_likelihood_shifted"] = one(shifted)
-    if turned is not None:
-        found["log_likelihood_turned"] = one(turned)
+    for name, moved in (("shifted", shifted), ("turned", turned)):
+        if moved is not None:
+            found |= {f"log_likelihood_{name}": one(moved), f"lost_{name}": one(ll - moved)}
     return {"metrics": found}
 
 

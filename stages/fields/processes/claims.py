@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stages.claims.levels import Side, difference, level
+from stages.claims.levels import Side, against, difference, level
 from stages.claims.parts import UNDECIDED, Evaluation, Part, conclude, unmeasured
 from stages.fields.processes.layout import PRIOR
 from stages.files import read_json
 from stages.spreads import Spreads, kind_of
 
-LL, SHIFTED, TURNED = (("metrics", f"log_likelihood{end}") for end in ("", "_shifted", "_turned"))
+LL, TURNED = ("metrics", "log_likelihood"), ("metrics", "log_likelihood_turned")
 TIE = 0.1  # nats: on Gaussian processes models "tie", or "match", within them
 LOST = 0.5  # nats of likelihood that a model loses where it "breaks"; one that does not loses less
 KEPT = 0.05
@@ -71,13 +71,13 @@ def near(measured: Evaluation, one: str, other: str) -> Part:
     return learned(part, measured, (left.arm, right.arm))
 
 
-def loses(measured: Evaluation, one: str, path: tuple[str, ...], breaks: bool) -> Part:
-    """A model's own likelihood less that of the moved tasks, which one training gave both."""
-    plain, moved = side(measured, one, LL), side(measured, one, path)
+def loses(measured: Evaluation, one: str, how: str, breaks: bool) -> Part:
+    """How much a model's likelihood falls where all points are moved, target by target."""
+    lost = side(measured, one, ("metrics", f"lost_{how}"))
     bar, word = (LOST, "loses more than") if breaks else (KEPT, "loses less than")
-    name = f"{measured.dataset}: {plain.arm} {word} {bar:g} nats {path[1].rpartition('_')[2]}"
-    part = difference(measured, name, plain, moved, bar, breaks)
-    return learned(part, measured, (plain.arm,))
+    name = f"{measured.dataset}: {lost.arm} {word} {bar:g} nats where {how}"
+    part = against(measured, name, lost, bar, breaks, "nats a target")
+    return learned(part, measured, (lost.arm,))
 
 
 def of(found: dict[str, Evaluation], dataset: str) -> Evaluation:
@@ -107,9 +107,9 @@ def p3(found: dict[str, Evaluation]) -> dict[Any, Any]:
     """All points shifted."""
     eq = of(found, "eq_1d")
     parts = [
-        loses(eq, "tnp-attention", SHIFTED, True),
-        loses(eq, "tetnp-post", SHIFTED, False),
-        loses(eq, "convcnp-plain", SHIFTED, False),
+        loses(eq, "tnp-attention", "shifted", True),
+        loses(eq, "tetnp-post", "shifted", False),
+        loses(eq, "convcnp-plain", "shifted", False),
     ]
     note = f"'breaks' is read as losing more than {LOST:g} nats, 'does not' as less than {KEPT:g}"
     text = "TNP breaks when inputs are shifted; TETNP and ConvCNP do not."
@@ -128,8 +128,8 @@ def p5(found: dict[str, Evaluation]) -> dict[Any, Any]:
     """A plane turned."""
     plane = of(found, "sawtooth_2d")
     parts = [
-        loses(plane, "tetnp-turned", TURNED, False),
-        loses(plane, "tetnp-post", TURNED, True),
+        loses(plane, "tetnp-turned", "turned", False),
+        loses(plane, "tetnp-post", "turned", True),
         learned(
             difference(
                 plane, "sawtooth_2d: the turned one reaches more on turned tasks",

@@ -162,13 +162,17 @@ def memory(model: FieldModel, data: Data, whole: bool = False) -> dict[str, Any]
 
 
 def answered(model: FieldModel, data: Data) -> dict[str, Any]:
-    """All metrics of a model."""
-    found = scored(said(model, data), data)
-    elsewhere = said(model, data, lambda batch: shifted(batch, data.asked.shift))
-    found["log_likelihood_shifted"] = data.mean(density(elsewhere, data.y).mean(1), NATS)
+    """All metrics of a model; `lost_...`: how much lower the same targets' density is where all
+    points are moved."""
+    law = said(model, data)
+    found, plain = scored(law, data), density(law, data.y)
+    moves = {"shifted": lambda batch: shifted(batch, data.asked.shift)}
     if data.functions.axes == 2:
-        rotated = said(model, data, lambda batch: turned(batch, data.asked.turn_deg))
-        found["log_likelihood_turned"] = data.mean(density(rotated, data.y).mean(1), NATS)
+        moves["turned"] = lambda batch: turned(batch, data.asked.turn_deg)
+    for name, move in moves.items():
+        elsewhere = density(said(model, data, move), data.y)
+        found[f"log_likelihood_{name}"] = data.mean(elsewhere.mean(1), NATS)
+        found[f"lost_{name}"] = data.mean((plain - elsewhere).mean(1), NATS)
     return found
 
 
