@@ -198,7 +198,7 @@ def p8(found: dict[str, Evaluation]) -> dict[Any, Any]:
     note = (
         f"'far less' is read as below {LESS:g} of TETNP's bytes as printed, all pairs at once; in "
         "blocks TETNP itself is linear, so the claim is one of the printed form; that ConvCNP's "
-        "grid grows with the axes, tests/models/test_processes.py counts"
+        "grid grows with the axes, tests/processes/test_laws_of_processes.py counts"
     )
     text = "Linear neural processes need far less memory than the quadratic TETNP."
     return conclude(eq, "P-8", text, "tetnp, tables 5.4.1, 6.4.1 and 7.5.2", parts, note)
