@@ -128,16 +128,17 @@ def main_race(quick: bool, large: bool) -> None:
         print(f"TETNP answer, 5,000 + 1,000, 2-D: {held:.1f} MB (goal: 1,000; printed: 24,083)")
 
 
-def main_spreads(profile: str) -> None:
-    """Spreads over seeds, by kind of model, of all metrics of the profile's cells; written after
-    every cell, of those until then."""
+def main_spreads(profile: str, only: list[str]) -> None:
+    """Spreads over seeds, by kind of model, of all metrics of the profile's cells (or `only` those
+    of these names, DATASET/CELL, in their order); written after every cell, of those until then."""
     parameters = load()
     told, found = processes_of(parameters, profile), {}
     for dataset in told.datasets:
         home = Path("reports", EXPERIMENT, profile, "evaluated", dataset, "metrics.json")
         for name, cell in files.read_json(home)["cells"].items():
             found[f"{dataset}/{name}"] = {"metrics": timeless(cell["metrics"])}
-    for cell in told.cells:
+    known = {f"{cell.dataset}/{cell.name}": cell for cell in told.cells}
+    for cell in [known[name] for name in only or known]:
         metrics = again(parameters, told, profile, cell)
         found[f"{cell.dataset}/{cell.name.removesuffix('s0')}s{FURTHER}"] = {"metrics": metrics}
         print(cell.dataset, cell.name, metrics["log_likelihood"]["value"], flush=True)
@@ -178,12 +179,13 @@ def main() -> int:
     parser.add_argument("profile", nargs="?", default="mini")
     parser.add_argument("--quick", action="store_true", help="without 3,000 context points")
     parser.add_argument("--large", action="store_true", help="with 5,000 + 1,000 points: minutes")
+    parser.add_argument("--only", nargs="+", default=[], help="of spreads: these cells")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if asked.what == "race":
         main_race(asked.quick, asked.large)
     else:
-        main_spreads(asked.profile)
+        main_spreads(asked.profile, asked.only)
     return 0
 
 
