@@ -105,7 +105,7 @@ bench-sequences: $(READY)
 bench-neighbours: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_neighbours $(if $(PROFILE),--profile $(PROFILE))
 
-# Neural processes beside the same written straightforwardly, time and memory; five minutes on an idle machine. ARGS="--quick" and the like.
+# Neural processes beside the same written straightforwardly, time and memory; minutes. ARGS="--quick" and the like.
 bench-processes: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_processes $(ARGS)
 
