@@ -1,0 +1,260 @@
+"""A data set's cells measured on the same kept tasks, beside the exact law and the prior.
+
+A number is a mean over targets, then over tasks, with its 90 % interval over tasks: the log-density
+in nats a target; `gap`, how far it lies below the exact law's on the same targets; the same of the
+tasks shifted, and of a plane's turned, where the exact law turns with them; score and coverage.
+Written: metrics.json and bands.json, what every cell says of one task along a line, also shifted.
+Shapes: S tasks, T targets, G places of the line.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stages import files, seeds
+from stages.batches import Batch, single
+from stages.contracts import FieldModel
+from stages.errors import DivergedError
+from stages.fields.processes import kept, laws
+from stages.fields.processes.fresh import CHUNK
+from stages.fields.processes.layout import BANDS, EXACT, PRIOR
+from stages.fields.processes.settings import FAMILY, Asked, Functions, Processes
+from stages.layers.relative import RelativeAttention
+from stages.scores import groups, shell
+from stages.scores.scores import log_likelihood
+
+NATS = "nats"
+PLACES, LEAST_POINTS = 161, 12  # of the line that is drawn; context points of the task that is
+Law = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Data:
+    """A prepared set and what is asked of it."""
+
+    test: kept.KeptTasks
+    functions: Functions
+    about: dict[str, Any]
+    asked: Asked
+    seed: int
+
+    @classmethod
+    def open(cls, prepared: Path, functions: Functions, told: Processes, seed: int) -> "Data":
+        """That of a prepared folder."""
+        assert told.asked is not None
+        about = kept.about(prepared)
+        return cls(kept.read(prepared, "test"), functions, about, told.asked, seed)
+
+    @property
+    def y(self) -> np.ndarray:
+        """What was measured at the targets (S, T)."""
+        found: np.ndarray = self.test.batch.target_y[..., 0].double().numpy()
+        return found
+
+    @property
+    def exact(self) -> Law:
+        """The exact law, as a mixture of one."""
+        mean, sd = self.test.exact_mean.numpy()[..., None], self.test.exact_sd.numpy()[..., None]
+        return np.ones_like(mean), mean, sd
+
+    def mean(self, values: np.ndarray, unit: str) -> dict[str, Any]:
+        """The mean of values (S,), one a task; every cell's intervals come from the same draws."""
+        rng = seeds.stream(self.seed, FAMILY, "resamples")
+        return groups.mean_of(values, np.arange(len(values)), unit, self.asked.resamples, rng)
+
+
+def shifted(batch: Batch, by: float) -> Batch:
+    """The same task elsewhere."""
+    return replace(batch, context_x=batch.context_x + by, target_x=batch.target_x + by)
+
+
+def turned(batch: Batch, degrees: float) -> Batch:
+    """The same task of a plane, turned about 0."""
+    angle = torch.tensor(np.radians(degrees), dtype=batch.context_x.dtype)
+    matrix = torch.stack(
+        (torch.stack((angle.cos(), angle.sin())), torch.stack((-angle.sin(), angle.cos())))
+    )
+    return replace(batch, context_x=batch.context_x @ matrix, target_x=batch.target_x @ matrix)
+
+
+@torch.no_grad()
+def said(model: FieldModel, data: Data, moved: Callable[[Batch], Batch] = lambda one: one) -> Law:
+    """The laws at all test targets, of tasks that were `moved`. DivergedError for a number that is
+    none."""
+    found = []
+    for start in range(0, len(data.test.exact_mean), CHUNK):
+        batch = moved(data.test.some(slice(start, start + CHUNK)))
+        found.append(laws.members(model(batch)))
+    law = tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+    if not all(np.isfinite(part).all() for part in law):
+        raise DivergedError("a prediction is not a finite number", where=type(model).__name__)
+    return law  # type: ignore[return-value]  # of three
+
+
+def density(law: Law, y: np.ndarray) -> np.ndarray:
+    """The log-density of y (S, T)."""
+    weights, means, sds = law
+    each = np.log(np.maximum(weights, 1e-300)) + log_likelihood(means, sds, y[..., None])
+    found: np.ndarray = np.logaddexp.reduce(each, axis=-1)
+    return found
+
+
+def scored(law: Law, data: Data) -> dict[str, Any]:
+    """What is measured of the laws at all test targets."""
+    y, reached = data.y, density(law, data.y)
+    near = (np.abs(data.test.batch.target_x.numpy()) <= data.functions.reach).all(2)
+    inside = (reached * near).sum(1) / np.maximum(near.sum(1), 1)
+    best = density(data.exact, y)
+    found = {
+        "log_likelihood": data.mean(reached.mean(1), NATS),
+        "gap": data.mean((best - reached).mean(1), NATS),
+        "log_likelihood_near": data.mean(inside[near.any(1)], NATS),
+        "crps": data.mean(laws.crps(law, y).mean(1), "1"),
+    }
+    for level in (0.5, 0.9):
+        share = laws.covered(law, y, level).mean(1)
+        found[f"coverage_{100 * level:.0f}"] = data.mean(share, "1")
+    return found
+
+
+def companions(data: Data) -> dict[str, dict[str, Any]]:
+    """The exact law, and the law of a value of which nothing is known."""
+    mean, sd = data.about["prior"]["mean"], data.about["prior"]["sd"]
+    one = np.ones((*data.y.shape, 1))
+    found = {EXACT: data.exact, PRIOR: (one, mean * one, sd * one)}
+    return {name: {"metrics": scored(law, data)} for name, law in found.items()}
+
+
+def memory(model: FieldModel, data: Data, whole: bool = False) -> dict[str, Any]:
+    """Bytes that an answer takes, by numbers of points; `whole`: of all pairs at once, as the
+    document's attention makes them. {} where a model has no pairs to make at once."""
+    pairs = [part for part in model.modules() if isinstance(part, RelativeAttention)]
+    if whole and not pairs:
+        return {}
+    for part in pairs:
+        part.pairs = 1 << 62 if whole else RelativeAttention.pairs
+    found = {}
+    for contexts in data.asked.contexts:
+        for targets in data.asked.targets:
+            rng = seeds.stream(data.seed, FAMILY, "memory", contexts, targets)
+            reach, ends = data.functions.reach, data.functions.range
+
+            def drawn(*shape: int, by: float, rng: np.random.Generator = rng) -> Tensor:
+                return torch.from_numpy(rng.uniform(-by, by, shape)).float()
+
+            axes = data.functions.axes
+            batch = single(
+                drawn(contexts, axes, by=reach), drawn(contexts, 1, by=1.0),
+                drawn(targets, axes, by=ends),
+            )  # fmt: skip
+            with torch.no_grad(), laws.Peak() as peak:
+                model(batch)
+            name = f"{'memory_whole' if whole else 'memory'}_{contexts}_{targets}"
+            found[name] = {"value": peak.most / 1e6, "unit": "MB", "n": 1}
+    for part in pairs:
+        part.pairs = RelativeAttention.pairs
+    return found
+
+
+def answered(model: FieldModel, data: Data) -> dict[str, Any]:
+    """All metrics of a model; `lost_...`: how much lower the same targets' density is where all
+    points are moved."""
+    law = said(model, data)
+    found, plain = scored(law, data), density(law, data.y)
+    moves = {"shifted": lambda batch: shifted(batch, data.asked.shift)}
+    if data.functions.axes == 2:
+        moves["turned"] = lambda batch: turned(batch, data.asked.turn_deg)
+    for name, move in moves.items():
+        elsewhere = density(said(model, data, move), data.y)
+        found[f"log_likelihood_{name}"] = data.mean(elsewhere.mean(1), NATS)
+        found[f"lost_{name}"] = data.mean((plain - elsewhere).mean(1), NATS)
+    return found
+
+
+def network(run: Path, data: Data, threads: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A trained cell's entry, and its bands."""
+    from stages.training import store
+
+    torch.set_num_threads(threads)
+    model, _ = store.load(str(run / shell.WEIGHTS))
+    assert isinstance(model, FieldModel)
+    entry = {
+        "metrics": answered(model, data) | memory(model, data) | memory(model, data, whole=True),
+        "weights": sum(one.numel() for one in model.parameters()),
+        "history": shell.validation_losses(run),
+    }
+    return entry, bands(model, data)
+
+
+def drawn_task(data: Data) -> int:
+    """The first task whose context has LEAST_POINTS and not many more; else the first of all."""
+    counts = data.test.batch.context_mask.sum(1)
+    fits = torch.nonzero((counts >= LEAST_POINTS) & (counts <= 2 * LEAST_POINTS))
+    return int(fits[0]) if len(fits) else 0
+
+
+def line(data: Data) -> Tensor:
+    """Places (G, X) along the first axis, through the middle."""
+    ends = data.functions.range
+    found = torch.zeros(PLACES, data.functions.axes)
+    found[:, 0] = torch.linspace(-ends, ends, PLACES)
+    return found
+
+
+@torch.no_grad()
+def bands(model: FieldModel, data: Data) -> dict[str, Any]:
+    """Mean and standard deviation along the line of the task that is drawn, as it is and
+    shifted; nothing but in one dimension."""
+    if data.functions.axes != 1:
+        return {}
+    row, found = drawn_task(data), {}
+    batch = data.test.some(slice(row, row + 1))
+    places = line(data)[None]
+    mask = torch.ones_like(places[:, :, 0], dtype=torch.bool)
+    plain = replace(batch, target_x=places, target_mask=mask, target_y=None)
+    for name, one in (("plain", plain), ("shifted", shifted(plain, data.asked.shift))):
+        law = model(one)
+        found[name] = {"mean": _short(law.mean), "sd": _short(law.scale)}
+    return found
+
+
+def truth(data: Data) -> dict[str, Any]:
+    """Of the task that is drawn the points, and the exact law along the line."""
+    if data.functions.axes != 1:
+        return {}
+    row = drawn_task(data)
+    batch, places = data.test.some(slice(row, row + 1)), line(data)
+    x, y = (part.double().numpy() for part in (batch.context_x, batch.context_y[..., 0]))
+    function = {key: value[row : row + 1].numpy() for key, value in data.test.function.items()}
+    mean, sd = data.functions.made().exact(
+        function, x, y, batch.context_mask.numpy(), places[None].double().numpy()
+    )
+    real = batch.context_mask[0]
+    told = {"x": places, "mean": torch.from_numpy(mean), "sd": torch.from_numpy(sd),
+            "context_x": batch.context_x[0, real], "context_y": batch.context_y[0, real],
+            "target_x": batch.target_x, "target_y": batch.target_y}  # fmt: skip
+    return {"shift": data.asked.shift} | {key: _short(value) for key, value in told.items()}
+
+
+def _short(values: Tensor) -> list[float]:
+    return [float(f"{value:.4g}") for value in values.flatten().tolist()]
+
+
+def write(
+    cells: Mapping[str, Mapping[str, Any]], drawn: Mapping[str, Any], data: Data, final: Path
+) -> None:
+    """Write an evaluated folder, whole."""
+    about = {
+        "made": data.functions.model_dump(mode="json"),
+        "asked": data.asked.model_dump(mode="json"),
+        "bound": data.about["bound"]["test"],
+        "tasks": len(data.y),
+    }
+    with files.atomic_folder(final) as folder:
+        files.write_json(folder / "metrics.json", {"cells": dict(cells), "about": about})
+        files.write_json(folder / BANDS, {"truth": truth(data), "cells": dict(drawn)})

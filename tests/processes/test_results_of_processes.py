@@ -1,0 +1,84 @@
+"""The experiment as it was run in mini, read from git: what the issue asked of it, and that every
+cell that a profile declares can be built."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from stages.fields.models import build
+from stages.fields.processes.layout import EXACT, PRIOR
+from stages.fields.processes.settings import functions_of, processes_of
+from stages.params import load
+from stages.training import cells
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def parameters():
+    return load(ROOT / "params.yaml")
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, dict]:
+    """Metrics by cell."""
+    content = json.loads((ROOT / "reports/processes/mini/metrics.json").read_text(encoding="utf-8"))
+    return {name: cell["metrics"] for name, cell in content["cells"].items()}
+
+
+def reached(found, name: str) -> float:
+    return found[name]["log_likelihood"]["value"]
+
+
+def test_the_bounds_are_those_that_are_known(found):
+    assert reached(found, f"eq_1d/{EXACT}") == pytest.approx(-0.365, abs=0.05)
+    assert reached(found, f"eq_1d/{PRIOR}") == pytest.approx(-1.43, abs=0.02)
+    entropy = -math.log(0.025) - 1.419
+    assert reached(found, f"sawtooth_1d/{EXACT}") == pytest.approx(entropy, abs=0.01)
+
+
+def test_nobody_stands_above_the_bound_by_three_standard_errors(found):
+    """Else targets would have leaked."""
+    for name, metrics in found.items():
+        gap = metrics["gap"]
+        error = (gap["high"] - gap["low"]) / (2 * 1.645)
+        assert gap["value"] > -3 * error or name.endswith(EXACT), name
+
+
+@pytest.mark.parametrize("model", ["tnp-attention", "tetnp-post"])
+def test_transformers_come_near_to_the_exact_law_in_seconds(found, model):
+    assert reached(found, f"eq_1d/{model}-w32-s0") >= -0.75
+
+
+def test_who_averages_the_context_knows_more_than_the_prior(found):
+    low = found["eq_1d/neural_process-conditional-w64-s0"]["log_likelihood"]["low"]
+    assert low > found[f"eq_1d/{PRIOR}"]["log_likelihood"]["high"]
+
+
+def test_a_shift_costs_nothing_where_it_must_not(found):
+    for name, metrics in found.items():
+        if name.split("/")[1].startswith(("tetnp", "convcnp")):
+            assert abs(metrics["lost_shifted"]["value"]) < 0.01, name
+
+
+def test_intervals_of_the_exact_law_hold_what_they_promise(found):
+    for name in ("eq_1d", "sawtooth_1d", "sawtooth_2d"):
+        if f"{name}/{EXACT}" in found:
+            for level in (50, 90):
+                share = found[f"{name}/{EXACT}"][f"coverage_{level}"]["value"]
+                assert share == pytest.approx(level / 100, abs=0.02)
+
+
+@pytest.mark.parametrize("profile", ["mini", "sample", "full"])
+def test_every_cell_of_a_profile_can_be_built(parameters, profile):
+    told = processes_of(parameters, profile)
+    assert told.cells and len({(one.dataset, one.name) for one in told.cells}) == len(told.cells)
+    for one in told.cells:
+        arguments = cells.arguments(cells.Cell(one.model, one.arm, one.size, 0), parameters)
+        build(one.model, arguments, None, functions_of(parameters, one.dataset).axes, 1, 1)
+
+
+def test_mini_trains_at_most_fifteen_cells(parameters):
+    assert len(processes_of(parameters, "mini").cells) <= 15
