@@ -4,12 +4,18 @@ deviation of document N, sqrt(softplus(raw)) (equation 2.2.4; errata.md, A.003).
 Shapes: B sets, T targets, O components.
 """
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
 from stages.layers import heads
 from stages.layers.heads import FLOOR, Gaussian, Head
+
+
+def full(numbers: Tensor) -> Tensor:
+    """At least float32: 8 bits of mantissa hold no likelihood."""
+    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
 
 
 def heteroscedastic(numbers: Float[Tensor, "B T N"]) -> Gaussian:

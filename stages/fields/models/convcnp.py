@@ -81,7 +81,7 @@ class ConvCNP(FieldModel):
         for convolution in self.convolutions:
             grid = (grid + torch.relu(convolution(grid))) * mine
         read = self.outward.from_grid(grid, axes, batch.target_x)
-        return self.law.predict(self.readout(read).float())
+        return self.law.predict(likelihoods.full(self.readout(read)))
 
 
 def _product(own: list[Tensor]) -> Tensor:

@@ -19,7 +19,7 @@ from stages.batches import Batch
 from stages.contracts import FieldModel
 from stages.layers.average import masked_mean
 from stages.layers.heads import Gaussian, Mixture, Predictive
-from stages.layers.likelihoods import heteroscedastic
+from stages.layers.likelihoods import full, heteroscedastic
 from stages.layers.mlp import mlp
 
 DRAWS = 16
@@ -112,7 +112,7 @@ class NeuralProcess(FieldModel):
         """The law at x (B, T, X) of each of the vectors (S, B, Z), all alike in weight."""
         places = x.expand(len(latent), -1, -1, -1)
         known = latent[:, :, None].expand(-1, -1, x.shape[1], -1)
-        said = heteroscedastic(self.decoder(torch.cat((places, known), 3)).float().flatten(0, 1))
+        said = heteroscedastic(full(self.decoder(torch.cat((places, known), 3))).flatten(0, 1))
         means, scales = (part.unflatten(0, (len(latent), -1)) for part in (said.mean, said.scale))
         if one:
             return Gaussian(means[0], scales[0])

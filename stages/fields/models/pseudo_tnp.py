@@ -93,7 +93,7 @@ class PseudoTNP(FieldModel):
             elif number < len(self.mix):
                 context = self.mix[number](context, latents, real, pair(x, at))
             target = read(target, latents, real, pair(targets, at))
-        return self.law.predict(self.readout(target).float())
+        return self.law.predict(likelihoods.full(self.readout(target)))
 
 
 def _middle(batch: Batch) -> Tensor:

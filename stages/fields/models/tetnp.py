@@ -55,4 +55,4 @@ class TETNP(FieldModel):
         for layer in self.layers:
             context = layer(context, context, real, (x, x))
             target = layer(target, context, real, (batch.target_x, x))
-        return self.law.predict(self.readout(target).float())
+        return self.law.predict(likelihoods.full(self.readout(target)))

@@ -50,4 +50,4 @@ class TNP(FieldModel):
         for layer in self.layers:
             context = layer(context, context, batch.context_mask)
             target = layer(target, context, batch.context_mask)
-        return self.law.predict(self.readout(target).float())
+        return self.law.predict(likelihoods.full(self.readout(target)))

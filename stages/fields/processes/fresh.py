@@ -66,7 +66,7 @@ class Fresh:
         return self.val.batch.context_x.device
 
     def slices(self, split: str) -> list[int]:
-        """As many numbers as a step has tasks, which stand for new ones; those of the kept tasks."""
+        """Of "train" as many numbers as a step has tasks, all new; of "val" those of the kept."""
         return [*range(self.budget.tasks if split == "train" else len(self.val.exact_mean))]
 
     def parts(self, numbers: list[int], step: int) -> list[Callable[[], Batch]]:

@@ -1,8 +1,9 @@
 """Prepared tasks: what preparation writes, and training and evaluation read.
 
 tasks.safetensors: of "val" and "test" SPLIT.NAME, positions and values float32, the exact law and
-the functions' parameters float64. about.json: how the functions were drawn, and each split's bound: the mean log-density of
-the exact law, in nats a target. Shapes: S tasks, C context points, T targets, X axes.
+the functions' parameters float64. about.json: how the functions were drawn, and each split's bound,
+the mean log-density of the exact law in nats a target.
+Shapes: S tasks, C context points, T targets, X axes.
 """
 
 from dataclasses import dataclass

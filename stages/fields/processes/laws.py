@@ -29,9 +29,9 @@ def members(law: Predictive) -> tuple[Array, Array, Array]:
     """Weights, means and standard deviations (S, T, K) of a law of one component, float64.
     InputError for a law that is no mixture of Gaussians."""
     if isinstance(law, Gaussian):
-        parts = (torch.ones_like(law.mean), law.mean, law.scale)
+        parts = torch.ones_like(law.mean), law.mean, law.scale
     elif isinstance(law, Mixture):
-        parts = tuple(part[:, :, 0] for part in (law.weights, law.means, law.scales))
+        parts = law.weights[:, :, 0], law.means[:, :, 0], law.scales[:, :, 0]
     else:
         raise InputError(
             "calibration is measured of Gaussians and their mixtures",
@@ -39,7 +39,8 @@ def members(law: Predictive) -> tuple[Array, Array, Array]:
             expected="gaussian or mixture",
             found=type(law).__name__,
         )
-    return tuple(part.detach().double().cpu().numpy() for part in parts)  # type: ignore[return-value]
+    weights, means, sds = (part.detach().double().cpu().numpy() for part in parts)
+    return weights, means, sds
 
 
 def _absolute(mean: Array, sd: Array) -> Array:

@@ -22,13 +22,12 @@ from stages.contracts import FieldModel
 from stages.errors import DivergedError
 from stages.fields.processes import kept, laws
 from stages.fields.processes.fresh import CHUNK
-from stages.fields.processes.layout import BANDS
+from stages.fields.processes.layout import BANDS, EXACT, PRIOR
 from stages.fields.processes.settings import FAMILY, Asked, Functions, Processes
 from stages.layers.relative import RelativeAttention
 from stages.scores import groups, shell
 from stages.scores.scores import log_likelihood
 
-EXACT, PRIOR = "exact", "prior"  # companions: what cannot be beaten, and what knows no context
 NATS = "nats"
 PLACES, LEAST_POINTS = 161, 12  # of the line that is drawn; context points of the task that is
 Law = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -162,6 +161,21 @@ def memory(model: FieldModel, data: Data, whole: bool = False) -> dict[str, Any]
     return found
 
 
+def answered(model: FieldModel, data: Data) -> dict[str, Any]:
+    """All metrics of a model; `lost_...`: how much lower the same targets' density is where all
+    points are moved."""
+    law = said(model, data)
+    found, plain = scored(law, data), density(law, data.y)
+    moves = {"shifted": lambda batch: shifted(batch, data.asked.shift)}
+    if data.functions.axes == 2:
+        moves["turned"] = lambda batch: turned(batch, data.asked.turn_deg)
+    for name, move in moves.items():
+        elsewhere = density(said(model, data, move), data.y)
+        found[f"log_likelihood_{name}"] = data.mean(elsewhere.mean(1), NATS)
+        found[f"lost_{name}"] = data.mean((plain - elsewhere).mean(1), NATS)
+    return found
+
+
 def network(run: Path, data: Data, threads: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """A trained cell's entry, and its bands."""
     from stages.training import store
@@ -169,15 +183,8 @@ def network(run: Path, data: Data, threads: int) -> tuple[dict[str, Any], dict[s
     torch.set_num_threads(threads)
     model, _ = store.load(str(run / shell.WEIGHTS))
     assert isinstance(model, FieldModel)
-    found = scored(said(model, data), data)
-    elsewhere = said(model, data, lambda batch: shifted(batch, data.asked.shift))
-    found["log_likelihood_shifted"] = data.mean(density(elsewhere, data.y).mean(1), NATS)
-    if data.functions.axes == 2:
-        rotated = said(model, data, lambda batch: turned(batch, data.asked.turn_deg))
-        found["log_likelihood_turned"] = data.mean(density(rotated, data.y).mean(1), NATS)
-    found |= memory(model, data) | memory(model, data, whole=True)
     entry = {
-        "metrics": found,
+        "metrics": answered(model, data) | memory(model, data) | memory(model, data, whole=True),
         "weights": sum(one.numel() for one in model.parameters()),
         "history": shell.validation_losses(run),
     }
@@ -242,8 +249,12 @@ def write(
     cells: Mapping[str, Mapping[str, Any]], drawn: Mapping[str, Any], data: Data, final: Path
 ) -> None:
     """Write an evaluated folder, whole."""
-    about = {"made": data.functions.model_dump(mode="json"), "asked": data.asked.model_dump(mode="json"),
-             "bound": data.about["bound"]["test"], "tasks": len(data.y)}  # fmt: skip
+    about = {
+        "made": data.functions.model_dump(mode="json"),
+        "asked": data.asked.model_dump(mode="json"),
+        "bound": data.about["bound"]["test"],
+        "tasks": len(data.y),
+    }
     with files.atomic_folder(final) as folder:
         files.write_json(folder / "metrics.json", {"cells": dict(cells), "about": about})
         files.write_json(folder / BANDS, {"truth": truth(data), "cells": dict(drawn)})

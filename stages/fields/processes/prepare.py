@@ -67,8 +67,9 @@ def loaded(path: Path, told: Functions, tasks: int) -> Arrays:
     for name, array in arrays.items():
         width = told.axes if name.endswith("_x") else 1
         count = points["context" if name in ("context_x", "context_y", "real") else "target"]
-        shape = (tasks, count, width) if name in SINGLE else (tasks, count)
-        shape = (tasks,) if name.startswith("function_") else shape
+        whole = (tasks, count, width)
+        function = name.startswith("function_")
+        shape = whole[: 1 if function else 3 if name in SINGLE else 2]
         if array.shape != shape:
             raise DataError(
                 "a raw array has another shape",

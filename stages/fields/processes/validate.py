@@ -68,9 +68,9 @@ def summed(raw: Path, prepared: Path, judged: dict[str, str], told: Functions) -
     known = expected(told)
     seen = {split: _digests(tensors[f"{split}.target_x"]) for split in about["bound"]}
     for split, bound in about["bound"].items():
-        law = [tensors[f"{split}.exact_{part}"] for part in ("mean", "sd")]
+        mean, sd = (tensors[f"{split}.exact_{part}"] for part in ("mean", "sd"))
         values = tensors[f"{split}.target_y"][..., 0]
-        shares = [float(covered(*law, values, level).mean()) - level for level in (0.5, 0.9)]
+        shares = [float(covered(mean, sd, values, level).mean()) - level for level in (0.5, 0.9)]
         error = float(
             np.hypot(bound["standard_error"], 0 if "saw" in told.process else KNOWN_ERROR)
         )

@@ -1,0 +1,231 @@
+"""Document N's claims as checks: holds, fails or undecided.
+
+Likelihoods are compared in nats a target by their difference, with the spread of training of
+data/spreads (stages/claims/levels.py). A model that is no better than the prior has not learned:
+what rests on it is `undecided`, and says `untrained`, but where failing is what is claimed. Words
+that name no number are read as the bars below, and every entry says so.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from stages.claims.levels import Side, against, difference, level
+from stages.claims.parts import UNDECIDED, Evaluation, Part, conclude, unmeasured
+from stages.fields.processes.layout import PRIOR
+from stages.files import read_json
+from stages.spreads import Spreads, kind_of
+
+LL, TURNED = ("metrics", "log_likelihood"), ("metrics", "log_likelihood_turned")
+TIE = 0.1  # nats: on Gaussian processes models "tie", or "match", within them
+LOST = 0.5  # nats of likelihood that a model loses where it "breaks"; one that does not loses less
+KEPT = 0.05
+GAINED = 0.25  # nats above the prior that a model reaches at least unless it "fails"
+LESS = 0.25  # of the quadratic one's bytes: "far less"
+LINEAR = ("tnp-linear", "tnp-hyper", "pseudo_tnp-perceiver", "pseudo_tnp-te_perceiver",
+          "pseudo_tnp-induced", "pseudo_tnp-te_induced")  # fmt: skip
+BRIEF = "trained for seconds at about equal cost, where the document trains for hours"
+
+
+def side(measured: Evaluation, variant: str, path: tuple[str, ...]) -> Side:
+    """A variant ('tnp-linear') in the size that was trained here; its name whole where none was."""
+    model, arm = variant.split("-")
+    found = [name for name in measured.model(model) if name.split("-")[1:2] == [arm]]
+    return Side(found[0] if found else variant, path)
+
+
+def learned(part: Part, measured: Evaluation, arms: Iterable[str]) -> Part:
+    """The part, undecided where one of its models is not better than the prior."""
+    bar, lags = level(measured, Side(PRIOR, LL), False), []
+    for arm in dict.fromkeys(arms):
+        found = level(measured, Side(arm, LL), False) if measured.arm(arm) else None
+        if bar and found and kind_of(measured.arm(arm)[0]) and found.value <= bar.value:
+            lags.append(f"{arm} is no better than the {PRIOR}")
+    if not lags:
+        return part
+    told = part.why.removeprefix(f"{part.name}: ")
+    return replace(
+        part,
+        verdict=UNDECIDED,
+        numbers=part.numbers | {"verdict": UNDECIDED, "untrained": lags},
+        why=f"{part.name}: untrained: {'; '.join(lags)}; measured: {told}",
+    )
+
+
+def above(
+    measured: Evaluation, one: str, other: str, by: float = 0.0, path: tuple[str, ...] = LL
+) -> Part:
+    """`one` reaches more than `other` plus `by`; what `other` learned is not asked."""
+    left, right = side(measured, one, path), side(measured, other, path)
+    more = f" by {by:g}" if by else ""
+    name = f"{measured.dataset}: {left.arm} > {right.arm}{more}"
+    return learned(difference(measured, name, left, right, by, True), measured, (left.arm,))
+
+
+def near(measured: Evaluation, one: str, other: str) -> Part:
+    """`one` lies not more than TIE below `other`."""
+    left, right = side(measured, one, LL), side(measured, other, LL)
+    name = f"{measured.dataset}: {left.arm} within {TIE:g} of {right.arm}, or above"
+    part = difference(measured, name, left, right, -TIE, True)
+    return learned(part, measured, (left.arm, right.arm))
+
+
+def loses(measured: Evaluation, one: str, how: str, breaks: bool) -> Part:
+    """How much a model's likelihood falls where all points are moved, target by target."""
+    lost = side(measured, one, ("metrics", f"lost_{how}"))
+    bar, word = (LOST, "loses more than") if breaks else (KEPT, "loses less than")
+    name = f"{measured.dataset}: {lost.arm} {word} {bar:g} nats where {how}"
+    part = against(measured, name, lost, bar, breaks, "nats a target")
+    return learned(part, measured, (lost.arm,))
+
+
+def of(found: dict[str, Evaluation], dataset: str) -> Evaluation:
+    """A set's evaluation; one without cells where it was not evaluated."""
+    return found.get(dataset, Evaluation(dataset, {}))
+
+
+def p1(found: dict[str, Evaluation]) -> dict[Any, Any]:
+    """Functions of a difference, against each other."""
+    saw = of(found, "sawtooth_1d")
+    parts = [above(saw, "tetnp-post", "tetnp-rbf"), above(saw, "tetnp-rbf", "tetnp-identity")]
+    text = "An MLP as relative function beats an RBF, which beats the identity."
+    return conclude(saw, "P-1", text, "tetnp, figure 5.2.1", parts, BRIEF)
+
+
+def p2(found: dict[str, Evaluation]) -> dict[Any, Any]:
+    """The sawtooth and the Gaussian process."""
+    saw, eq = of(found, "sawtooth_1d"), of(found, "eq_1d")
+    parts = [above(saw, "tetnp-post", other) for other in ("tnp-attention", "convcnp-plain")]
+    parts += [near(eq, "tetnp-post", other) for other in ("tnp-attention", "convcnp-plain")]
+    note = f"'ties' is read as not more than {TIE:g} nats below; {BRIEF}"
+    text = "TETNP beats TNP and ConvCNP on the sawtooth and ties with them on Gaussian processes."
+    return conclude(saw, "P-2", text, "tetnp, figure 5.4.1", parts, note)
+
+
+def p3(found: dict[str, Evaluation]) -> dict[Any, Any]:
+    """All points shifted."""
+    eq = of(found, "eq_1d")
+    parts = [
+        loses(eq, "tnp-attention", "shifted", True),
+        loses(eq, "tetnp-post", "shifted", False),
+        loses(eq, "convcnp-plain", "shifted", False),
+    ]
+    note = f"'breaks' is read as losing more than {LOST:g} nats, 'does not' as less than {KEPT:g}"
+    text = "TNP breaks when inputs are shifted; TETNP and ConvCNP do not."
+    return conclude(eq, "P-3", text, "tetnp, figure 4.2.2", parts, note)
+
+
+def p4(found: dict[str, Evaluation]) -> dict[Any, Any]:
+    """Where the MLP stands."""
+    plane = of(found, "sawtooth_2d")
+    parts = [above(plane, "tetnp-post", "tetnp-pre")]
+    text = "The post-MLP beats the pre-MLP in two dimensions."
+    return conclude(plane, "P-4", text, "tetnp, figure 6.2.1", parts, BRIEF)
+
+
+def p5(found: dict[str, Evaluation]) -> dict[Any, Any]:
+    """A plane turned."""
+    plane = of(found, "sawtooth_2d")
+    parts = [
+        loses(plane, "tetnp-turned", "turned", False),
+        loses(plane, "tetnp-post", "turned", True),
+        learned(
+            difference(
+                plane, "sawtooth_2d: the turned one reaches more on turned tasks",
+                side(plane, "tetnp-turned", TURNED), side(plane, "tetnp-post", TURNED), 0.0, True,
+            ),
+            plane,
+            [side(plane, one, LL).arm for one in ("tetnp-turned", "tetnp-post")],
+        ),
+    ]  # fmt: skip
+    note = (
+        f"'carries over' is read as losing less than {KEPT:g} nats, 'does not' more than {LOST:g}"
+    )
+    text = (
+        "A rotation-equivariant TETNP trained on the restricted sawtooth carries over to the "
+        "turned one; the plain one does not."
+    )
+    return conclude(plane, "P-5", text, "tetnp, figures 6.3.3 and 6.3.4", parts, note)
+
+
+def p6(found: dict[str, Evaluation]) -> dict[Any, Any]:
+    """The full sawtooth of the plane, which no profile has."""
+    name = "ConvCNP on both sawtooths of the plane"
+    parts = [unmeasured(name, f"{name}: not trained here")]
+    text = "ConvCNP fits the restricted sawtooth and fails on the full one."
+    source = "tetnp, figures 6.3.2 and 6.3.5"
+    return conclude(of(found, "sawtooth_2d"), "P-6", text, source, parts)
+
+
+def p7(found: dict[str, Evaluation]) -> dict[Any, Any]:
+    """What is linear in the points, against TETNP, and on the sawtooth against the prior."""
+    eq, saw = of(found, "eq_1d"), of(found, "sawtooth_1d")
+
+    def trained(where: Evaluation) -> list[str]:
+        return [one for one in LINEAR if where.arm(side(where, one, LL).arm)]
+
+    parts = [near(eq, one, "tetnp-post") for one in trained(eq)]
+    for one in trained(saw):
+        arm = side(saw, one, LL)
+        name = f"{saw.dataset}: {arm.arm} fails, within {GAINED:g} nats of the prior"
+        parts.append(difference(saw, name, arm, Side(PRIOR, LL), GAINED, False))
+    if not parts:
+        parts = [unmeasured("linear models", "linear models: none was trained here")]
+    note = (
+        f"'match' is read as not more than {TIE:g} nats below TETNP, 'fail' as less than "
+        f"{GAINED:g} above the prior; the document's sawtooth is of the plane; {BRIEF}"
+    )
+    text = "Neural processes of linear cost match on Gaussian processes and fail on the sawtooth."
+    return conclude(eq, "P-7", text, "tetnp, table 7.5.1", parts, note)
+
+
+def p8(found: dict[str, Evaluation]) -> dict[Any, Any]:
+    """Bytes counted, at the largest context and the fewest targets that were counted."""
+    eq, parts = of(found, "eq_1d"), []
+    whole = side(eq, "tetnp-post", LL).arm
+    name, cell = ("memory_whole_1000_10", (eq.arm(whole) or [""])[0])
+    if name not in eq.cells.get(cell, {}).get("metrics", {}):
+        parts = [unmeasured("bytes", "bytes: nothing was counted here")]
+    else:
+        most = eq.cells[cell]["metrics"][name]["value"]
+        for one in (*LINEAR, "tetnp-post"):
+            arm = side(eq, one, ("metrics", "memory_1000_10"))
+            if eq.arm(arm.arm):
+                words = f"bytes at 1,000 context points [MB], against {LESS:g} of {most:.3g}"
+                title = f"{arm.arm} far below TETNP with all pairs at once"
+                parts.append(_counted(eq, title, arm, LESS * most, words))
+    note = (
+        f"'far less' is read as below {LESS:g} of TETNP's bytes as printed, all pairs at once; in "
+        "blocks TETNP itself is linear, so the claim is one of the printed form; that ConvCNP's "
+        "grid grows with the axes, tests/models/test_processes.py counts"
+    )
+    text = "Linear neural processes need far less memory than the quadratic TETNP."
+    return conclude(eq, "P-8", text, "tetnp, tables 5.4.1, 6.4.1 and 7.5.2", parts, note)
+
+
+def _counted(measured: Evaluation, name: str, one: Side, bar: float, words: str) -> Part:
+    """A part about bytes, which no training moves: they are a count."""
+    value = measured.cells[measured.arm(one.arm)[0]]["metrics"][one.path[-1]]["value"]
+    verdict = "holds" if value < bar else "fails"
+    numbers = {"value": value, "bar": bar, "interval": [value, value], "verdict": verdict}
+    return Part(name, verdict, numbers, f"{name}: {words}: {value:.3g}")
+
+
+def p9(found: dict[str, Evaluation]) -> dict[Any, Any]:
+    """Widths and heads, of which no profile has a sweep."""
+    name = "widths and heads at one budget"
+    parts = [unmeasured(name, f"{name}: not trained here")]
+    text = "The width of tokens matters most, then the number of heads, their width least."
+    return conclude(of(found, "sawtooth_1d"), "P-9", text, "tetnp, figure 5.3.1", parts)
+
+
+def check(home: Path) -> list[dict[Any, Any]]:
+    """Every claim, from all sets under `home`."""
+    spreads = Spreads.read(home)
+    files = sorted((home / "evaluated").glob("[!.]*/metrics.json"))
+    found = {
+        file.parent.name: Evaluation(file.parent.name, read_json(file)["cells"], spreads)
+        for file in files
+    }
+    return [claim(found) for claim in (p1, p2, p3, p4, p5, p6, p7, p8, p9)]

@@ -1,0 +1,191 @@
+"""`python -m tests.benchmarks.bench_processes [race]`: neural processes against the same written
+straightforwardly (plain_processes.py), in one run, as ratios. `... spreads PROFILE` trains the
+profile's cells with one more seed in a scratch folder and writes
+data/spreads/PROFILE/processes.json.
+
+Sizes are the authors' (reference code H): 5 layers, 8 heads of 16, width 128. A step is 16 tasks
+of 64 + 128 points in one dimension: forward, negative log-likelihood, backward, Adam. An answer is
+one task in two dimensions. Memory is counted (stages/fields/processes/laws.py), not timed.
+`--quick` leaves out what takes minutes, `--large` adds 5,000 + 1,000 points. Goals: TETNP's answer
+at 3,000 points .25 of the time and .03 of the memory, its step .5; steps of TNP and LBANP .75.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from stages import files, seeds
+from stages.batches import Batch
+from stages.fields.models import build
+from stages.fields.processes import measure
+from stages.fields.processes.fresh import Fresh
+from stages.fields.processes.laws import Peak
+from stages.fields.processes.settings import functions_of, processes_of
+from stages.params import load
+from stages.spreads import of_seeds, place
+from stages.training import cells, loop
+from stages.training.checkpoint import Checkpoints
+from tests.benchmarks.clock import Contender, race
+from tests.benchmarks.plain_processes import PlainLBANP, PlainTETNP, PlainTNP
+
+WIDTH, HEADS, LAYERS, HIDDEN, LATENTS = 128, 8, 5, 128, 32
+SIZE = {"width": WIDTH, "heads": HEADS, "layers": LAYERS}
+FURTHER = 1  # the seed beside the cells' own
+EXPERIMENT = "processes"
+
+
+def tasks(count: int, contexts: int, targets: int, axes: int) -> Batch:
+    """Random tasks."""
+    generator = seeds.torch_stream(0, "bench", count, contexts, targets, axes)
+
+    def drawn(points: int, width: int):
+        return torch.rand(count, points, width, generator=generator) * 4 - 2
+
+    def mask(points: int):
+        return torch.ones(count, points, dtype=torch.bool)
+
+    return Batch(drawn(contexts, axes), drawn(contexts, 1), mask(contexts), drawn(targets, axes),
+                 mask(targets), drawn(targets, 1))  # fmt: skip
+
+
+def step(model, batch: Batch):
+    """A training step, ready to be called."""
+    adam = torch.optim.Adam(model.parameters(), lr=1e-6)
+
+    def call() -> None:
+        adam.zero_grad()
+        model(batch).loss(batch.target_y).mean().backward()
+        adam.step()
+
+    return call
+
+
+def answer(model, batch: Batch):
+    """An answer, ready to be called."""
+
+    def call():
+        with torch.no_grad():
+            return model(batch)
+
+    return call
+
+
+def most(call) -> float:
+    """MB that a call holds at once."""
+    with Peak() as peak:
+        call()
+    return peak.most / 1e6
+
+
+def raced(name: str, ours, plain, goal: str, rounds: int) -> None:
+    """One row: times of both, their ratio, and the memory of both."""
+    times = race({"ours": Contender(ours, 1), "plain": Contender(plain, 1)}, rounds)
+    ratio, held = times.ratios("ours", "plain"), (most(ours), most(plain))
+    print(
+        f"{name:34} {times.median('ours'):9.1f} {times.median('plain'):9.1f} {ratio['ratio']:6.2f} "
+        f"[{ratio['low']:.2f}, {ratio['high']:.2f}]  {held[0]:8.1f} {held[1]:9.1f} "
+        f"{held[0] / held[1]:6.3f}  {goal}",
+        flush=True,
+    )
+
+
+def models():
+    """Ours and the plain ones, in one dimension."""
+    seeds.everything(0)
+    tnp = build("tnp", {}, SIZE, 1, 1, 1)
+    lbanp = build("pseudo_tnp", {}, SIZE | {"latents": LATENTS}, 1, 1, 1)
+    te = build("tetnp", {}, SIZE | {"hidden": HIDDEN}, 1, 1, 1)
+    return {
+        "TNP": (tnp, PlainTNP(tnp, **SIZE), "step .75"),
+        "LBANP": (lbanp, PlainLBANP(lbanp, **SIZE), "step .75"),
+        "TETNP": (te, PlainTETNP(te), "step .5"),
+    }
+
+
+def main_race(quick: bool, large: bool) -> None:
+    """Print one row a model and kind of work."""
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} thread(s)")
+    print(f"{'work':34} {'ours ms':>9} {'plain ms':>9} {'ratio':>6} {'[min, max]':14} "
+          f"{'ours MB':>8} {'plain MB':>9} {'ratio':>6}  goal")  # fmt: skip
+    batch = tasks(16, 64, 128, 1)
+    for name, (ours, plain, goal) in models().items():
+        raced(f"{name} step, 16 x (64 + 128)", step(ours, batch), step(plain, batch), goal, 3)
+    seeds.everything(0)
+    te = build("tetnp", {}, SIZE | {"hidden": HIDDEN}, 2, 1, 1).eval()
+    plain = PlainTETNP(te)
+    for contexts in (300, 1000) if quick else (300, 1000, 3000):
+        one = tasks(1, contexts, 10, 2)
+        with torch.no_grad():
+            gap = float((te(one).mean - plain(one).mean).abs().max())
+        assert gap < 1e-5, f"another answer than the plain one, by {gap:.2g}"
+        goal = "time .25, memory .03" if contexts == 3000 else ""
+        raced(f"TETNP answer, {contexts:,} + 10, 2-D", answer(te, one), answer(plain, one), goal,
+              1 if contexts == 3000 else 3)  # fmt: skip
+    if large:
+        held = most(answer(te, tasks(1, 5000, 1000, 2)))
+        print(f"TETNP answer, 5,000 + 1,000, 2-D: {held:.1f} MB (goal: 1,000; printed: 24,083)")
+
+
+def main_spreads(profile: str) -> None:
+    """Spreads over seeds, by kind of model, of all metrics of the profile's cells; written after
+    every cell, of those until then."""
+    parameters = load()
+    told, found = processes_of(parameters, profile), {}
+    for dataset in told.datasets:
+        home = Path("reports", EXPERIMENT, profile, "evaluated", dataset, "metrics.json")
+        for name, cell in files.read_json(home)["cells"].items():
+            found[f"{dataset}/{name}"] = {"metrics": timeless(cell["metrics"])}
+    for cell in told.cells:
+        metrics = again(parameters, told, profile, cell)
+        found[f"{cell.dataset}/{cell.name.removesuffix('s0')}s{FURTHER}"] = {"metrics": metrics}
+        print(cell.dataset, cell.name, metrics["log_likelihood"]["value"], flush=True)
+        files.write_json(
+            place(EXPERIMENT, profile),
+            {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found})},
+        )
+
+
+def again(parameters, told, profile: str, cell) -> dict:
+    """The metrics of a cell that is trained with the further seed."""
+    functions, budget = functions_of(parameters, cell.dataset), told.training[cell.model]
+    prepared = Path("data", profile, "prepared", cell.dataset)
+    fresh = Fresh.open(prepared, functions, budget, FURTHER, torch.device("cpu"))
+    named = cells.Cell(cell.model, cell.arm, cell.size, FURTHER)
+    seeds.everything(FURTHER)
+    model = build(cell.model, cells.arguments(named, parameters), None, functions.axes, 1, 1)
+    settings = loop.Settings(
+        budget.steps, budget.validate_every, budget.patience, budget.learning_rate,
+        parameters.training.clip, FURTHER, slices=budget.tasks, schedule=budget.schedule,
+    )  # fmt: skip
+    scratch = Checkpoints(files.WORK / "spreads" / f"{cell.dataset}-{named.name}")
+    scratch.clear()
+    loop.train(model, fresh, settings, scratch)
+    scratch.clear()
+    data = measure.Data.open(prepared, functions, told, parameters.training.seed)
+    return timeless(measure.answered(model.eval(), data))
+
+
+def timeless(metrics: dict) -> dict:
+    """Without what no training moves: counts of bytes."""
+    return {name: one for name, one in metrics.items() if not name.startswith("memory")}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("race", "spreads"), nargs="?", default="race")
+    parser.add_argument("profile", nargs="?", default="mini")
+    parser.add_argument("--quick", action="store_true", help="without 3,000 context points")
+    parser.add_argument("--large", action="store_true", help="with 5,000 + 1,000 points: minutes")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    if asked.what == "race":
+        main_race(asked.quick, asked.large)
+    else:
+        main_spreads(asked.profile)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
