@@ -4,7 +4,8 @@ nearest cells (document G, sections 3.3 and 3.4).
 MHCA: every cell asks, by its own query, what lies in it: its own token and the points nearest to
 it. G pads each cell to the most points that one has; here the softmax is taken over sums by cell,
 so nothing is padded or capped. SetConv on the plane is set_conv.py's; on the sphere a point reaches
-the SUPPORT x SUPPORT cells around it, by a Gaussian of the great-circle angle.
+the SUPPORT x SUPPORT cells around it, by a Gaussian of the great-circle angle (near a pole, where
+columns are close, that cuts it off).
 Shapes: B sets, M cells, N points, T targets, K neighbours, A heads, h numbers a head, H = A h, W
 windows, J cells a window.
 """

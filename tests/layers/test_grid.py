@@ -112,7 +112,7 @@ def test_windows_hold_every_cell_once_and_who_is_together_is_near(shape, window,
         for number, inside in enumerate(order):
             owner[inside[inside >= 0]] = number
 
-        def group(cell):
+        def group(cell, shift=shift):
             numbers = []
             for index, cells, again in zip(np.unravel_index(cell, shape), shape, periodic,
                                            strict=True):  # fmt: skip

@@ -53,9 +53,7 @@ def plan(asked: Asked) -> Work:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code of the command."""
-    return shell.main(
-        MODULE, "Evaluate models on and off the grid.", plan, argv
-    )
+    return shell.main(MODULE, "Evaluate models on and off the grid.", plan, argv)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 Both quantities are jointly Gaussian, so the law of a target given points and cells is Gaussian,
 too: k' (K + N)^-1 (y - m) and k(x, x) - k' (K + N)^-1 k + s^2, by Cholesky factors in float64. It
 is told of both sources, of the points alone and of the cells alone: no forecast's expected
-likelihood from the same sources is higher. Shapes: S tasks, C context points, T targets, M cells, X axes.
+likelihood from the same sources is higher. Shapes: S tasks, C context points, T targets, M cells,
+X axes.
 """
 
 from dataclasses import dataclass
