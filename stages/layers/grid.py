@@ -137,7 +137,7 @@ def collate(parts: list[GriddedBatch]) -> GriddedBatch:
     return GriddedBatch(**vars(plain), grid=replace(first, values=values, mask=mask))
 
 
-def points(batch: Batch) -> dict[str, Tensor | None]:
+def points(batch: Batch) -> dict[str, Tensor]:
     """The fields of a batch without its grid."""
     return {key: value for key, value in vars(batch).items() if key != "grid"}
 

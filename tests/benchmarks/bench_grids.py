@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks.bench_grids [race]`: the grid model against the same written
 straightforwardly (plain_grids.py), and against the TNP of all tokens, in one run, as ratios. `...
 spreads PROFILE` trains cells of the profile with one more seed in a scratch folder and writes
-data/spreads/PROFILE/on_off_grid.json; `--first N` only the first N of each data set.
+data/spreads/PROFILE/on_off_grid.json; `--only SET/CELL ...` these alone.
 
 A grid of 120 x 240, 1,500 points, 3,000 targets, one task a step; coarsened by the encoder to 30 x
 60, windows of 5 (reference code I), 9 nearest cells; width 128, 8 heads, 5 layers. The TNP has the
@@ -115,15 +115,18 @@ def main_race(quick: bool) -> None:
         )
 
 
-def main_spreads(profile: str, first: int | None) -> None:
+def main_spreads(profile: str, only: list[str] | None) -> None:
     """Spreads over seeds, by kind of model, of all metrics; written after every cell, of those
     until then."""
     parameters = load()
     told, found = grids_of(parameters, profile), {}
     for dataset in told.datasets:
+        mine = [cell for cell in told.cells if cell.dataset == dataset]
+        mine = [cell for cell in mine if only is None or f"{dataset}/{cell.name}" in only]
+        if not mine:
+            continue
         home = Path("reports", EXPERIMENT, profile, "evaluated", dataset, "metrics.json")
         known = files.read_json(home)["cells"]
-        mine = [cell for cell in told.cells if cell.dataset == dataset][:first]
         for cell in mine:
             found[f"{dataset}/{cell.name}"] = {"metrics": known[cell.name]["metrics"]}
             metrics = again(parameters, told, profile, cell)
@@ -161,13 +164,13 @@ def main() -> int:
     parser.add_argument("what", choices=("race", "spreads"), nargs="?", default="race")
     parser.add_argument("profile", nargs="?", default="mini")
     parser.add_argument("--quick", action="store_true", help="a grid of 40 x 80")
-    parser.add_argument("--first", type=int, help="so many cells of each data set")
+    parser.add_argument("--only", nargs="+", metavar="SET/CELL", help="of the spreads, these cells")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if asked.what == "race":
         main_race(asked.quick)
     else:
-        main_spreads(asked.profile, asked.first)
+        main_spreads(asked.profile, asked.only)
     return 0
 
 

@@ -70,7 +70,7 @@ def cells(place):
                     "o_dim": 1, "x_dim": told.axes,
                     "arguments": {"encoder": "mhca", **size}}  # fmt: skip
         (run / shell.WEIGHTS).write_bytes(store.dump(model, metadata))
-        files.write_json(run / "history.json", {"val": done.history["val"]})
+        files.write_json(run / "history.json", done)
         found[name] = run
     return found
 
@@ -84,7 +84,7 @@ def opened(place, dataset):
 @sets
 def test_what_is_prepared_is_judged_good_and_a_wrong_law_or_a_leak_is_not(place, dataset):
     told, folder = checked(Coupled, TOLD[dataset], "made"), place / "prepared" / dataset
-    files.write_json(place / "raw" / dataset / "manifest.json", {"files": []})
+    files.write_json(place / "raw" / dataset / "manifest.json", {"files": {}})
     rows = validate.summed(place / "raw" / dataset, folder, {}, told)["splits"].rows
     test = next(row for row in rows if row["split"] == "test")
     assert test["tasks"] == 40 and not test["shared"] and not test["lost"]

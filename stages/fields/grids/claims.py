@@ -85,11 +85,11 @@ def of(found: dict[str, Evaluation], dataset: str) -> Evaluation:
 
 
 def e1(found: dict[str, Evaluation], spreads: Spreads) -> dict[Any, Any]:
-    """The plain TNP at three correlations, and of the points alone."""
+    """MHCA at three correlations, and of the points alone."""
     dual = together(found, spreads)
     high, low, none, off = (
-        f"grid_tnp-{name}" for name in ("plain@dual_80", "plain@dual_50", "plain@dual_0",
-                                        "plain_off@dual_80")
+        f"grid_tnp-{name}" for name in ("mhca@dual_80", "mhca@dual_50", "mhca@dual_0",
+                                        "mhca_off@dual_80")
     )  # fmt: skip
     parts = [better(dual, high, low), better(dual, low, none)]
     parts += [better(dual, off, none, -SAME), better(dual, none, off, -SAME)]
@@ -150,6 +150,7 @@ def e6(found: dict[str, Evaluation]) -> dict[Any, Any]:
     more = "more points make the grid matter less"
     parts = [
         *(better(dual, "grid_tnp-plain", f"grid_tnp-{one}") for one in ("plain_off", "plain_on")),
+        better(dual, "grid_tnp-mhca", "grid_tnp-mhca_off"),
         unmeasured(more, f"{more}: one number of points was trained here"),
     ]
     text = "Both sources beat either alone; the grid matters less the more points there are."

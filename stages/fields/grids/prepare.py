@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from safetensors.numpy import save
@@ -53,7 +54,7 @@ def loaded(path: Path, told: Coupled, tasks: int) -> Arrays:
     try:
         with np.load(path, allow_pickle=False) as found:
             arrays = {name: found[name] for name in (*SINGLE, *LAWS, "real")}
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise DataError(
             "raw tasks cannot be read",
             where=str(path),

@@ -21,6 +21,7 @@ CALLED = {
     "grid_tnp-setconv_late": "SetConv, embedded after gridding",
     "grid_tnp-setconv_published": "SetConv, published index",
     "grid_tnp-mhca": "MHCA grid encoder",
+    "grid_tnp-mhca_off": "MHCA, points alone",
     "grid_tnp-mhca_all": "MHCA, targets read all cells",
     "grid_tnp-mhca_published": "MHCA, published index",
     "linear_interpolation-plain": "trainable linear interpolation",
