@@ -1,9 +1,10 @@
 """Document G's claims as checks: holds, fails or undecided.
 
 Likelihoods are compared in nats a target, errors in the set's unit, by their difference, with the
-spread of training of data/spreads (stages/claims/levels.py). A model that is no better than the
-prior has not learned: what rests on it is `undecided`, and says `untrained`. Words that name no
-number are read as the bars below, and every entry says so.
+spread of training of data/spreads (stages/claims/levels.py). A model has not learned that is no
+better than the prior, or errs more than linear interpolation where that was trained: what rests on
+it is `undecided`, and says `untrained`. Words that name no number are read as the bars below, and
+every entry says so.
 """
 
 import re
@@ -22,6 +23,7 @@ LL, RMSE, LAND = (("metrics", name) for name in ("log_likelihood", "rmse", "land
 NOTHING_LOST = 0.01  # nats: what a grid encoder loses at most against the plain TNP
 FAR = 0.1  # nats: "far better"
 SAME = 0.05  # nats: "the same as"
+LINEAR = "linear_interpolation-plain"
 BRIEF = "trained for seconds at equal steps, where the document trains for hours"
 
 
@@ -34,14 +36,18 @@ def side(measured: Evaluation, variant: str, path: tuple[str, ...] = LL) -> Side
 
 
 def learned(part: Part, measured: Evaluation, arms: Iterable[str]) -> Part:
-    """The part, undecided where one of its models is not better than its set's prior."""
-    lags = []
+    """The part, undecided where one of its models is not better than its set's prior, or than
+    linear interpolation."""
+    lags, linear = [], side(measured, LINEAR).arm
     for arm in dict.fromkeys(arms):
         prior = PRIOR + "".join(re.findall("@[a-z0-9_]+", arm))
         bar = level(measured, Side(prior, LL), False)
         found = level(measured, Side(arm, LL), False) if measured.arm(arm) else None
         if bar and found and kind_of(measured.arm(arm)[0]) and found.value <= bar.value:
             lags.append(f"{arm} is no better than the {PRIOR}")
+        line, error = (level(measured, Side(one, RMSE), False) for one in (linear, arm))
+        if line and error and arm != linear and error.value >= line.value:
+            lags.append(f"{arm} errs more than {linear}")
     if not lags:
         return part
     told = part.why.removeprefix(f"{part.name}: ")
@@ -170,7 +176,7 @@ def e9(found: dict[str, Evaluation]) -> dict[Any, Any]:
     name = f"{globe.dataset}: {spread.arm} spreads more over land than at sea"
     latents = "LBANP"
     parts = [
-        better(globe, "grid_tnp-mhca", "linear_interpolation-plain", path=RMSE),
+        better(globe, "grid_tnp-mhca", LINEAR, path=RMSE),
         learned(against(globe, name, spread, 1.0, True, "ratio"), globe, (spread.arm,)),
         unmeasured(latents, f"{latents}: not trained here"),
     ]
