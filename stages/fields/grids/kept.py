@@ -87,7 +87,10 @@ def read(folder: Path, split: str, device: torch.device | str = "cpu") -> KeptTa
         mask = torch.ones_like(part["target_x"][:, :, 0], dtype=torch.bool)
         grid = gridded(part["grid_y"], axes_of(told, device), told["sphere"])
         points = (part[name] for name in ("context_x", "context_y", "real", "target_x"))
-        return KeptTasks(GriddedBatch(*points, mask, part["target_y"], grid), laws)
+        return KeptTasks(
+            GriddedBatch(*points, mask, part["target_y"], grid),  # type: ignore[arg-type]
+            laws,
+        )
     except (SafetensorError, OSError, KeyError) as error:
         raise DataError(
             "prepared tasks cannot be read",
