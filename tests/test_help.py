@@ -31,6 +31,7 @@ HEAVY = {"torch", "great_expectations", "matplotlib", "prefect", "dask", "distri
 WITH_TORCH = {
     "stages.winds.train",
     "stages.fields.train",
+    "stages.fields.grids.train",
     "stages.fields.processes.train",
     "stages.dynamics.train",
     "stages.sequences.train",

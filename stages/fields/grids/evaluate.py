@@ -1,0 +1,60 @@
+"""`python -m stages.fields.grids.evaluate EXPERIMENT PROFILE DATASET`: every trained cell of a
+set of tasks, the exact laws and the prior, measured on the same kept tasks (measure.py). `--cell
+CELL` measures one anew."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from stages.fields.grids.settings import FAMILY, coupled_of, grids_of
+from stages.runner import Asked, Work, known
+from stages.scores import shell
+
+MODULE = "stages.fields.grids.evaluate"
+
+
+def plan(asked: Asked) -> Work:
+    """What is evaluated with these names. InputError for a set that the profile does not have."""
+    told, dataset = grids_of(asked.parameters, asked["profile"]), asked["dataset"]
+    where = f"profiles.{asked['profile']}.families.{FAMILY}"
+    known("set of tasks on a grid", dataset, told.datasets, where)
+    coupled = coupled_of(asked.parameters, dataset)
+    machine, prepared = shell.Machine.of(asked), asked.data("prepared")
+    names = {one.name for one in told.cells if one.dataset == dataset}
+
+    def opened() -> Any:
+        from stages.fields.grids import measure
+
+        return measure, measure.Data.open(prepared, coupled, told, machine.seed)
+
+    def evaluate(cells: list[Path], final: Path) -> None:
+        measure, data = opened()
+        found, drawn = measure.companions(data), {}
+        for run in cells:
+            found[run.name], drawn[run.name] = measure.network(run, data, machine.threads)
+        measure.write(found, drawn, data, final)
+
+    def entry(run: Path) -> dict[str, Any]:
+        measure, data = opened()
+        return dict(measure.network(run, data, machine.threads)[0])
+
+    def companions() -> dict[str, dict[str, Any]]:
+        measure, data = opened()
+        return dict(measure.companions(data))
+
+    def stray(run: Path) -> str:
+        return "" if run.name in names else f"it is not among {where}.cells"
+
+    used = {"resamples": told.resamples}
+    evaluation = shell.Evaluation(evaluate, entry, stray, "stages.fields.models", used, companions)
+    return shell.work(MODULE, asked, evaluation, machine)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code of the command."""
+    return shell.main(MODULE, "Evaluate models on and off the grid.", plan, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

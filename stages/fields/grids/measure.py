@@ -1,0 +1,197 @@
+"""A data set's cells measured on the same kept tasks, beside the exact laws and the prior.
+
+A number is a mean over targets, then over tasks, with its 90 % interval over tasks: the log-density
+in nats a target; `gap`, how far it lies below the exact law's that reads both sources; the root of
+the mean squared error of a task, in the set's unit; coverage; the mean square of the z-scores. Of a
+globe also the spread over land, and its ratio to the spread at sea. Written: metrics.json and
+picture.npz, what the cells say of one task everywhere. Shapes: S tasks, T targets, P places drawn.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from stages import files, seeds
+from stages.contracts import FieldModel
+from stages.errors import DivergedError
+from stages.fields.grids import kept
+from stages.fields.grids.fresh import CHUNK
+from stages.fields.grids.kept import Law
+from stages.fields.grids.layout import COMPANIONS, PICTURE, PRIOR
+from stages.fields.grids.settings import FAMILY, Coupled, Grids
+from stages.fields.problems.coupled.globe import Earth
+from stages.scores import groups, shell
+from stages.scores.scores import covered, log_likelihood
+
+NATS = "nats"
+ROWS, PLACES = 36, 161  # of the map, with twice as many columns; of the line
+LEAST_POINTS = 16  # of the task that is drawn
+
+
+@dataclass(frozen=True)
+class Data:
+    """A prepared set and what is asked of it."""
+
+    test: kept.KeptTasks
+    coupled: Coupled
+    about: dict[str, Any]
+    resamples: int
+    seed: int
+
+    @classmethod
+    def open(cls, prepared: Path, coupled: Coupled, told: Grids, seed: int) -> "Data":
+        """That of a prepared folder."""
+        about = kept.about(prepared)
+        return cls(kept.read(prepared, "test"), coupled, about, told.resamples, seed)
+
+    @property
+    def y(self) -> np.ndarray:
+        """What was measured at the targets (S, T)."""
+        assert self.test.batch.target_y is not None
+        found: np.ndarray = self.test.batch.target_y[..., 0].double().numpy()
+        return found
+
+    def mean(self, values: np.ndarray, unit: str) -> dict[str, Any]:
+        """The mean of values (S,), one a task; every cell's intervals come from the same draws."""
+        rng = seeds.stream(self.seed, FAMILY, "resamples")
+        return groups.mean_of(values, np.arange(len(values)), unit, self.resamples, rng)
+
+
+@torch.no_grad()
+def said(model: FieldModel, data: Data) -> Law:
+    """Means and standard deviations (S, T). DivergedError for a number that is none."""
+    found = []
+    for start in range(0, len(data.y), CHUNK):
+        law = model(data.test.some(slice(start, start + CHUNK)))
+        found.append(
+            (law.mean[..., 0].double().cpu().numpy(), law.scale[..., 0].double().cpu().numpy())
+        )
+    mean, sd = (np.concatenate(part) for part in zip(*found, strict=True))
+    if not (np.isfinite(mean).all() and np.isfinite(sd).all()):
+        raise DivergedError("a prediction is not a finite number", where=type(model).__name__)
+    return mean, sd
+
+
+def scored(law: Law, data: Data) -> dict[str, Any]:
+    """What is measured of the laws at all test targets."""
+    (mean, sd), y = law, data.y
+    scale, unit = data.coupled.unit
+    reached = log_likelihood(mean, sd, y).mean(1)
+    best = log_likelihood(*data.test.exact["both"], y).mean(1)
+    found = {
+        "log_likelihood": data.mean(reached, NATS),
+        "gap": data.mean(best - reached, NATS),
+        "rmse": data.mean(scale * np.sqrt(np.square(mean - y).mean(1)), unit),
+        "z_square": data.mean(np.square((y - mean) / sd).mean(1), "1"),
+    }
+    for level in (0.5, 0.9):
+        share = covered(mean, sd, y, level).mean(1)
+        found[f"coverage_{100 * level:.0f}"] = data.mean(share, "1")
+    if data.coupled.process == "globe":
+        height = Earth(data.coupled.seed).height(data.test.batch.target_x.double().numpy())
+        land, sea = ((sd * part).sum(1) / np.maximum(part.sum(1), 1)
+                     for part in (height > 0, height <= 0))  # fmt: skip
+        both = ((height > 0).any(1)) & ((height <= 0).any(1))
+        found["sd_land"] = data.mean(scale * land[both], unit)
+        found["land_over_sea"] = data.mean(land[both] / sea[both], "1")
+    return found
+
+
+def companions(data: Data) -> dict[str, dict[str, Any]]:
+    """The exact laws, and the law of a value of which nothing is known."""
+    mean, sd = data.about["prior"]["mean"], data.about["prior"]["sd"]
+    one = np.ones_like(data.y)
+    found = {name: data.test.exact[reads] for name, reads in COMPANIONS.items()}
+    found[PRIOR] = (mean * one, sd * one)
+    return {name: {"metrics": scored(law, data)} for name, law in found.items()}
+
+
+def network(run: Path, data: Data, threads: int) -> tuple[dict[str, Any], Law]:
+    """A trained cell's entry, and what it says of the task that is drawn."""
+    from stages.training import store
+
+    torch.set_num_threads(threads)
+    model, _ = store.load(str(run / shell.WEIGHTS))
+    assert isinstance(model, FieldModel)
+    entry = {
+        "metrics": scored(said(model, data), data),
+        "weights": sum(one.numel() for one in model.parameters()),
+        "history": shell.validation_losses(run),
+    }
+    return entry, everywhere(model, data)
+
+
+def drawn_task(data: Data) -> int:
+    """The first task whose context has LEAST_POINTS and not many more; else the first of all."""
+    counts = data.test.batch.context_mask.sum(1)
+    fits = torch.nonzero((counts >= LEAST_POINTS) & (counts <= 2 * LEAST_POINTS))
+    return int(fits[0]) if len(fits) else 0
+
+
+def places(data: Data) -> np.ndarray:
+    """Where the picture is drawn (P, X): a map's middles row by row, or a line along the first
+    axis."""
+    if data.coupled.process == "globe":
+        step = 180.0 / ROWS
+        north = -90.0 + step * (np.arange(ROWS) + 0.5)
+        east = -180.0 + step * (np.arange(2 * ROWS) + 0.5)
+        return np.stack(np.meshgrid(north, east, indexing="ij"), -1).reshape(-1, 2)
+    ends = data.coupled.range or 1.0
+    found = np.zeros((PLACES, data.coupled.axes))
+    found[:, 0] = np.linspace(-ends, ends, PLACES)
+    return found
+
+
+@torch.no_grad()
+def everywhere(model: FieldModel, data: Data) -> Law:
+    """Mean and standard deviation (P,) of the task that is drawn."""
+    row = drawn_task(data)
+    x = torch.from_numpy(places(data)).float()[None]
+    mask = torch.ones(x.shape[:2], dtype=torch.bool)
+    batch = replace(
+        data.test.some(slice(row, row + 1)), target_x=x, target_mask=mask, target_y=None
+    )
+    law = model(batch)
+    return law.mean[0, :, 0].double().numpy(), law.scale[0, :, 0].double().numpy()
+
+
+def picture(data: Data, drawn: Mapping[str, Law]) -> dict[str, np.ndarray]:
+    """The task that is drawn and what is said of it, in the set's unit but for places."""
+    row = drawn_task(data)
+    batch, x = data.test.some(slice(row, row + 1)), places(data)
+    assert batch.grid is not None and batch.target_y is not None
+    real = batch.context_mask[0]
+    found = {
+        "places": x,
+        "cells": batch.grid.places().double().numpy(),
+        "grid_y": batch.grid.values.flatten().double().numpy(),
+        "context_x": batch.context_x[0, real].double().numpy(),
+        "context_y": batch.context_y[0, real, 0].double().numpy(),
+        "target_x": batch.target_x[0].double().numpy(),
+        "target_y": batch.target_y[0, :, 0].double().numpy(),
+    }
+    if data.coupled.process == "globe":
+        found["height"] = Earth(data.coupled.seed).height(x)
+    for name, (mean, sd) in drawn.items():
+        found |= {f"{name}.mean": mean, f"{name}.sd": sd}
+    return {name: array.astype(np.float32) for name, array in found.items()}
+
+
+def write(
+    cells: Mapping[str, Mapping[str, Any]], drawn: Mapping[str, Law], data: Data, final: Path
+) -> None:
+    """Write an evaluated folder, whole."""
+    about = {
+        "made": data.coupled.model_dump(mode="json"),
+        "bound": data.about["bound"]["test"],
+        "tasks": len(data.y),
+        "unit": data.about["unit"],
+    }
+    with files.atomic_folder(final) as folder:
+        files.write_json(folder / "metrics.json", {"cells": dict(cells), "about": about})
+        with files.atomic_file(folder / PICTURE) as stream:
+            np.savez(stream, **picture(data, drawn))  # type: ignore[arg-type]  # arrays alone

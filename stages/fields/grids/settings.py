@@ -1,0 +1,126 @@
+"""What the experiment's parameters may say: how tasks are drawn, what a profile affords."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from stages.fields.problems.coupled.dual import Dual
+from stages.fields.problems.coupled.globe import SCALE, Globe
+from stages.fields.problems.functions.plans import Layout
+from stages.params import Name, Params, Section, checked
+from stages.params.base import Count, Positive, Seed
+
+FAMILY = "grids"
+Log = Annotated[float, Field(ge=-3, le=3)]
+Points = Annotated[int, Field(ge=1, le=100_000)]
+
+
+class Coupled(Section):
+    """How tasks are drawn. `dual`: two functions of one Gaussian process, correlated; `low` to
+    `high` the length's logarithm to base 10; contexts in [-reach, reach], targets and grid in
+    [-range, range], on every axis. `globe`: temperatures, `noise` in kelvin. `cells` along the
+    (first) axis; `val` and `test` tasks are kept."""
+
+    seed: Seed
+    process: Literal["dual", "globe"]
+    correlation: Annotated[float, Field(ge=-1, le=1)] | None = None
+    low: Log | None = None
+    high: Log | None = None
+    reach: Positive | None = None
+    range: Positive | None = None
+    axes: Annotated[int, Field(ge=1, le=3)]
+    noise: Positive
+    cells: Annotated[int, Field(ge=2, le=1024)]
+    context: Points
+    targets: Points
+    val: Count
+    test: Count
+
+    @model_validator(mode="after")
+    def whole(self) -> Self:
+        only = ("correlation", "low", "high", "reach", "range")
+        given = [key for key in only if getattr(self, key) is not None]
+        if self.process == "dual" and len(given) < len(only):
+            lacks = ", ".join(key for key in only if key not in given)
+            raise ValueError(f"dual needs {lacks}")
+        if self.process == "globe" and (given or self.axes != 2):
+            raise ValueError(f"globe has 2 axes and none of {', '.join(only)}")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"low {self.low:g} is above high {self.high:g}")
+        return self
+
+    def made(self, targets: int | None = None) -> Dual | Globe:
+        """What draws the tasks, with `targets` of them where that is told."""
+        asked = targets or self.targets
+        if self.process == "globe":
+            return Globe(self.seed, self.cells, self.context, asked, self.noise)
+        assert self.correlation is not None and self.low is not None and self.high is not None
+        assert self.reach is not None and self.range is not None
+        layout = Layout(self.axes, self.context, asked, self.reach, self.range)
+        return Dual(self.correlation, self.low, self.high, self.noise, self.cells, layout)
+
+    @property
+    def unit(self) -> tuple[float, str]:
+        """What a value of 1 is, and its unit."""
+        return (SCALE, "K") if self.process == "globe" else (1.0, "1")
+
+
+class Budget(Section):
+    """How long a cell may train: a step sees `tasks` new tasks of `targets` targets each."""
+
+    steps: Count
+    validate_every: Count
+    patience: Count
+    learning_rate: Positive
+    schedule: Literal["constant", "cosine"]
+    tasks: Annotated[int, Field(ge=1, le=4096)]
+    targets: Points
+
+
+class CellOf(Section):
+    """One trained cell of an experiment."""
+
+    dataset: Name
+    model: Name
+    arm: Name
+    size: Name
+    seed: Seed
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return f"{self.model}-{self.arm}-{self.size}-s{self.seed}"
+
+
+class Grids(Section):
+    """What a profile affords: `training` by data set."""
+
+    datasets: tuple[Name, ...]
+    cells: tuple[CellOf, ...] = ()
+    training: dict[Name, Budget] = {}
+    resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
+
+    @model_validator(mode="after")
+    def meets(self) -> Self:
+        problems = [
+            f"training: {name} is missing" for name in self.datasets if name not in self.training
+        ]
+        problems += [
+            f"cells: {cell.name} asks for {cell.dataset!r}, which is not among the datasets"
+            for cell in self.cells
+            if cell.dataset not in self.datasets
+        ]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+def grids_of(parameters: Params, profile: str) -> Grids:
+    """What a profile affords. ParamsError lists every problem."""
+    return parameters.family(profile, FAMILY, Grids)
+
+
+def coupled_of(parameters: Params, dataset: str) -> Coupled:
+    """How a data set's tasks are drawn. ParamsError lists every problem."""
+    made = parameters.datasets[dataset].made
+    return checked(Coupled, made.model_dump() if made else {}, f"datasets.{dataset}.made")

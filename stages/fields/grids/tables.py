@@ -1,0 +1,124 @@
+"""The experiment's tables: what table.md and the page show alike."""
+
+from typing import Any
+
+from stages.fields.grids.layout import EXACT, EXACT_OFF, EXACT_ON, PRIOR
+from stages.fields.printed import notes, theirs
+from stages.tables.published import Printed
+from stages.tables.table import NONE, Table, cells_of, label, number
+
+MAIN = "log_likelihood"
+UNTRAINED = {PRIOR: 1, EXACT_ON: 2, EXACT_OFF: 3, EXACT: 4}  # and their order
+CALLED = {
+    EXACT: "the exact law of both sources (bound)",
+    EXACT_OFF: "the exact law of the points alone",
+    EXACT_ON: "the exact law of the cells alone",
+    PRIOR: "the prior, no context",
+    "grid_tnp-plain": "TNP of all tokens",
+    "grid_tnp-plain_off": "TNP, points alone",
+    "grid_tnp-plain_on": "TNP, cells alone",
+    "grid_tnp-setconv": "SetConv grid encoder",
+    "grid_tnp-setconv_late": "SetConv, embedded after gridding",
+    "grid_tnp-setconv_published": "SetConv, published index",
+    "grid_tnp-mhca": "MHCA grid encoder",
+    "grid_tnp-mhca_off": "MHCA, points alone",
+    "grid_tnp-mhca_all": "MHCA, targets read all cells",
+    "grid_tnp-mhca_published": "MHCA, published index",
+    "linear_interpolation-plain": "trainable linear interpolation",
+}
+TITLES = (
+    "model",
+    "log-likelihood [nats a target]",
+    "below the exact law of both [nats]",
+    "RMSE",
+    "within 50 % interval",
+    "within 90 % interval",
+    "mean square of z",
+    "spread over land / at sea",
+    "printed, validation [nats]",
+    "weights",
+)
+Content = dict[str, Any]
+
+
+def called(arm: str) -> str:
+    """A row's name: 'grid_tnp-mhca-line' -> 'MHCA grid encoder'."""
+    return CALLED.get(arm) or CALLED.get(arm.rpartition("-")[0], label(arm))
+
+
+def ranked(content: Content, dataset: str) -> list[str]:
+    """The arms of a set, what is trained from the highest likelihood down, then the prior, then
+    the bounds."""
+
+    def place(arm: str) -> tuple[int, float]:
+        level = content["arms"][f"{dataset}/{arm}"]["metrics"][MAIN]["mean"]
+        return UNTRAINED.get(arm, 0), -level
+
+    return sorted(cells_of(content["arms"], dataset), key=place)
+
+
+def share(summary: dict[str, Any] | None) -> str:
+    """'91.2 %'."""
+    return NONE if summary is None else f"{100 * summary['mean']:.1f} %"
+
+
+def results(content: Content, dataset: str, printed: dict[str, Printed]) -> tuple[Table, str]:
+    """A row an arm, with the 90 % intervals over tasks, and the notes on printed numbers."""
+    arms, rows, used = ranked(content, dataset), [], []
+    for arm in arms:
+        told = content["arms"][f"{dataset}/{arm}"]["metrics"]
+        weights = [
+            cell["weights"]
+            for name, cell in content["cells"].items()
+            if name.startswith(f"{dataset}/{arm}-s") and "weights" in cell
+        ]
+        other = printed.get(f"{dataset}/{arm.rpartition('-')[0]}")
+        used += [other] if other else []
+        rows.append(
+            (
+                called(arm),
+                number(told[MAIN], True),
+                number(told["gap"], True),
+                number(told["rmse"], True),
+                share(told["coverage_50"]),
+                share(told["coverage_90"]),
+                number(told["z_square"]),
+                number(told.get("land_over_sea")),
+                theirs(other),
+                f"{weights[0]:,}" if weights else NONE,
+            )
+        )
+    best = next((place for place, arm in enumerate(arms) if arm not in UNTRAINED), None)
+    unit = content["about"][dataset]["unit"][1]
+    titles = tuple(f"RMSE [{unit}]" if title == "RMSE" else title for title in TITLES)
+    return Table(dataset, titles, tuple(rows), best=best), notes(used)
+
+
+def sentence(about: dict[str, Any]) -> str:
+    """What the set is, and its bounds."""
+    made, bound = about["made"], about["bound"]
+    drawn = (
+        f"Two functions of one Gaussian process, correlation {made['correlation']:g}, log10 of the "
+        f"length from {made['low']:g} to {made['high']:g}, noise {made['noise']:g}, "
+        f"{made['axes']}-D, a grid of {made['cells']} cells along each axis"
+        if made["process"] == "dual"
+        else f"Simulated temperatures of a globe: skin on {made['cells']} x {2 * made['cells']} "
+        f"cells, air at stations, noise {made['noise']:g} K"
+    )
+    reached = ", ".join(
+        f"{name} {bound[reads]['value']:.3f} ± {bound[reads]['standard_error']:.3f}"
+        for reads, name in (("both", "of both sources"), ("off", "of the points alone"),
+                            ("on", "of the cells alone"))
+    )  # fmt: skip
+    return (
+        f"{drawn}: {about['tasks']} test tasks of 1 to {made['context']} points and "
+        f"{made['targets']} targets. The exact law reaches, in nats a target: {reached}."
+    )
+
+
+NOTES = (
+    "Intervals are the central 90 % over test tasks, of one training. Log-likelihoods are natural "
+    "logarithms of the density of one target given what is read, targets each for itself. All "
+    "cells of a set train for the same steps, for seconds; the document's train for hours. A "
+    "z-score is the error over the predicted spread: its mean square is 1 where spreads are right."
+)

@@ -1,0 +1,105 @@
+"""Rules on tasks on and off the grid: the raw files as acquired; splits that share nothing; what
+the exact laws promise comes true (the shares of targets within their 50 % and 90 % intervals), and
+to read more never makes them less likely; and the bounds where they are known."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from stages import files, runner
+from stages.fields.grids.layout import ABOUT, TASKS
+from stages.fields.grids.settings import Coupled, coupled_of, grids_of
+from stages.fields.problems.coupled.tasks import READS
+from stages.scores.scores import covered
+from stages.validation import stage
+from stages.validation.rules import MANIFEST, Rule, Table, acquired
+
+MODULE = "stages.fields.grids.validate"
+# Bounds of 1-D tasks by correlation and what is read, nats a target (reference-code.md, O).
+KNOWN = {(0.8, "both"): -0.288, (0.5, "both"): -0.422, (0.8, "off"): -0.472, (0.5, "off"): -0.472,
+         (0.0, "both"): -0.472, (0.0, "off"): -0.472}  # fmt: skip
+PLAIN = {"low": -0.602, "high": 0.602, "noise": 0.2, "axes": 1, "cells": 64, "context": 64,
+         "reach": 2.0, "range": 4.0}  # fmt: skip
+ERRORS = 4.0  # standard errors, of ours and of the known number, that a bound may lie off
+KNOWN_ERROR = 0.015
+WRONG = "what is called exact is not: look at the process and its prediction"
+RULES = [
+    *MANIFEST,
+    Rule("grids.tasks", "splits", "tasks", "critical", "a split is empty", low=1),
+    Rule("grids.leak", "splits", "shared", "critical",
+         "tasks that stand in the other split, too: their streams are one", high=0),
+    Rule("grids.coverage", "splits", "coverage_off", "critical", WRONG, high=0.05),
+    Rule("grids.bound", "splits", "bound_off", "critical", WRONG, high=ERRORS),
+    Rule("grids.more", "splits", "lost", "critical",
+         "who reads both sources does worse than who reads one: the exact law is wrong", high=0.0),
+]  # fmt: skip
+
+
+def plan(asked: runner.Asked) -> runner.Work:
+    """Judge data/P/raw/D and data/P/prepared/D. InputError for a data set of another family."""
+    known = grids_of(asked.parameters, asked["profile"]).datasets
+    runner.known("set of tasks on a grid", asked["dataset"], known)
+    told = coupled_of(asked.parameters, asked["dataset"])
+
+    def gather(
+        raw: Path, prepared: Path, judged: dict[str, str]
+    ) -> tuple[dict[str, Table], list[Rule]]:
+        return summed(raw, prepared, judged, told), RULES
+
+    return stage.work(asked, MODULE, "prepared", gather, {"made": told.model_dump(mode="json")})
+
+
+def expected(told: Coupled, reads: str) -> float | None:
+    """The bound that is known of such tasks, nats a target."""
+    plain = {key: getattr(told, key) for key in PLAIN} == PLAIN
+    return KNOWN.get((told.correlation or 0.0, reads)) if plain else None
+
+
+def summed(raw: Path, prepared: Path, judged: dict[str, str], told: Coupled) -> dict[str, Table]:
+    """The summaries of a set."""
+    manifest, about = files.read_json(raw / "manifest.json"), files.read_json(prepared / ABOUT)
+    tensors, rows = load_file(prepared / TASKS), []
+    seen = {split: _digests(tensors[f"{split}.target_x"]) for split in about["bound"]}
+    for split, bounds in about["bound"].items():
+        values, shares, off = tensors[f"{split}.target_y"][..., 0], [], [0.0]
+        for reads in READS:
+            mean, sd = (tensors[f"{split}.{reads}_{part}"] for part in ("mean", "sd"))
+            inside = (covered(mean, sd, values, level).mean() - level for level in (0.5, 0.9))
+            shares += [float(one) for one in inside]
+            known, bound = expected(told, reads), bounds[reads]
+            if known is not None:
+                error = float(np.hypot(bound["standard_error"], KNOWN_ERROR))
+                off.append(abs(bound["value"] - known) / error)
+        others: set[Any] = set().union(*(seen[other] for other in seen if other != split))
+        best = max(bounds[reads]["value"] for reads in ("off", "on"))
+        rows.append(
+            {
+                "split": split,
+                "tasks": bounds["both"]["n"],
+                "shared": len(seen[split] & others),
+                "coverage_off": max(map(abs, shares)),
+                "bound_off": max(off),
+                # nothing but rounding where the other source tells nothing
+                "lost": max(0.0, best - bounds["both"]["value"] - 1e-9),
+            }
+        )
+    return {**acquired(raw, manifest, judged), "splits": Table(rows, "split")}
+
+
+def _digests(targets: np.ndarray) -> set[bytes]:
+    """Of each task the bytes of its first target, which no two tasks share."""
+    return {row[0].tobytes() for row in targets}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The stage's command line; its exit code."""
+    about = "Judge tasks on and off the grid: splits, and whether their exact laws are exact."
+    return runner.command(MODULE, about, ("profile", "dataset"), plan, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""From points to the cells of a grid and back: grid encoders, windowed attention, and reading the
+nearest cells (document G, sections 3.3 and 3.4).
+
+MHCA: every cell asks, by its own query, what lies in it: its own token and the points nearest to
+it. G pads each cell to the most points that one has; here the softmax is taken over sums by cell,
+so nothing is padded or capped. SetConv on the plane is set_conv.py's; on the sphere a point reaches
+the SUPPORT x SUPPORT cells around it, by a Gaussian of the great-circle angle (near a pole, where
+columns are close, that cuts it off).
+Shapes: B sets, M cells, N points, T targets, K neighbours, A heads, h numbers a head, H = A h, W
+windows, J cells a window.
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from stages.layers import grid as cells
+from stages.layers.attention import Attention, usable
+from stages.layers.grid import Grid
+from stages.layers.mlp import mlp
+from stages.layers.set_conv import LEAST
+
+FAR = -1e30  # the logit of a point that is not real: finite, so that nothing is NaN
+SUPPORT = 5
+
+
+def rows(table: Float[Tensor, "B M *H"], index: Int[Tensor, "B ..."]) -> Tensor:
+    """The rows of each set's table that its index (B, ...) names: (B, ..., *H)."""
+    sets = torch.arange(len(table), device=table.device)
+    return table[sets.view(-1, *(1,) * (index.dim() - 1)), index]
+
+
+class CellAttention(nn.Module):
+    """Cross-attention of each cell to its own token and the points in it."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(width, width, bias=False)
+        self.key_value = nn.Linear(width, 2 * width, bias=False)
+        self.outward = nn.Linear(width, width)
+
+    def forward(
+        self,
+        asking: Float[Tensor, "B M H"],
+        own: Float[Tensor, "B M H"],
+        points: Float[Tensor, "B N H"],
+        real: Bool[Tensor, "B N"],
+        cell: Int[Tensor, "B N"],
+    ) -> Float[Tensor, "B M H"]:
+        """What every cell hears; `cell` says where each point belongs."""
+        query = self.query(asking).unflatten(2, (self.heads, -1))
+        query = query * query.shape[-1] ** -0.5
+        own_key, own_value = self.key_value(own).unflatten(2, (2, self.heads, -1)).unbind(2)
+        key, value = self.key_value(points).unflatten(2, (2, self.heads, -1)).unbind(2)
+        self_logit = (query * own_key).sum(3)
+        logit = (rows(query, cell) * key).sum(3).masked_fill(~real[:, :, None], FAR)
+        index = cell[:, :, None].expand_as(logit)
+        with torch.no_grad():
+            most = self_logit.scatter_reduce(1, index, logit, "amax")
+        own_weight = (self_logit - most).exp()
+        weight = (logit - rows(most, cell)).exp() * real[:, :, None]
+        mass = own_weight.scatter_add(1, index, weight)
+        heard = (weight[..., None] * value).flatten(2)
+        mixed = (own_weight[..., None] * own_value).flatten(2)
+        mixed = mixed.scatter_add(1, cell[:, :, None].expand_as(heard), heard)
+        return self.outward((mixed.unflatten(2, (self.heads, -1)) / mass[..., None]).flatten(2))
+
+
+class SphereConv(nn.Module):
+    """SetConv by the great-circle angle; the length begins at `length`, in degrees."""
+
+    def __init__(self, length: float):
+        super().__init__()
+        self.raw_length = nn.Parameter(torch.tensor([math.log(math.expm1(length))]))
+
+    def onto_grid(
+        self,
+        x: Float[Tensor, "B N X"],
+        y: Float[Tensor, "B N H"],
+        real: Bool[Tensor, "B N"],
+        grid: Grid,
+    ) -> Float[Tensor, "B F *cells"]:
+        """Density and values in every cell, as SetConv gives them."""
+        index = cells.neighbours(grid, x, SUPPORT)
+        gap = torch.rad2deg(cells.angle(x[:, :, None], grid.places()[index]))
+        length = functional.softplus(self.raw_length) + LEAST
+        weight = torch.exp(-0.5 * (gap / length).square()) * real[:, :, None]
+        told = torch.cat((torch.ones_like(y[:, :, :1]), y), 2)
+        total = told.new_zeros(len(x), math.prod(grid.shape), told.shape[2])
+        for place in range(index.shape[2]):  # one neighbour at a time: no points x K x H tensor
+            where = index[:, :, place, None].expand_as(told)
+            total = total.scatter_add(1, where, weight[:, :, place, None] * told)
+        density = total[:, :, :1]
+        found = torch.cat((density, total[:, :, 1:] / (density + LEAST)), 2)
+        return found.mT.unflatten(2, grid.shape)
+
+
+class Windows(nn.Module):
+    """Attention within windows, then, by the same weights, within windows shifted by half of one
+    (G, section 3.4.1; Liu et al. 2021)."""
+
+    def __init__(self, width: int, heads: int, window: int):
+        super().__init__()
+        self.window = window
+        self.attention = Attention(width, heads)
+
+    def order(self, grid: Grid) -> list[Tensor]:
+        """The windows of a grid, plain and shifted: found once a batch."""
+        told = grid.shape, grid.periodic, self.window
+        return [
+            cells.windows(*told, shift).to(grid.values.device) for shift in (0, self.window // 2)
+        ]
+
+    def forward(
+        self, tokens: Float[Tensor, "B M H"], order: Int[Tensor, "W J"]
+    ) -> Float[Tensor, "B M H"]:
+        """What each cell reads from its window."""
+        inside = order >= 0
+        parts = tokens[:, order.clamp_min(0)].flatten(0, 1)
+        mask = None if inside.all() else usable(inside.repeat(len(tokens), 1))
+        read = self.attention(parts, mask, parts.shape[1]).unflatten(0, (len(tokens), -1))
+        back = torch.empty_like(order[inside])
+        back[order[inside]] = torch.nonzero(inside.flatten())[:, 0]
+        return read.flatten(1, 2)[:, back]
+
+
+class NearestAttention(nn.Module):
+    """Cross-attention of every target to K cells (G, section 3.4.2)."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(width, width, bias=False)
+        self.key_value = nn.Linear(width, 2 * width, bias=False)
+        self.outward = nn.Linear(width, width)
+
+    def forward(
+        self,
+        targets: Float[Tensor, "B T H"],
+        memory: Float[Tensor, "B M H"],
+        near: Int[Tensor, "B T K"],
+    ) -> Float[Tensor, "B T H"]:
+        """What targets read from their cells."""
+        query = self.query(targets).unflatten(2, (self.heads, -1))
+        # keys of each cell once, then those of every target's
+        kept = rows(self.key_value(memory), near).unflatten(3, (2, self.heads, -1))
+        logit = torch.einsum("btah,btkah->btak", query * query.shape[-1] ** -0.5, kept[:, :, :, 0])
+        mixed = torch.einsum("btak,btkah->btah", logit.softmax(3), kept[:, :, :, 1])
+        return self.outward(mixed.flatten(2))
+
+
+class Feed(nn.Module):
+    """x <- x + MLP(norm x), the hidden layer as wide as x."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.network = mlp(width, width, width)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """New tokens."""
+        return tokens + self.network(self.norm(tokens))

@@ -1,0 +1,178 @@
+"""`python -m tests.benchmarks.bench_grids [race]`: the grid model against the same written
+straightforwardly (plain_grids.py), and against the TNP of all tokens, in one run, as ratios. `...
+spreads PROFILE` trains cells of the profile with one more seed in a scratch folder and writes
+data/spreads/PROFILE/on_off_grid.json; `--only SET/CELL ...` these alone.
+
+A grid of 120 x 240, 1,500 points, 3,000 targets, one task a step; coarsened by the encoder to 30 x
+60, windows of 5 (reference code I), 9 nearest cells; width 128, 8 heads, 5 layers. The TNP has the
+grid averaged to 30 x 60. Memory is counted (stages/fields/processes/laws.py). Goals: a step .5 of
+the straightforward form's and .25 of the TNP's, memory .5. `--quick`: a third of the grid's rows.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from stages import files, seeds
+from stages.fields.grids import measure
+from stages.fields.grids.fresh import Fresh
+from stages.fields.grids.settings import coupled_of, grids_of
+from stages.fields.models import build
+from stages.fields.processes.laws import Peak
+from stages.layers.grid import Grid, GriddedBatch
+from stages.params import load
+from stages.spreads import of_seeds, place
+from stages.training import cells, loop
+from stages.training.checkpoint import Checkpoints
+from tests.benchmarks.clock import Contender, race
+from tests.benchmarks.plain_grids import PlainGridTNP
+
+SIZE = {"width": 128, "heads": 8, "layers": 5, "surface": "sphere", "nearest": 3}
+SWIN = SIZE | {"encoder": "mhca", "coarsen": "encoder", "patch": 4, "window": 5}
+FURTHER = 1  # the seed beside the cells' own
+EXPERIMENT = "on_off_grid"
+
+
+def task(rows: int, points: int, targets: int) -> GriddedBatch:
+    """A random task, places evenly over the sphere."""
+    generator = seeds.torch_stream(0, "bench", "grids", rows)
+
+    def places(count: int):
+        north = torch.rad2deg(torch.asin(2 * torch.rand(1, count, generator=generator) - 1))
+        return torch.stack((north, 360 * torch.rand(1, count, generator=generator) - 180), 2)
+
+    def drawn(*shape: int):
+        return torch.randn(*shape, generator=generator)
+
+    step = 180 / rows
+    axes = (-90 + step * (torch.arange(rows) + 0.5), -180 + step * (torch.arange(2 * rows) + 0.5))
+    mask = torch.ones(1, rows, 2 * rows, dtype=torch.bool)
+    grid = Grid(axes, drawn(1, rows, 2 * rows, 1), mask, sphere=True)
+    real = [torch.ones(1, count, dtype=torch.bool) for count in (points, targets)]
+    return GriddedBatch(places(points), drawn(1, points, 1), real[0], places(targets), real[1],
+                        drawn(1, targets, 1), grid)  # fmt: skip
+
+
+def pooled(batch: GriddedBatch, patch: int) -> GriddedBatch:
+    """The same with the grid averaged over patches."""
+    grid = batch.grid
+    assert grid is not None
+    coarse = grid.coarse(patch)
+    values = torch.nn.functional.avg_pool2d(grid.values.movedim(3, 1), patch).movedim(1, 3)
+    whole = Grid(coarse.axes, values, torch.ones_like(coarse.mask), sphere=True)
+    parts = {name: value for name, value in vars(batch).items() if name != "grid"}
+    return GriddedBatch(**parts, grid=whole)
+
+
+def step(model, batch):
+    """A training step, ready to be called."""
+    adam = torch.optim.AdamW(model.parameters(), lr=1e-6)
+
+    def call() -> None:
+        adam.zero_grad()
+        model(batch).loss(batch.target_y).mean().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        adam.step()
+
+    return call
+
+
+def main_race(quick: bool) -> None:
+    """Print one row a rival."""
+    seeds.everything(0)
+    batch = task(40 if quick else 120, 1500, 3000)
+    ours, naive = build("grid_tnp", {}, SWIN, 2, 1, 1), build(
+        "grid_tnp", {}, SIZE | {"encoder": "none"}, 2, 1, 1
+    )  # fmt: skip
+    plain = PlainGridTNP(ours)
+    with torch.no_grad():
+        gap = float((ours(batch).mean - plain(batch).mean).abs().max())
+    assert gap < 1e-4, f"another answer than the plain one, by {gap:.2g}"
+    whole = build("grid_tnp", {}, SWIN | {"reading": "all"}, 2, 1, 1)
+    rivals = {
+        "straightforward": step(plain, batch),
+        "TNP of all tokens": step(naive, pooled(batch, 4)),
+        "reading all cells": step(whole, batch),
+    }
+    contenders = {"ours": Contender(step(ours, batch), 1)}
+    contenders |= {name: Contender(call, 1) for name, call in rivals.items()}
+    times, held = race(contenders, 2 if quick else 3), {}
+    for name, contender in contenders.items():
+        with Peak() as peak:
+            contender.call()
+        held[name] = peak.most / 1e6
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} thread(s); one training step")
+    print(f"{'rival':20} {'ours ms':>9} {'rival ms':>9} {'ratio':>6} {'[min, max]':14} "
+          f"{'ours MB':>8} {'rival MB':>9} {'ratio':>6}")  # fmt: skip
+    for name in rivals:
+        ratio = times.ratios("ours", name)
+        print(
+            f"{name:20} {times.median('ours'):9.0f} {times.median(name):9.0f} "
+            f"{ratio['ratio']:6.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]   "
+            f"{held['ours']:8.0f} {held[name]:9.0f} {held['ours'] / held[name]:6.2f}"
+        )
+
+
+def main_spreads(profile: str, only: list[str] | None) -> None:
+    """Spreads over seeds, by kind of model, of all metrics; written after every cell, of those
+    until then."""
+    parameters = load()
+    told, found = grids_of(parameters, profile), {}
+    for dataset in told.datasets:
+        mine = [cell for cell in told.cells if cell.dataset == dataset]
+        mine = [cell for cell in mine if only is None or f"{dataset}/{cell.name}" in only]
+        if not mine:
+            continue
+        home = Path("reports", EXPERIMENT, profile, "evaluated", dataset, "metrics.json")
+        known = files.read_json(home)["cells"]
+        for cell in mine:
+            found[f"{dataset}/{cell.name}"] = {"metrics": known[cell.name]["metrics"]}
+            metrics = again(parameters, told, profile, cell)
+            name = f"{cell.name.removesuffix('s0')}s{FURTHER}"
+            found[f"{dataset}/{name}"] = {"metrics": metrics}
+            print(dataset, cell.name, metrics["log_likelihood"]["value"], flush=True)
+            files.write_json(
+                place(EXPERIMENT, profile),
+                {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found})},
+            )
+
+
+def again(parameters, told, profile: str, cell) -> dict:
+    """The metrics of a cell that is trained with the further seed."""
+    coupled, budget = coupled_of(parameters, cell.dataset), told.training[cell.dataset]
+    prepared = Path("data", profile, "prepared", cell.dataset)
+    fresh = Fresh.open(prepared, coupled, budget, FURTHER, torch.device("cpu"))
+    named = cells.Cell(cell.model, cell.arm, cell.size, FURTHER)
+    seeds.everything(FURTHER)
+    model = build(cell.model, cells.arguments(named, parameters), None, coupled.axes, 1, 1)
+    settings = loop.Settings(
+        budget.steps, budget.validate_every, budget.patience, budget.learning_rate,
+        parameters.training.clip, FURTHER, slices=budget.tasks, schedule=budget.schedule,
+    )  # fmt: skip
+    scratch = Checkpoints(files.WORK / "spreads" / f"{cell.dataset}-{named.name}")
+    scratch.clear()
+    loop.train(model, fresh, settings, scratch)
+    scratch.clear()
+    data = measure.Data.open(prepared, coupled, told, parameters.training.seed)
+    return measure.scored(measure.said(model.eval(), data), data)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("race", "spreads"), nargs="?", default="race")
+    parser.add_argument("profile", nargs="?", default="mini")
+    parser.add_argument("--quick", action="store_true", help="a grid of 40 x 80")
+    parser.add_argument("--only", nargs="+", metavar="SET/CELL", help="of the spreads, these cells")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    if asked.what == "race":
+        main_race(asked.quick)
+    else:
+        main_spreads(asked.profile, asked.only)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
