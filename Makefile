@@ -19,7 +19,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-dag clean
+.PHONY: help setup repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-tokens bench-dag clean
 
 help:
 	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
@@ -32,6 +32,7 @@ help:
 	@echo "make bench                                        speed and memory, as ratios in one run"
 	@echo "make bench-fields [ARGS=--quick]                  of these, the models of chapter 3 against torch's own encoder"
 	@echo "make bench-sequences [ARGS=--quick]               and sequences in any order: cache, bursts, training, the shuffle"
+	@echo "make bench-tokens [ARGS=--quick]                  and mixing of tokens: HyperMixing and attention against torch's own"
 	@echo "make setup                                        only create the environment"
 
 setup: $(READY)
@@ -78,9 +79,9 @@ doctor: $(READY)
 	$(BIN)/tradewind doctor
 
 # Benchmarks time the kernels that each machine has.
-bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours: export TRADEWIND_ARITHMETIC := native
+bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-tokens: export TRADEWIND_ARITHMETIC := native
 
-bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-dag
+bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-tokens bench-dag
 
 bench-decode: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_decode
@@ -103,6 +104,9 @@ bench-sequences: $(READY)
 # Writes reports/neighbours/<profile>/benchmarks.json, which the report shows; about ten minutes on an idle machine.
 bench-neighbours: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_neighbours $(if $(PROFILE),--profile $(PROFILE))
+
+bench-tokens: $(READY)
+	$(BIN)/python -m tests.benchmarks.bench_tokens $(ARGS)
 
 # What DVC and Prefect cost on top of the work, on stub stages and on this project's own DAG.
 bench-dag: $(READY)

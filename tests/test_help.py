@@ -33,6 +33,7 @@ WITH_TORCH = {
     "stages.fields.train",
     "stages.dynamics.train",
     "stages.sequences.train",
+    "stages.tokens.train",
     "stages.winds.sweep",
 }
 # One of each kind of entry; a mistake of the others is told by `make test-faults`.
