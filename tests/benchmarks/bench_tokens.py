@@ -11,7 +11,7 @@ data/spreads/PROFILE/token_mixing.json; it needs the evaluated experiment (`dvc 
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -91,9 +91,9 @@ def training(rounds: int) -> None:
     told(times, "torch", "training step")
 
 
-def moved(profile: str) -> dict:
+def moved(profile: str) -> Iterator[dict]:
     """Spreads over seeds by kind of model: the cells as evaluated, and the first arm of each model
-    and set trained with another seed."""
+    and set trained with another seed; after each, what is known by then."""
     parameters = load()
     tokens, home = tokens_of(parameters, profile), Path("reports", EXPERIMENT, profile)
     found, seen = {}, set()
@@ -126,7 +126,7 @@ def moved(profile: str) -> dict:
         for name, metrics in ((cell.name, known), (named.name, again)):
             found[f"{cell.dataset}/{name}"] = {"metrics": metrics}
         print(cell.dataset, named.name, {k: v["value"] for k, v in again.items()}, flush=True)
-    return {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found})}
+        yield {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found})}
 
 
 def main() -> int:
@@ -136,7 +136,8 @@ def main() -> int:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if asked.spreads:
-        files.write_json(place(EXPERIMENT, asked.spreads), moved(asked.spreads))
+        for known in moved(asked.spreads):
+            files.write_json(place(EXPERIMENT, asked.spreads), known)
         return 0
     rounds, lengths = (2, LENGTHS[:2]) if asked.quick else (ROUNDS, LENGTHS)
     layers(rounds, lengths)
