@@ -40,7 +40,6 @@ FORMATS = {
         ("entailment", "not_entailment"),
     ),
     "sst2": Format(("sentence", "label"), ("sentence",), "label", ("0", "1")),
-    "sst2_text": Format(("text", "label"), ("text",), "label", ("0", "1")),  # another header
 }  # fmt: skip
 
 
