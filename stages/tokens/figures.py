@@ -44,7 +44,8 @@ def cost(curves: dict[str, dict[str, int]]) -> Any:
     """Millions of FLOPs against the length, each mixer a line."""
     figure, panel = plt.subplots(figsize=(7.5, 4.4))
     for mark, (name, mine) in zip(MARKS, curves.items(), strict=False):
-        lengths, flops = [int(one) for one in mine], [one / 1e6 for one in mine.values()]
+        points = sorted((int(count), one / 1e6) for count, one in mine.items())
+        lengths, flops = zip(*points, strict=True)
         panel.plot(lengths, flops, marker=mark, ms=4, lw=1.4, label=name)
     panel.set(xscale="log", yscale="log", xlabel="tokens N", ylabel="millions of FLOPs, one layer")
     numbered(panel.xaxis)
@@ -53,8 +54,8 @@ def cost(curves: dict[str, dict[str, int]]) -> Any:
 
 
 def maps(found: np.ndarray, first: np.ndarray, names: list[str]) -> Any:
-    """Input gradients of each net (cells, N, N), each scaled by its largest; above, the
-    sequence."""
+    """Input gradients of each net (cells, N, N), each answer's scaled by its largest;
+    above, the sequence."""
     figure, panels = plt.subplots(
         2, len(names), figsize=(3.1 * len(names), 4.4), layout="constrained", squeeze=False,
         gridspec_kw={"height_ratios": (1, 3)}, sharex=True,
@@ -69,8 +70,8 @@ def maps(found: np.ndarray, first: np.ndarray, names: list[str]) -> Any:
             if len(places):
                 colour = "#1d6fa5" if shape < 3 else "#c1121f"
                 above.axvspan(places[0], places[-1], color=colour, alpha=0.15, lw=0)
-        one = found[column]
-        below.imshow(one / max(one.max(), 1e-12), cmap="Greys", vmin=0, vmax=0.5, aspect="auto")
+        one = found[column] / np.maximum(found[column].max(1, keepdims=True), 1e-12)
+        below.imshow(one, cmap="Greys", vmin=0, vmax=0.7, aspect="auto")
         below.grid(False)
         below.set_xlabel("input at")
     panels[0, 0].set_ylabel("input [sd]", fontsize=8)

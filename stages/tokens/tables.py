@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from stages.tables.table import NONE, Table, cells_of, label, number
+from stages.tables.table import NONE, Table, cells_of, digits, label, number
 from stages.tokens.printed import Printed, beside
 
 Content = dict[str, Any]
@@ -52,7 +52,8 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> Tabl
     """A row an arm."""
     task, arms = content["about"][dataset]["task"], best_first(content, dataset)
     told = {arm: content["arms"][f"{dataset}/{arm}"]["metrics"] for arm in arms}
-    alone = next((told[arm]["mse"]["mean"] for arm in arms if arm.startswith("unmixed")), None)
+    errors = {arm: mine["mse"]["mean"] for arm, mine in told.items() if "mse" in mine}
+    alone = next((one for arm, one in errors.items() if arm.startswith("unmixed")), None)
     rows = []
     for arm in arms:
         weights = [
@@ -84,9 +85,9 @@ def beyond(
 def costs(content: Content) -> Table:
     """FLOPs of a layer and example by mixer and length, in millions."""
     curves = content["costs"]
-    lengths = list(curves["hypermixing"])[::2]
+    lengths = sorted(curves["hypermixing"], key=int)[::2]  # a file has them as words
     rows = tuple(
-        (name, *(f"{mine[one] / 1e6:,.3g}" if one in mine else NONE for one in lengths))
+        (name, *(digits(mine[one] / 1e6) if one in mine else NONE for one in lengths))
         for name, mine in curves.items()
     )
     return Table("costs", ("mixer", *(f"N = {int(one):,}" for one in lengths)), rows)
