@@ -25,8 +25,8 @@ from stages.tokens.tables import (
 CAPTIONS = {
     "maps": "Pseudo-attention of one sequence: how much the answer at each place (down) moves with "
     "the input at each place (across), each row scaled by its largest; above, the sequence, its "
-    "triangles blue, its boxes red. An answer in a shape that looks at the other shape of its kind shows off "
-    "the diagonal.",
+    "triangles blue, its boxes red. An answer in a shape that looks at the other shape of its kind "
+    "shows off the diagonal.",
     "gallery": "Pictures drawn for statements of rows that test: met statements are green with a "
     "tick, unmet ones red with a cross.",
 }
