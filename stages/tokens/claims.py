@@ -3,15 +3,16 @@
 Accuracies and shares are compared by their difference, errors by their ratio, trained arms with
 trained arms, with the spread of training of data/spreads (stages/claims/levels.py). Words that name
 no number are read as the bars below, and every entry says so. What this profile does not train is
-`undecided`.
+`undecided`; so is a failure of a network that has not learned the law in its steps, as `untrained`.
 """
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stages.claims.levels import Side, difference, ratio
-from stages.claims.parts import Evaluation, Part, conclude, unmeasured
+from stages.claims.levels import Side, difference, level, ratio
+from stages.claims.parts import UNDECIDED, Evaluation, Part, conclude, unmeasured
 from stages.files import read_json
 from stages.spreads import Spreads
 
@@ -23,6 +24,7 @@ LOST = 0.05  # of an accuracy: what a layout or a missing norm costs where it "f
 SOLVED = 10.0  # times: an error that a mixer divides by it is "solved"
 DRAWN = 3.0  # times: own statements against others'
 LINEAR = 1.1  # an exponent
+LEARNED = 0.95  # of an accuracy whose best is 1: a network below it has not learned the law
 
 
 def side(measured: Evaluation, model: str, variant: str, path: tuple[str, ...]) -> Side:
@@ -38,7 +40,20 @@ def above(
     """One arm's accuracy exceeds another's by more than the bar."""
     left, right = (side(measured, *arm, ACCURACY) for arm in (one, other))
     name = f"{left.arm} > {right.arm}" + (f" {'+' if bar > 0 else '−'} {abs(bar):g}" if bar else "")
-    return difference(measured, name, left, right, bar, True)
+    return learned(difference(measured, name, left, right, bar, True), measured, left)
+
+
+def learned(part: Part, measured: Evaluation, left: Side) -> Part:
+    """The part, undecided where it fails because a network has not learned the law in its steps: a
+    longer training might have."""
+    found = level(measured, left, False)
+    if part.verdict != "fails" or found is None or found.value >= LEARNED:
+        return part
+    lag = f"{left.arm} has not learned the law: {found.value:.3g} of 1"
+    numbers = part.numbers | {"verdict": UNDECIDED, "untrained": [lag]}
+    told = part.why.removeprefix(f"{part.name}: ")
+    why = f"{part.name}: untrained: {lag}; measured: {told}"
+    return replace(part, verdict=UNDECIDED, numbers=numbers, why=why)
 
 
 HYPER, ATTENTION = ("hypermixing", "tied"), ("self_attention", "post_norm")

@@ -269,7 +269,8 @@ def test_the_partners_share_is_one_of_what_looks_at_its_kind_alone_and_a_third_b
     assert measure.partners(same[None] * even, kinds) == pytest.approx([1])
 
 
-def test_claims_are_decided_from_seeds(tmp_path):
+@pytest.mark.parametrize(("tied", "verdict"), [(0.955, "fails"), (0.8, "undecided")])
+def test_claims_are_decided_from_seeds_and_fail_only_by_what_has_learned(tied, verdict, tmp_path):
     home = tmp_path / "reports/token_mixing/mini"
 
     def one(value):
@@ -282,10 +283,10 @@ def test_claims_are_decided_from_seeds(tmp_path):
             for name, level in levels.items() for seed in (0, 1, 2)
         }  # fmt: skip
 
-    accuracy = {"hypermixing-tied": 0.95, "hypermixing-untied": 0.8, "hypermixing-token_only": 0.5,
+    accuracy = {"hypermixing-tied": tied, "hypermixing-untied": 0.8, "hypermixing-token_only": 0.5,
                 "hypermixing-rezero_none": 0.5, "hypermixing-rezero_layer": 0.94,
-                "self_attention-post_norm": 0.94, "self_attention-rezero": 0.94,
-                "mlp_mixer-post_norm": 0.6, "weight_vector-post_norm": 0.97,
+                "self_attention-post_norm": 0.95, "self_attention-rezero": 0.94,
+                "mlp_mixer-post_norm": 0.6, "weight_vector-post_norm": 0.98,
                 "unmixed-post_norm": 0.5}  # fmt: skip
     error = {"hypermixing-tied": 0.2, "self_attention-post_norm": 0.3, "mlp_mixer-post_norm": 1.0,
              "unmixed-post_norm": 6.0}  # fmt: skip
@@ -301,7 +302,8 @@ def test_claims_are_decided_from_seeds(tmp_path):
     entries = {entry["id"]: entry for entry in claims.check(home)}
     assert {*entries} == {f"H-{number}" for number in range(1, 11)}
     verdicts = {name: entry["verdict"] for name, entry in entries.items()}
-    assert verdicts["H-7"] == "fails", "the shared vector is enough here"
+    assert verdicts["H-7"] == verdict, "the shared vector is enough here, or HyperMixer untrained"
+    assert ("untrained" in entries["H-7"]["why"]) == (verdict == "undecided")
     assert verdicts["H-9"] == verdicts["H-10"] == "holds"
     assert {verdicts[name] for name in ("H-1", "H-2", "H-3", "H-4", "H-5", "H-8")} == {"undecided"}
     parts = entries["H-8"]["compared"]
