@@ -19,7 +19,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup try repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-dag clean
+.PHONY: help setup try repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dag clean
 
 help:
 	@echo "make try                                          a nowcast to look at, before anything is trained"
@@ -35,6 +35,7 @@ help:
 	@echo "make bench-processes [ARGS=--quick]               neural processes against their straightforward form"
 	@echo "make bench-grids [ARGS=--quick]                   models on and off the grid, likewise"
 	@echo "make bench-sequences [ARGS=--quick]               and sequences in any order: cache, bursts, training, the shuffle"
+	@echo "make bench-tokens [ARGS=--quick]                  and mixing of tokens: HyperMixing and attention against torch's own"
 	@echo "make setup                                        only create the environment"
 
 setup: $(READY)
@@ -86,9 +87,9 @@ doctor: $(READY)
 	$(BIN)/tradewind doctor
 
 # Benchmarks time the kernels that each machine has.
-bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids: export TRADEWIND_ARITHMETIC := native
+bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens: export TRADEWIND_ARITHMETIC := native
 
-bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-dag
+bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dag
 
 bench-decode: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_decode
@@ -119,6 +120,9 @@ bench-processes: $(READY)
 # The grid model beside the same written straightforwardly and the TNP of all tokens, time and memory; three minutes on an idle machine.
 bench-grids: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_grids $(ARGS)
+
+bench-tokens: $(READY)
+	$(BIN)/python -m tests.benchmarks.bench_tokens $(ARGS)
 
 # What DVC and Prefect cost on top of the work, on stub stages and on this project's own DAG.
 bench-dag: $(READY)

@@ -35,6 +35,7 @@ WITH_TORCH = {
     "stages.fields.processes.train",
     "stages.dynamics.train",
     "stages.sequences.train",
+    "stages.tokens.train",
     "stages.winds.sweep",
 }
 # One of each kind of entry; a mistake of the others is told by `make test-faults`.

@@ -1,0 +1,207 @@
+"""The thesis' claims of token mixing as checks: holds, fails or undecided.
+
+Accuracies and shares are compared by their difference, errors by their ratio, trained arms with
+trained arms, with the spread of training of data/spreads (stages/claims/levels.py). Words that name
+no number are read as the bars below, and every entry says so. What this profile does not train is
+`undecided`; so is a failure of a network that has not learned the law in its steps, as `untrained`.
+"""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from stages.claims.levels import Side, difference, level, ratio
+from stages.claims.parts import UNDECIDED, Evaluation, Part, conclude, unmeasured
+from stages.files import read_json
+from stages.spreads import Spreads
+
+ACCURACY, MSE, PARTNER, OWN, OTHER = (
+    ("metrics", name) for name in ("accuracy", "mse", "partner", "satisfied", "satisfied_other")
+)
+NEAR = 0.02  # of an accuracy: "at or above"
+LOST = 0.05  # of an accuracy: what a layout or a missing norm costs where it "fails"
+SOLVED = 10.0  # times: an error that a mixer divides by it is "solved"
+DRAWN = 3.0  # times: own statements against others'
+LINEAR = 1.1  # an exponent
+LEARNED = 0.95  # of an accuracy whose best is 1: a network below it has not learned the law
+
+
+def side(measured: Evaluation, model: str, variant: str, path: tuple[str, ...]) -> Side:
+    """A model's variant here, in the size that it was trained in; its name whole where it was
+    not."""
+    arms = [arm for arm in measured.model(model) if arm.split("-")[1:2] == [variant]]
+    return Side(arms[0] if arms else f"{model}-{variant}", path)
+
+
+def above(
+    measured: Evaluation, one: tuple[str, str], other: tuple[str, str], bar: float = 0.0
+) -> Part:
+    """One arm's accuracy exceeds another's by more than the bar."""
+    left, right = (side(measured, *arm, ACCURACY) for arm in (one, other))
+    name = f"{left.arm} > {right.arm}" + (f" {'+' if bar > 0 else '−'} {abs(bar):g}" if bar else "")
+    return learned(difference(measured, name, left, right, bar, True), measured, left)
+
+
+def learned(part: Part, measured: Evaluation, left: Side) -> Part:
+    """The part, undecided where it fails because a network has not learned the law in its steps: a
+    longer training might have."""
+    found = level(measured, left, False)
+    if part.verdict != "fails" or found is None or found.value >= LEARNED:
+        return part
+    lag = f"{left.arm} has not learned the law: {found.value:.3g} of 1"
+    numbers = part.numbers | {"verdict": UNDECIDED, "untrained": [lag]}
+    told = part.why.removeprefix(f"{part.name}: ")
+    why = f"{part.name}: untrained: {lag}; measured: {told}"
+    return replace(part, verdict=UNDECIDED, numbers=numbers, why=why)
+
+
+HYPER, ATTENTION = ("hypermixing", "tied"), ("self_attention", "post_norm")
+
+
+def h1(measured: Evaluation) -> dict[str, Any]:
+    """HyperMixer against the mixers of learned rows, and against attention."""
+    rivals = (("mlp_mixer", "post_norm"), ("gmlp", "post_norm"))
+    parts = [above(measured, HYPER, one) for one in rivals]
+    parts.append(above(measured, HYPER, ATTENTION, -NEAR))
+    note = f"'at or above' is read as no more than {NEAR:g} below"
+    text = "HyperMixer is the best MLP-based mixer and at or above the transformer of equal size."
+    return conclude(measured, "H-1", text, "thesis, table 2.3", parts, note)
+
+
+def h2(measured: Evaluation) -> dict[str, Any]:
+    """Of less data, which this profile does not train on."""
+    parts = [unmeasured("10 % of the data", "10 % of the data: not trained in this profile")]
+    text = "Its advantage over the transformer grows when the data shrink to 10 %."
+    return conclude(measured, "H-2", text, "thesis, figure 2.2b", parts)
+
+
+def h3(measured: Evaluation, costs: dict[str, dict[str, int]]) -> dict[str, Any]:
+    """Growth by formula; times are no result of the DAG."""
+    parts = []
+    if costs:
+        long = {int(count): flops for count, flops in costs["hypermixing"].items()
+                if int(count) >= 1024}  # fmt: skip
+        ends = min(long), max(long)
+        grown = math.log(long[ends[1]] / long[ends[0]]) / math.log(ends[1] / ends[0])
+        verdict = "holds" if grown <= LINEAR else "fails"
+        told = f"FLOPs grow with the power {grown:.3f} of N from {ends[0]:,} to {ends[1]:,}"
+        parts.append(Part("linear", verdict, {"value": grown, "bar": LINEAR, "verdict": verdict},
+                          f"linear: {told}"))  # fmt: skip
+    name = "faster at every length"
+    parts.append(unmeasured(name, f"{name}: `make bench-tokens` measures it, no stage does"))
+    text = "Its time grows linearly with N, and it is faster than attention at every length."
+    return conclude(measured, "H-3", text, "thesis, figure 2.2a", parts)
+
+
+def h4(measured: Evaluation) -> dict[str, Any]:
+    """Of tuning, which this profile does not do."""
+    parts = [unmeasured("random search", "random search: not made in this profile")]
+    text = "It needs fewer trials of tuning."
+    return conclude(measured, "H-4", text, "thesis, figure 2.3", parts)
+
+
+def errors(measured: Evaluation, one: str, other: str, bar: float, over: bool) -> Part:
+    """A ratio of mean squared errors on shapes."""
+    variants = {"hypermixing": "tied"}
+    left, right = (
+        side(measured, name, variants.get(name, "post_norm"), MSE) for name in (one, other)
+    )
+    name = f"error of {left.arm} / {right.arm}"
+    return ratio(measured, name, left, right, bar, over)
+
+
+def h5(measured: Evaluation) -> dict[str, Any]:
+    """Errors at one amount of data."""
+    parts = [
+        errors(measured, "unmixed", "hypermixing", SOLVED, True),
+        errors(measured, "hypermixing", "mlp_mixer", 1.0, False),
+        errors(measured, "hypermixing", "self_attention", 1.0, False),
+        unmeasured("5 to 10 × more data", "5 to 10 × more data: one amount is trained on here"),
+    ]
+    note = f"'fails' is read as an error above {SOLVED:g} × HyperMixer's"
+    text = (
+        "On shapes no mixing fails, MLPMixer needs 5 to 10 × more data, and HyperMixer is the most "
+        "data-efficient."
+    )
+    return conclude(measured, "H-5", text, "thesis, figure 2.4", parts, note)
+
+
+def h6(measured: Evaluation) -> dict[str, Any]:
+    """Whose answers look at the other shape of their kind, as true attention does."""
+    left = side(measured, *HYPER, PARTNER)
+    right = side(measured, "mlp_mixer", "post_norm", PARTNER)
+    parts = [difference(measured, f"{left.arm} > {right.arm}", left, right, 0.0, True)]
+    note = (
+        "likeness is read as the share of the input gradients in other shapes that lies in the "
+        "shape of the same kind"
+    )
+    text = "Its pseudo-attention resembles attention more than MLPMixer's does."
+    return conclude(measured, "H-6", text, "thesis, figure B.1", parts, note)
+
+
+def h7(measured: Evaluation) -> dict[str, Any]:
+    """HyperMixer against each of its ablations."""
+    ablations = (("hypermixing", "untied"), ("hypermixing", "token_only"),
+                 ("unmixed", "post_norm"), ("weight_vector", "post_norm"))  # fmt: skip
+    parts = [above(measured, HYPER, one) for one in ablations]
+    text = (
+        "Tying helps; both feature and token mixing are needed; a shared weight vector is not "
+        "enough."
+    )
+    return conclude(measured, "H-7", text, "thesis, table B.3", parts)
+
+
+def h8(measured: Evaluation) -> dict[str, Any]:
+    """ReZero, with and without norm; the other layouts are not trained here."""
+    hyper, bare = ("hypermixing", "rezero_layer"), ("hypermixing", "rezero_none")
+    parts = [
+        above(measured, HYPER, bare, LOST),
+        above(measured, hyper, bare, LOST),
+        above(measured, ("self_attention", "rezero"), ATTENTION, -LOST),
+    ]
+    parts += [
+        unmeasured(name, f"{name}: not trained in this profile")
+        for name in ("parallel", "pre_norm")
+    ]
+    note = f"'fails' and 'care' are read as {LOST:g} of accuracy"
+    text = (
+        "Without norm HyperMixer fails in the layouts ReZero, parallel and pre-norm; layer norm "
+        "mends it; attention does not care."
+    )
+    return conclude(measured, "H-8", text, "thesis, table B.4", parts, note)
+
+
+def h9(measured: Evaluation) -> dict[str, Any]:
+    """Convolutions alone against one attention layer."""
+    parts = [errors(measured, "unmixed", "self_attention", SOLVED, True)]
+    note = f"'solves' is read as an error {SOLVED:g} × smaller"
+    text = "A net of convolutions alone cannot solve the shapes problem; one attention layer can."
+    return conclude(measured, "H-9", text, "slides, attention", parts, note)
+
+
+def h10(measured: Evaluation) -> dict[str, Any]:
+    """Statements met, own against others'."""
+    arm = "self_attention", "pre_norm"
+    own, other = (side(measured, *arm, path) for path in (OWN, OTHER))
+    parts = [ratio(measured, "own statements met / others'", own, other, DRAWN, True)]
+    note = f"'learns' is read as {DRAWN:g} × as many as of statements of other pictures"
+    text = "A causal transformer learns PicoCLVR: its pictures meet their statements."
+    return conclude(measured, "H-10", text, "slides, PicoCLVR", parts, note)
+
+
+def check(home: Path) -> list[dict[str, Any]]:
+    """Every claim on the sets under `home` that it speaks of."""
+    spreads, found = Spreads.read(home), {}
+    costs: dict[str, dict[str, int]] = {}
+    for file in sorted((home / "evaluated").glob("[!.]*/metrics.json")):
+        content = read_json(file)
+        name, about = file.parent.name, content["about"]
+        found[about["task"]] = Evaluation(name, content["cells"], spreads)
+        costs |= about.get("costs", {})
+    nothing = Evaluation("–", {})
+    pairs, shapes, pictures = (found.get(task, nothing) for task in ("label", "value", "next"))
+    return [
+        h1(pairs), h2(nothing), h3(nothing, costs), h4(nothing), h5(shapes), h6(shapes), h7(pairs),
+        h8(pairs), h9(shapes), h10(pictures),
+    ]  # fmt: skip

@@ -1,0 +1,40 @@
+"""What a layer of token mixing costs by formula (thesis B.4 with its errata; figure 2.2a without
+the clock): products of matrices of one layer on one example, at the thesis' sizes.
+
+H = 256, F = 512, four heads, MLPMixer's length 250 and gMLP's 100 (settings 1.5) where a sequence
+is no longer; a product of N x K and K x M counts 2 N K M. Times are in tests/benchmarks.
+"""
+
+from typing import Any
+
+from torch import nn
+
+from stages.tokens.parts.attending import LinearAttention, SelfAttention
+from stages.tokens.parts.fixed import SpatialGating, TokenMLP
+from stages.tokens.parts.hyper import HyperMix
+
+WIDTH, HIDDEN, HEADS = 256, 512, 4
+LENGTHS = tuple(2**power for power in range(5, 17))  # 32 to 65,536
+
+
+def mixers() -> dict[str, tuple[Any, int]]:
+    """Each mixer at the thesis' sizes, and the longest sequence that it can take."""
+    longest = LENGTHS[-1]
+    found: dict[str, tuple[nn.Module, int]] = {
+        "hypermixing": (HyperMix(WIDTH, HIDDEN, 1, True, "layer", False), longest),
+        "hypermixing, untied": (HyperMix(WIDTH, HIDDEN, 1, False, "layer", False), longest),
+        "hypermixing, 8 heads": (HyperMix(WIDTH, HIDDEN, 8, True, "layer", False), longest),
+        "self_attention": (SelfAttention(WIDTH, HEADS, False), longest),
+        "linear_attention": (LinearAttention(WIDTH, HEADS), longest),
+        "mlp_mixer": (TokenMLP(WIDTH, 250, HIDDEN), 250),
+        "gmlp": (SpatialGating(WIDTH, 100, HIDDEN), 100),
+    }
+    return found
+
+
+def curves() -> dict[str, dict[str, int]]:
+    """FLOPs by mixer and length."""
+    return {
+        name: {str(count): mixer.flops(count) for count in LENGTHS if count <= most}
+        for name, (mixer, most) in mixers().items()
+    }

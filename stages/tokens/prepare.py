@@ -1,0 +1,160 @@
+"""A set prepared alike for every model: data/P/raw/D to data/P/prepared/D.
+
+Writes inputs.npy (S, N), word numbers (0 is padding) or standardised numbers; targets.npy, (S,)
+classes or (S, N); split.npy (S,), 0 trains, 1 selects, 2 tests; of shapes kinds.npy (S, N); and
+about.json. A pair that also trains neither selects nor tests: it is left out and counted.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stages import files, records, runner
+from stages.errors import DataError, InputError
+from stages.tokens.layout import ABOUT, INPUTS, KINDS, PAIRS, ROWS, SPLIT, TARGETS
+from stages.tokens.settings import TASKS, Made, Split, made_of, tokens_of
+from stages.tokens.tasks import glue, pictures, shapes
+
+MODULE = "stages.tokens.prepare"
+SEPARATOR = "<sep>"
+Arrays = dict[str, np.ndarray]
+
+
+def plan(asked: runner.Asked) -> runner.Work:
+    """data/P/raw/D to data/P/prepared/D. InputError for a data set of another family, and for
+    splits that leave nothing to test."""
+    profile, dataset = asked["profile"], asked["dataset"]
+    told = tokens_of(asked.parameters, profile)
+    runner.known("set of tokens", dataset, told.datasets)
+    made, split = made_of(asked.parameters, dataset), told.splits[dataset]
+    if split.train + split.val >= made.rows:
+        raise InputError(
+            "the split leaves nothing to test",
+            where=f"profiles.{profile}.families.tokens.splits.{dataset}",
+            expected=f"train and val below made.rows, {made.rows}, together",
+            found=f"{split.train} and {split.val}",
+            remedy="lower them, or make more rows",
+        )
+    raw, final = asked.data("raw"), asked.data("prepared")
+
+    def do() -> dict[str, Path]:
+        with files.atomic_folder(final) as folder:
+            write(raw, folder, made, split)
+        return records.outputs_of(final, final)
+
+    return runner.Work(
+        stage="prepare",
+        cell=f"{profile}/{dataset}",
+        record=records.location("prepare", profile, dataset),
+        do=do,
+        inputs=[raw],
+        code=[MODULE],
+        params={"split": split.model_dump()},
+    )
+
+
+def write(raw: Path, folder: Path, made: Made, split: Split) -> None:
+    """Fill the prepared folder. DataError for raw files that are not what they should be."""
+    prepared = {"pairs": pairs, "shapes": numbers, "pictures": sequences}[made.task]
+    arrays, about = prepared(raw, made, split)
+    about |= {"made": made.model_dump(mode="json"), "task": TASKS[made.task]}
+    about["longest"] = arrays[INPUTS].shape[1]
+    parts = np.bincount(arrays[SPLIT], minlength=3).tolist()
+    about["rows"] = dict(zip(("train", "val", "test"), parts, strict=True))
+    for name, array in arrays.items():
+        with files.atomic_file(folder / name) as stream:
+            np.save(stream, array)
+    files.write_json(folder / ABOUT, about)
+
+
+def parts_of(count: int, split: Split) -> np.ndarray:
+    """Each row's split (S,)."""
+    found = np.full(count, 2, dtype=np.int8)
+    found[: split.train], found[split.train : split.train + split.val] = 0, 1
+    return found
+
+
+def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
+    """Words as numbers in the order of the alphabet; a pair is one sequence with a separator."""
+    form = glue.FORMATS["pairs"]
+    table = glue.read(raw / PAIRS, form)
+    parts = parts_of(len(table.labels), split)
+    trains = {one for one, part in zip(table.sentences, parts, strict=True) if part == 0}
+    kept = [place for place, one in enumerate(table.sentences)
+            if parts[place] == 0 or one not in trains]  # fmt: skip
+    texts = [f" {SEPARATOR} ".join(table.sentences[place]).split() for place in kept]
+    words = sorted({word for text in texts for word in text})
+    number = {word: place for place, word in enumerate(words, 1)}
+    longest = max(map(len, texts))
+    inputs = np.zeros((len(texts), longest), dtype=np.int32)
+    for row, text in zip(inputs, texts, strict=True):
+        row[: len(text)] = [number[word] for word in text]
+    targets = np.array([table.labels[place] for place in kept], dtype=np.int64)
+    dropped = table.dropped | {"trains": len(table.labels) - len(kept)}
+    about = {"words": ["", *words], "classes": list(form.labels), "dropped": dropped,
+             "vocabulary": len(words) + 1, "outputs": len(form.labels),
+             "bound": {"accuracy": 1.0}}  # fmt: skip
+    return {INPUTS: inputs, TARGETS: targets, SPLIT: parts[kept]}, about
+
+
+def loaded(raw: Path, names: Sequence[str], count: int) -> Arrays:
+    """Arrays of rows.npz. DataError where one is missing, not finite, or has other rows."""
+    with np.load(raw / ROWS, allow_pickle=False) as found:
+        arrays = {name: found[name] for name in names if name in found}
+    for name in names:
+        one = arrays.get(name)
+        if one is None or len(one) != count or not np.isfinite(one).all():
+            raise DataError(
+                "the raw rows are not those that were made",
+                where=f"{raw / ROWS}, {name}",
+                expected=f"{count} rows of finite numbers",
+                found="none" if one is None else f"{len(one)} rows",
+                remedy="acquire the set again",
+            )
+    return arrays
+
+
+def numbers(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
+    """Shapes: inputs standardised by what trains, answers as they are."""
+    found = loaded(raw, ("inputs", "answers", "kinds"), made.rows)
+    inputs, answers = found["inputs"], found["answers"]
+    train = inputs[: split.train].astype(np.float64)
+    mean, scale = float(train.mean()), float(train.std())
+    spread = float(answers[: split.train].astype(np.float64).std())
+    about = {"mean": mean, "sd": scale, "answer_sd": spread, "dropped": {}, "vocabulary": 1,
+             "outputs": 1, "bound": {"mse": shapes.FLOOR}}  # fmt: skip
+    arrays = {
+        INPUTS: ((inputs - mean) / scale).astype(np.float32),
+        TARGETS: answers,
+        SPLIT: parts_of(len(inputs), split),
+        KINDS: found["kinds"],
+    }
+    return arrays, about
+
+
+def sequences(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
+    """Pictures: the sequence is its own target. A picture that does not meet what is said of it is
+    a DataError."""
+    found, form = loaded(raw, ("sequences",), made.rows)["sequences"], made.form()
+    checked = found[:: max(1, len(found) // 200)]
+    kept = [pictures.share(one, one[form.said :], form) for one in checked]
+    if min(kept) < 1:
+        raise DataError("a picture does not meet its statements", where=str(raw / ROWS))
+    about = {"words": list(pictures.WORDS), "dropped": {}, "vocabulary": len(pictures.WORDS),
+             "outputs": len(pictures.WORDS), "bound": {"satisfied": 1.0},
+             "said": form.said}  # fmt: skip
+    parts = parts_of(len(found), split)
+    return {INPUTS: found.astype(np.int32), TARGETS: found.astype(np.int64), SPLIT: parts}, about
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The stage's command line; its exit code."""
+    about = "Prepare a set of tokens: numbers of words, splits."
+    return runner.command(MODULE, about, ("profile", "dataset"), plan, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""What the family's parameters may say: how a set is made and split, and what a profile affords of
+it."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from stages.params import Name, Params, Section, checked
+from stages.params.base import Count, Positive, Seed
+from stages.tokens.tasks.pictures import COLOURS, Form
+
+FAMILY = "tokens"
+TASKS = {"pairs": "label", "shapes": "value", "pictures": "next"}  # of a set -> of a model
+
+
+class Made(Section):
+    """A set of our own making: `rows` of it; of pairs how many `nouns` and `fillers` (words a
+    sentence that change nothing); of pictures their rows and columns, most points, most
+    statements."""
+
+    seed: Seed
+    task: Literal["pairs", "shapes", "pictures"]
+    rows: Annotated[int, Field(ge=10, le=10**7)]
+    nouns: Annotated[int, Field(ge=3, le=8)] | None = None
+    fillers: Annotated[int, Field(ge=0, le=8)] | None = None
+    high: Annotated[int, Field(ge=2, le=64)] | None = None
+    wide: Annotated[int, Field(ge=2, le=64)] | None = None
+    points: Annotated[int, Field(ge=1, le=len(COLOURS))] | None = None
+    statements: Annotated[int, Field(ge=1, le=32)] | None = None
+
+    @model_validator(mode="after")
+    def whole(self) -> Self:
+        every = ("nouns", "fillers", "high", "wide", "points", "statements")
+        needed = {"pairs": every[:2], "shapes": (), "pictures": every[2:]}[self.task]
+        given = {name for name in every if getattr(self, name) is not None}
+        if given != {*needed}:
+            told = ", ".join(sorted(given)) or "none"
+            raise ValueError(f"{self.task} needs {' and '.join(needed) or 'none'}; given: {told}")
+        return self
+
+    def form(self) -> Form:
+        """The form of pictures."""
+        assert self.high and self.wide and self.points and self.statements
+        return Form(self.high, self.wide, self.points, self.statements)
+
+
+class Split(Section):
+    """How many of the first rows train, how many after them select; the rest test."""
+
+    train: Count
+    val: Count
+
+
+class Budget(Section):
+    """How long a cell may train."""
+
+    steps: Count
+    validate_every: Count
+    patience: Count
+    batch: Count
+    learning_rate: Positive
+    schedule: Literal["constant", "cosine"]
+
+
+class CellOf(Section):
+    """One trained cell of an experiment."""
+
+    dataset: Name
+    model: Name
+    arm: Name
+    size: Name
+    seed: Seed
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return f"{self.model}-{self.arm}-{self.size}-s{self.seed}"
+
+
+class Tokens(Section):
+    """What a profile affords of the family; splits and training by data set. drawn: pictures drawn
+    to be judged; maps: sequences whose pseudo-attention is taken."""
+
+    datasets: tuple[Name, ...]
+    cells: tuple[CellOf, ...] = ()
+    splits: dict[Name, Split] = {}
+    training: dict[Name, Budget] = {}
+    drawn: Count = 200
+    maps: Count = 20
+    resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
+
+    @model_validator(mode="after")
+    def meets(self) -> Self:
+        problems = [
+            f"{what}: {name} is missing"
+            for what in ("splits", "training")
+            for name in self.datasets
+            if name not in getattr(self, what)
+        ]
+        problems += [
+            f"cells: {cell.name} asks for {cell.dataset!r}, which is not among the datasets"
+            for cell in self.cells
+            if cell.dataset not in self.datasets
+        ]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+def tokens_of(parameters: Params, profile: str) -> Tokens:
+    """What a profile affords. ParamsError lists every problem."""
+    return parameters.family(profile, FAMILY, Tokens)
+
+
+def made_of(parameters: Params, dataset: str) -> Made:
+    """How a set is made. ParamsError lists every problem."""
+    made = parameters.datasets[dataset].made
+    return checked(Made, made.model_dump() if made else {}, f"datasets.{dataset}.made")

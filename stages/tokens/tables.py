@@ -1,0 +1,116 @@
+"""The family's tables: what table.md and the page show alike."""
+
+from typing import Any
+
+from stages.tables.table import NONE, Table, cells_of, digits, label, number
+from stages.tokens.printed import Printed, beside
+
+Content = dict[str, Any]
+MAIN = {"label": "accuracy", "value": "mse", "next": "satisfied"}
+CALLED = {
+    "majority": "the most frequent class",
+    "mean": "the mean answer of each place",
+    "true": "true pictures (ceiling)",
+}
+MEASURE = {
+    "label": "accuracy",
+    "value": "mean squared error, height squared",
+    "next": "statements met",
+}
+COLUMNS = {
+    "label": ("accuracy [%]", "printed, SNLI [%]", "cross-entropy [nats]", "weights"),
+    "value": ("mean squared error [height²]", "share of convolutions alone",
+              "partner's share of the gradients [%]", "weights"),
+    "next": ("own statements met [%]", "other statements met [%]", "ratio",
+             "surprise [nats a token]", "weights"),
+}  # fmt: skip
+NOTES = (
+    "Intervals are the central 90 % over test rows, of one training. Networks are trained for "
+    "seconds on generated data: compare them with each other and with the bounds. Printed numbers "
+    "are of SNLI, in validation, of networks of 11 million weights."
+)
+
+
+def called(arm: str) -> str:
+    """A row's name."""
+    return CALLED.get(arm, label(arm))
+
+
+def best_first(content: Content, dataset: str) -> list[str]:
+    """The arms of a set, from the best on; then what needs no training."""
+    metric = MAIN[content["about"][dataset]["task"]]
+    sign = 1 if metric == "mse" else -1
+
+    def place(arm: str) -> tuple[bool, float]:
+        value = content["arms"][f"{dataset}/{arm}"]["metrics"][metric]["mean"]
+        return arm in CALLED, sign * value
+
+    return sorted(cells_of(content["arms"], dataset), key=place)
+
+
+def results(content: Content, dataset: str, printed: dict[str, Printed]) -> Table:
+    """A row an arm."""
+    task, arms = content["about"][dataset]["task"], best_first(content, dataset)
+    told = {arm: content["arms"][f"{dataset}/{arm}"]["metrics"] for arm in arms}
+    errors = {arm: mine["mse"]["mean"] for arm, mine in told.items() if "mse" in mine}
+    alone = next((one for arm, one in errors.items() if arm.startswith("unmixed")), None)
+    rows = []
+    for arm in arms:
+        weights = [
+            f"{cell['weights']:,}"
+            for name, cell in content["cells"].items()
+            if name.startswith(f"{dataset}/{arm}-s") and "weights" in cell
+        ]
+        main = number(told[arm][MAIN[task]], True, 1 if task == "value" else 100)
+        more = beyond(task, told[arm], beside(printed, dataset, arm), alone)
+        rows.append((called(arm), main, *more, weights[0] if weights else NONE))
+    return Table(dataset, ("model", *COLUMNS[task]), tuple(rows), best=0)
+
+
+def beyond(
+    task: str, mine: dict[str, Any], other: Printed | None, alone: float | None
+) -> tuple[str, ...]:
+    """The columns behind an arm's main number; `alone`: the error of convolutions alone."""
+    if task == "label":
+        theirs = f"{other.accuracy:.1f} ({other.table})" if other else NONE
+        return theirs, number(mine.get("cross_entropy"))
+    if task == "value":
+        share = f"{mine['mse']['mean'] / alone:.3f}" if alone else NONE
+        return share, number(mine.get("partner"), True, 100)
+    ratio = mine["satisfied"]["mean"] / mine["satisfied_other"]["mean"]
+    others = number(mine["satisfied_other"], True, 100)
+    return others, f"{ratio:.2f}", number(mine.get("nats"))
+
+
+def costs(content: Content) -> Table:
+    """FLOPs of a layer and example by mixer and length, in millions."""
+    curves = content["costs"]
+    lengths = sorted(curves["hypermixing"], key=int)[::2]  # a file has them as words
+    rows = tuple(
+        (name, *(digits(mine[one] / 1e6) if one in mine else NONE for one in lengths))
+        for name, mine in curves.items()
+    )
+    return Table("costs", ("mixer", *(f"N = {int(one):,}" for one in lengths)), rows)
+
+
+def sentence(about: dict[str, Any]) -> str:
+    """What the set is."""
+    rows, made = about["rows"], about["made"]
+    split = f"{rows['train']:,} rows train, {rows['val']:,} select, {rows['test']:,} test."
+    if made["task"] == "pairs":
+        left = about["dropped"].get("trains", 0)
+        return (
+            f"Sentence pairs: does the premise entail the hypothesis? {split} {left:,} pairs that "
+            "train, too, were left out of the others. The law is known: the best accuracy is 100 %."
+        )
+    if made["task"] == "shapes":
+        floor = about["bound"]["mse"]
+        return (
+            f"Two triangles and two boxes; each answer is as high as its kind is on the mean. "
+            f"{split} The answers' noise leaves a mean squared error of {floor:.4f} at best."
+        )
+    return (
+        f"Pictures of {made['high']} × {made['wide']} with up to {made['points']} coloured points, "
+        f"drawn from up to {made['statements']} statements. {split} A parser checks each statement "
+        "in each drawn picture; `other`: the statements of another row."
+    )

@@ -1,0 +1,1 @@
+"""The generated tasks: sentence pairs, shapes, pictures. Without torch."""

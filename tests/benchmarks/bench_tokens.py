@@ -1,0 +1,149 @@
+"""Speed of token mixing, as ratios in one run, and how much training moves the numbers of the
+experiment token_mixing.
+
+`python -m tests.benchmarks.bench_tokens [--quick]` (`make bench-tokens`): one layer forward and
+backward, HyperMixing, linear attention and the house's attention over torch's fused
+nn.MultiheadAttention, at d = 256, d' = 512; tied over untied; training of the frame over
+nn.TransformerEncoder of equal shape. `... --spreads PROFILE` trains the profile's first arm of each
+model again with another seed, in a scratch folder, and writes
+data/spreads/PROFILE/token_mixing.json; it needs the evaluated experiment (`dvc repro`).
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from stages import files, seeds
+from stages.params import load
+from stages.spreads import of_seeds, place
+from stages.tokens import measure
+from stages.tokens.contract import Batch
+from stages.tokens.costs import HIDDEN, WIDTH
+from stages.tokens.models import build
+from stages.tokens.parts.attending import LinearAttention, SelfAttention
+from stages.tokens.parts.hyper import HyperMix
+from stages.tokens.sets import Sets
+from stages.tokens.settings import made_of, tokens_of
+from stages.training import cells, loop, store
+from stages.training.checkpoint import Checkpoints
+from tests.benchmarks import clock
+
+LENGTHS, ROUNDS = (256, 1024, 4096, 16384), 5
+EXPERIMENT, FURTHER = "token_mixing", 1  # the seed beside the cells' own
+Step = Callable[[], object]
+
+
+def told(times: clock.Times, yardstick: str, title: str) -> None:
+    """Print each contender's time over the yardstick's, with the least and the most of rounds."""
+    for name in times.rounds_ms:
+        found = times.ratios(name, yardstick)
+        ends = f"{found['low']:.2f} to {found['high']:.2f}"
+        print(f"{title}: {name} / {yardstick}: {found['ratio']:.2f} ({ends})", flush=True)
+
+
+def layer_step(mixer: nn.Module, count: int) -> Step:
+    """One layer forward and backward on an example of so many tokens."""
+    tokens = torch.randn(1, count, WIDTH, requires_grad=True)
+    real = torch.ones(1, count, dtype=torch.bool)
+    if isinstance(mixer, nn.MultiheadAttention):
+        return lambda: mixer(tokens, tokens, tokens, need_weights=False)[0].sum().backward()
+    return lambda: mixer(tokens, real).sum().backward()
+
+
+def layers(rounds: int, lengths: tuple[int, ...]) -> None:
+    """One layer of each mixer over torch's fused attention."""
+    for count in lengths:
+        mixers = {
+            "torch": nn.MultiheadAttention(WIDTH, 8, batch_first=True),
+            "hypermixing": HyperMix(WIDTH, HIDDEN, 1, True, "layer", False),
+            "hypermixing, untied": HyperMix(WIDTH, HIDDEN, 1, False, "layer", False),
+            "hypermixing, 8 heads": HyperMix(WIDTH, HIDDEN, 8, True, "layer", False),
+            "linear attention": LinearAttention(WIDTH, 8),
+            "attention": SelfAttention(WIDTH, 8, False),
+        }
+        steps = {name: layer_step(one, count) for name, one in mixers.items()}
+        times = clock.race({name: clock.Contender(one, 1) for name, one in steps.items()}, rounds)
+        told(times, "torch", f"N = {count:,}")
+        tied = times.ratio("hypermixing", "hypermixing, untied")
+        print(f"N = {count:,}: tied / untied: {tied:.2f}")
+
+
+def training(rounds: int) -> None:
+    """A training step of the frame over torch's encoder of equal shape: tokens a second."""
+    given = {"width": 64, "layers": 2, "feed": 128, "heads": 4, "layout": "post_norm"}
+    data = {"task": "label", "vocabulary": 1000, "outputs": 3, "longest": 128}
+    inputs = torch.randint(1, 1000, (16, 128))
+    batch = Batch(inputs, inputs > 0, inputs[:, 0] % 3, inputs > 0)
+    block = nn.TransformerEncoderLayer(64, 4, 128, 0.0, "gelu", batch_first=True)
+    theirs = nn.Sequential(nn.Embedding(1000, 64), nn.TransformerEncoder(block, 2))
+    head = nn.Linear(64, 3)
+    ours = build("self_attention", given, data)
+    lost = nn.functional.cross_entropy
+    steps = {
+        "torch": lambda: lost(head(theirs(inputs).mean(1)), batch.targets).backward(),
+        "frame": lambda: lost(ours(batch).values, batch.targets).backward(),
+    }
+    times = clock.race({name: clock.Contender(one, 1) for name, one in steps.items()}, rounds)
+    told(times, "torch", "training step")
+
+
+def moved(profile: str) -> Iterator[dict]:
+    """Spreads over seeds by kind of model: the cells as evaluated, and the first arm of each model
+    and set trained with another seed; after each, what is known by then."""
+    parameters = load()
+    tokens, home = tokens_of(parameters, profile), Path("reports", EXPERIMENT, profile)
+    found, seen = {}, set()
+    for cell in tokens.cells:
+        if (cell.dataset, cell.model) in seen:
+            continue
+        seen.add((cell.dataset, cell.model))
+        evaluated = files.read_json(home / "evaluated" / cell.dataset / "metrics.json")
+        known = evaluated["cells"][cell.name]["metrics"]
+        prepared, budget = Path("data", profile, "prepared", cell.dataset), tokens.training
+        sets, named = Sets.open(prepared), cells.Cell(cell.model, cell.arm, cell.size, FURTHER)
+        seeds.everything(FURTHER)
+        chosen = cells.arguments(named, parameters)
+        model, mine = build(cell.model, chosen, sets.dimensions), budget[cell.dataset]
+        settings = loop.Settings(
+            mine.steps, mine.validate_every, mine.patience, mine.learning_rate,
+            parameters.training.clip, FURTHER, slices=mine.batch, schedule=mine.schedule,
+        )  # fmt: skip
+        kept, run = Checkpoints(files.WORK / "spreads" / named.name), files.WORK / "spreads/run"
+        kept.clear()
+        history = loop.train(model, sets, settings, kept)
+        kept.clear()
+        run.mkdir(parents=True, exist_ok=True)
+        metadata = {**vars(named), "arguments": chosen, **sets.dimensions}
+        (run / "weights.safetensors").write_bytes(store.dump(model, metadata))
+        files.write_json(run / "history.json", history)
+        made = made_of(parameters, cell.dataset)
+        data = measure.Data.open(prepared, made, tokens, parameters.training.seed, "cpu")
+        again = measure.network(run, data, 1).entry["metrics"]
+        for name, metrics in ((cell.name, known), (named.name, again)):
+            found[f"{cell.dataset}/{name}"] = {"metrics": metrics}
+        print(cell.dataset, named.name, {k: v["value"] for k, v in again.items()}, flush=True)
+        yield {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found})}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two rounds, short sequences")
+    parser.add_argument("--spreads", metavar="PROFILE", help="measure spreads instead of times")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    if asked.spreads:
+        for known in moved(asked.spreads):
+            files.write_json(place(EXPERIMENT, asked.spreads), known)
+        return 0
+    rounds, lengths = (2, LENGTHS[:2]) if asked.quick else (ROUNDS, LENGTHS)
+    layers(rounds, lengths)
+    training(rounds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""The experiment as it was run in mini, read from git: what the issue asked of it, and that every
+cell that a profile declares can be built."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stages.params import load
+from stages.tokens import tables
+from stages.tokens.models import build
+from stages.tokens.settings import made_of, tokens_of
+from stages.training import cells
+
+ROOT = Path(__file__).parents[2]
+DATA = {
+    "pairs": {"task": "label", "vocabulary": 17, "outputs": 3, "longest": 13},
+    "shapes": {"task": "value", "vocabulary": 1, "outputs": 1, "longest": 100},
+    "pictures": {"task": "next", "vocabulary": 19, "outputs": 19, "longest": 28},
+}
+
+
+@pytest.fixture(scope="module")
+def parameters():
+    return load(ROOT / "params.yaml")
+
+
+@pytest.fixture(scope="module")
+def metrics() -> dict[str, dict]:
+    """Metrics by cell."""
+    path = ROOT / "reports/token_mixing/mini/metrics.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return {name: cell["metrics"] for name, cell in content["cells"].items()}
+
+
+@pytest.mark.parametrize("arm", ["hypermixing-tied", "self_attention-post_norm"])
+def test_mixers_label_pairs_at_least_fifteen_points_better_than_none(metrics, arm):
+    alone = metrics["sentence_pairs/unmixed-post_norm-w32-s0"]["accuracy"]
+    found = metrics[f"sentence_pairs/{arm}-w32-s0"]["accuracy"]
+    assert found["low"] >= alone["high"] + 0.15
+    majority = metrics["sentence_pairs/majority"]["accuracy"]
+    assert alone["low"] <= majority["high"], "without mixing nothing but what is frequent is learnt"
+
+
+@pytest.mark.parametrize("arm", ["hypermixing-tied", "self_attention-post_norm"])
+def test_shapes_are_solved_by_attention_and_hypermixer(metrics, arm):
+    alone = metrics["shapes/unmixed-post_norm-w24-s0"]["mse"]["value"]
+    assert metrics[f"shapes/{arm}-w24-s0"]["mse"]["value"] <= 0.1 * alone
+
+
+def test_drawn_pictures_meet_their_statements_thrice_as_often_as_others(metrics):
+    found = metrics["pictures/self_attention-pre_norm-w48-s0"]
+    assert found["satisfied"]["low"] >= 3 * found["satisfied_other"]["value"]
+
+
+def test_mini_trains_at_most_fifteen_cells_and_each_can_be_built(parameters):
+    told = tokens_of(parameters, "mini")
+    assert 0 < len({(one.dataset, one.name) for one in told.cells}) == len(told.cells) <= 15
+    for one in told.cells:
+        cell = cells.Cell(one.model, one.arm, one.size, one.seed)
+        task = made_of(parameters, one.dataset).task
+        build(one.model, cells.arguments(cell, parameters), DATA[task])
+
+
+def test_every_set_and_the_costs_have_a_table_without_a_number_that_is_none():
+    path = ROOT / "reports/token_mixing/mini/metrics.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for name in content["about"]:
+        table = tables.results(content, name, {})
+        assert {len(row) for row in table.rows} == {len(table.titles)}
+        assert "nan" not in " ".join(map(" ".join, table.rows)).lower()
+    lengths = [title.removeprefix("N = ") for title in tables.costs(content).titles[1:]]
+    assert lengths == ["32", "128", "512", "2,048", "8,192", "32,768"]
