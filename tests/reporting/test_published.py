@@ -21,6 +21,7 @@ OTHERS = {
     "failure_modes",
     "any_order",
     "chaos",
+    "series",
 }  # whose companions are read, and tested, elsewhere
 EXPERIMENTS = sorted(
     file.parent.name
