@@ -8,9 +8,11 @@ from typing import Any
 
 from stages.audit import history
 from stages.audit.case import Case
+from stages.audit.chain import SEED
 from stages.audit.finding import Problem
 from stages.audit.hashes import read_data
 from stages.errors import DataError
+from stages.files import read_json
 from stages.page import promotions
 
 BEST, TRIALS = "best.yaml", "trials.csv"
@@ -78,4 +80,26 @@ def ledgers(case: Case) -> Iterator[Problem]:
             yield Problem("FAIL", path, f"{text}: lines were taken back or written anew")
 
 
-ALL = (sweeps,)
+def phantoms(case: Case) -> Iterator[Problem]:
+    """Each cell with a seed was trained: a record in its place says so."""
+    for table in case.chain.tables:
+        home = table.rpartition("/")[0]
+        for cell in sorted(seeded(case, table)):
+            dataset, _, name = cell.partition("/")
+            owner = case.ledger.owner(f"{home}/runs/{dataset}/{name}")
+            if owner is None or owner.stage != "train":
+                yield case.fails(
+                    table, f"{cell} has a seed, and no record says that it was trained"
+                )
+
+
+def seeded(case: Case, table: str) -> set[str]:
+    """The cells of a table whose names end with a seed."""
+    try:
+        cells = read_json(case.root / table)["cells"]
+        return {cell for cell in cells if SEED.search(cell)}
+    except (DataError, KeyError, TypeError):
+        return set()  # `tabulated` says so
+
+
+ALL = (sweeps, phantoms)

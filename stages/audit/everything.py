@@ -127,8 +127,9 @@ def every(cache: Cache) -> tuple[Any, ...]:
         committed.working,
         disk.contents,
         partial(disk.objects, cache=cache),
+        disk.strays,
+        disk.astray,
         partial(spare, cache=cache),
-        strays,
         pictures,
         unrecorded,
         *again.ALL,
@@ -208,21 +209,6 @@ def spare(case: Case, cache: Cache) -> Iterator[Problem]:
                 ).as_posix(),
                 "the object in DVC's cache is damaged; no output of this commit is read from it",
                 broken=True,
-            )
-
-
-def strays(case: Case) -> Iterator[Problem]:
-    """Each file in a stage's place is one that its record says it wrote."""
-    for path, owner in case.chain.files.items():
-        if (
-            owner
-            and not owner.error
-            and owner.owns(path)
-            and path not in owner.record["outputs"]
-            and case.bytes.file(path).is_file()
-        ):
-            yield case.fails(
-                path, f"the record of {owner.producer} does not name it: put there by hand?"
             )
 
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from stages.audit.finding import EXIT_CODES, Problem, worst
+from stages.audit.history import kind_of
 from stages.errors import DataError, InputError, TradewindError
 from stages.exports import bundle, checks
 from stages.exports.reader import Reader
-from stages.exports.tree import PROGRAM, REGULAR, Commit, Tree, commit_name, kind_of, tree_name
+from stages.exports.tree import PROGRAM, REGULAR, Commit, Tree, commit_name, tree_name
 from stages.files import json_text
 
 HOME = Path(__file__).parents[2]

@@ -100,10 +100,10 @@ def add_audit(verbs: Verbs) -> None:
     verb.add_argument("metric", metavar="EXPERIMENT/PROFILE/DATASET/CELL/METRIC")
     verb.add_argument(
         "--verify",
-        choices=("record", "hash", "eval", "train"),
+        choices=("record", "hash", "eval", "train", "raw"),
         default="record",
         help="record: compare the records (default); hash: re-hash every byte; eval: recompute "
-        "from the checkpoint; train: train again",
+        "from the checkpoint; train: train again; raw: acquire or simulate and prepare again, too",
     )
     verb.set_defaults(run=audit)
 
