@@ -6,7 +6,6 @@ is careless it makes records, locks, DVC's cache and the commit agree (real.py).
 that must have no effect: the number passes, and nothing of theirs has run.
 """
 
-import json
 import os
 import py_compile
 from collections.abc import Callable
@@ -18,8 +17,6 @@ import polars as pl
 import real
 from safetensors.numpy import load_file, save
 
-from stages import records
-
 WIND = "wind_baselines/mini/gp_wind/persistence/rmse_component_kn"
 ROOMS = "sparse_fields/mini/darcy/cnp-shared-20k-s0/mse"
 WALK = "any_order/mini/walk/sigma_gpt-random-60k-s0/nats"
@@ -28,7 +25,7 @@ SEARCH = "wind_baselines/mini/gp_wind/kalman-swept-none-s0/rmse_component_kn"
 GP, DARCY = "data/mini/prepared/gp_wind/rows.parquet", "data/mini/prepared/darcy/sets.safetensors"
 WALKS = "data/mini/prepared/walk/sequences.safetensors"
 SERIES = "data/mini/prepared/l96_f10/series.npy"
-DECODED, GATE = "data/mini/decoded/gp_wind/winds.parquet", "data/mini/validated/gp_wind.json"
+DECODED = "data/mini/decoded/gp_wind/winds.parquet"
 COUNTS = "data/mini/decoded/simulated/counts.json"
 CODE = "stages/fields/scores.py"
 RUN = "reports/sparse_fields/mini/runs/darcy/cnp-shared-20k-s0"
@@ -101,9 +98,7 @@ def decoded(root: Path) -> None:
                 .alias("v_m_s")
             ),
         )
-    sha = records.describe(root / DECODED)["sha256"]
-    real.change(root, GATE, lambda gate: gate["judged"].update({DECODED: sha}))
-    real.agree(root, GP, DECODED, GATE)
+    real.agree(root, GP, DECODED)
 
 
 def tensors(path: str, work: Callable[[dict], None]) -> Callable[[Path], None]:
@@ -147,9 +142,7 @@ def winds_leaked(root: Path) -> None:
         winds = winds.with_columns(pl.Series(name, theirs, winds.schema[name]))
     put(root, GP, rows)
     put(root, DECODED, winds)
-    sha = records.describe(root / DECODED)["sha256"]
-    real.change(root, GATE, lambda gate: gate["judged"].update({DECODED: sha}))
-    real.agree(root, GP, DECODED, GATE)
+    real.agree(root, GP, DECODED)
 
 
 def states_leaked(root: Path) -> None:
@@ -211,15 +204,9 @@ def dropped(root: Path) -> None:
     real.agree(root, COUNTS)
 
 
-def better(root: Path) -> None:
+def best(entry: dict) -> None:
     """A model told better than the one that knows the wind's law."""
-    work = told(
-        SEARCH,
-        lambda entry: (
-            [entry["metrics"]["rmse_component_m_s"].update(value=2.0, low=1.8, high=2.2)] and None
-        ),
-    )
-    work(root)
+    entry["metrics"]["rmse_component_m_s"].update(value=2.0, low=1.8, high=2.2)
 
 
 # What Python or git lets stand between the commit and what runs.
@@ -337,7 +324,7 @@ ATTACKS = (
         "hash",
         f"{evaluated(SEARCH)}/metrics.json",
         "better than is possible",
-        better,
+        told(SEARCH, best),
         "4",
     ),
     Attack(

