@@ -19,7 +19,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-dag clean
+.PHONY: help setup repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-audit bench-dag clean
 
 help:
 	@echo "make repro [PROFILE=mini|sample|full] [JOBS=2]   regenerate every result of a profile"
@@ -103,6 +103,10 @@ bench-sequences: $(READY)
 # Writes reports/neighbours/<profile>/benchmarks.json, which the report shows; about ten minutes on an idle machine.
 bench-neighbours: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_neighbours $(if $(PROFILE),--profile $(PROFILE))
+
+# Every attack of tests/audit on this clone's mini results, at every depth until it falls; writes reports/attacks.json, which the report shows.
+bench-audit: $(READY)
+	$(BIN)/python -m tests.benchmarks.bench_audit $(ARGS)
 
 # What DVC and Prefect cost on top of the work, on stub stages and on this project's own DAG.
 bench-dag: $(READY)

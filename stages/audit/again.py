@@ -129,7 +129,8 @@ def block(case: Case) -> Iterator[Problem]:
         profile, experiments = found[1], found[2].split()
         read = [posixpath.join("reports", name, profile, PAGE) for name in experiments]
         here = [path for path in read if (case.root / path).exists()]
-        if read[0] not in here or history.changed(case.root, here):
+        of_commit = history.modes(case.root) is not None
+        if read[0] not in here or (of_commit and history.changed(case.root, here)):
             continue
         try:
             with contextlib.chdir(case.root):

@@ -25,6 +25,7 @@ from stages.audit import (
     disk,
     gates,
     settings,
+    trusted,
 )
 from stages.audit.absent import missing
 from stages.audit.case import REPRO, Case
@@ -68,6 +69,7 @@ class Verified:
     seconds: float = 0.0
     records: int = 0
     tables: int = 0
+    trusted: list[str] = field(default_factory=list)  # what no audit judges, and when it changed
 
     @property
     def verdict(self) -> str:
@@ -104,6 +106,7 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
         case, [problem for problem in problems if problem.verdict != "FAIL"]
     )
     found.covers = covered.covers(case)
+    found.trusted = trusted.lines(root)
     if found.verdict == "PASS":
         found.problems += covered.nothing(found.covers)
     found.resting = (
@@ -290,4 +293,6 @@ def told(found: Verified) -> str:
             rest = f"  {len(metrics):,} published numbers rest on {problem.path}:"
             lines.append(one_line(rest))
             lines += [f"    {cell}: {', '.join(names)}" for cell, names in grouped(metrics).items()]
+    taken = ["", "taken on trust, as the commit has it:", *(f"  {one}" for one in found.trusted)]
+    lines += taken if found.trusted else []
     return redact("\n".join([*lines, "", covered.told(found.covers), found.verdict]))

@@ -16,6 +16,7 @@ from stages.audit.case import Case
 from stages.audit.chain import Node
 from stages.audit.commands import Command
 from stages.audit.finding import Problem
+from stages.audit.hashes import Entry, Locks
 from stages.audit.laid import Laid
 from stages.code import PACKAGE
 from stages.errors import TradewindError
@@ -45,29 +46,52 @@ def link(case: Case, laid: Laid, found: dict[str, list[str]]) -> None:
 def agreement(case: Case, laid: Laid, module: str, homes: list[str]) -> Iterator[Problem]:
     """What contradicts in these places, which with all that they were made of are linked in
     `laid`."""
-    out = f"{module}.agree.json"
     try:
-        laid.run(Command(module, tuple(homes)), "--out", out)
-        found = read_json(laid.folder / out, list)
+        found = judged(laid, module, homes)
     except TradewindError as error:
         text = f"whether it agrees with itself cannot be told: {' '.join(str(error).split())}"
         yield from (case.fails(home, text) for home in homes)
         return
     for path, text in found:
-        yield case.fails(Path(path).as_posix(), f"it contradicts: {text}")
+        yield case.fails(path, f"it contradicts: {text}")
+
+
+def judged(laid: Laid, module: str, homes: list[str]) -> list[tuple[str, str]]:
+    """(file, text) of what a module says of places. TradewindError where it says nothing."""
+    out = f"{module}.agree.json"
+    laid.run(Command(module, tuple(homes)), "--out", out)
+    told = read_json(laid.folder / out, list)
+    return [(Path(path).as_posix(), str(text)) for path, text in told]
+
+
+def of_data(root: Path, home: str) -> list[tuple[str, str]]:
+    """(file, text) of what its family says of one place of a project; nothing where it has no
+    judge. TradewindError where that says nothing."""
+    locks = Locks(root)
+    module = judge(locks, entry := locks.producer(home))
+    if not module or entry is None:
+        return []
+    with tempfile.TemporaryDirectory(prefix="rows-") as folder:
+        laid = Laid(root, Path(folder))
+        laid.link_all((home, *entry.deps))
+        return judged(laid, module, [home])
+
+
+def judge(locks: Locks, entry: Entry | None) -> str:
+    """The module of the family that judges what a lock's entry made; "" for none."""
+    meta = commands.definition(locks, entry).get("meta") if entry else None
+    module = str(meta.get("agree")) if isinstance(meta, dict) else ""
+    return module if module.startswith(f"{PACKAGE}.") else ""
 
 
 def places(case: Case) -> dict[str, list[str]]:
     """Module -> the places it judges: of the code of today, their every file and input here."""
     found: dict[str, list[str]] = {}
     for node in case.chain.nodes:
-        entry = case.locks.producer(node.homes[0])
-        if node.stage not in STAGES or node.error or entry is None or case.earlier(node):
-            continue
-        meta = commands.definition(case.locks, entry).get("meta")
-        module = str(meta.get("agree")) if isinstance(meta, dict) else ""
-        if module.startswith(f"{PACKAGE}.") and here(case, node):
-            found.setdefault(module, []).append(node.homes[0])
+        if node.stage in STAGES and not node.error and not case.earlier(node):
+            module = judge(case.locks, case.locks.producer(node.homes[0]))
+            if module and here(case, node):
+                found.setdefault(module, []).append(node.homes[0])
     return found
 
 

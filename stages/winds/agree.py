@@ -80,14 +80,7 @@ def breakdowns(home: Path, slices: pl.DataFrame) -> Found:
                 break
 
 
-def predictions(
-    home: Path,
-    cell: str,
-    entry: dict[str, Any],
-    slices: pl.DataFrame,
-    rows: pl.DataFrame,
-    y_std: np.ndarray,
-) -> Found:
+def predictions(home: Path, cell: str, slices: pl.DataFrame, rows: pl.DataFrame) -> Found:
     """A cell's predictions give the errors of its slices, against the prepared rows."""
     file = home / f"predictions-{cell}.parquet"
     if not file.is_file():
@@ -109,12 +102,12 @@ def predictions(
         if n != of or not near(told, se, ROUNDED):
             yield file.as_posix(), f"its errors of slice {number} are not those of slices.parquet"
             return
-    yield from scores(file.as_posix(), table, entry, y_std)
 
 
-def scores(where: str, table: pl.DataFrame, entry: dict[str, Any], y_std: np.ndarray) -> Found:
+def scores(file: Path, entry: dict[str, Any], y_std: np.ndarray) -> Found:
     """A cell's predictions give every metric of metrics.json that they can, of all points, of each
     band of altitudes and of each day."""
+    where, table = file.as_posix(), pl.read_parquet(file)
     points = points_of(table, y_std)
     days = (table["t_s"].to_numpy() * 1e6).astype("datetime64[us]").astype("datetime64[D]")
     bands = breakdown.altitude_bands(table["alt_ft"].to_numpy())
@@ -154,17 +147,25 @@ def points_of(table: pl.DataFrame, y_std: np.ndarray) -> measures.Points:
     )
 
 
-def evaluated(home: Path) -> Found:
-    """What in the folder of an evaluation contradicts."""
+def agree(home: Path, prepared: Path) -> Found:
+    """What in the folder of an evaluation contradicts its other files, or the prepared rows."""
     entries = read_json(home / "metrics.json")["cells"]
     slices = pl.read_parquet(home / "slices.parquet")
-    prepared = Path("data", home.parts[2], "prepared", home.name)
     rows = pl.read_parquet(prepared / "rows.parquet", columns=list(MEASURED))
     yield from metrics(home, entries, slices)
     yield from breakdowns(home, slices)
-    y_std = np.asarray(read_json(prepared / "prepared.json")["scaler"]["y_std"], np.float64)
+    for cell in sorted(entries):
+        yield from predictions(home, cell, slices, rows)
+
+
+def evaluated(home: Path) -> Found:
+    """What in the folder of an evaluation contradicts."""
+    entries = read_json(home / "metrics.json")["cells"]
+    rows = Path("data", home.parts[2], "prepared", home.name)
+    yield from agree(home, rows)
+    y_std = np.asarray(read_json(rows / "prepared.json")["scaler"]["y_std"], np.float64)
     for cell, entry in sorted(entries.items()):
-        yield from predictions(home, cell, entry, slices, rows, y_std)
+        yield from scores(home / f"predictions-{cell}.parquet", entry, y_std)
     yield from agreeing.trained(home)
     yield from agreeing.intervals(home)
     if OPTIMUM in entries:

@@ -187,7 +187,10 @@ def winner(root: Path) -> None:
     folder = "reports/wind_baselines/mini/sweeps/gp_wind"
     path = next((root / folder).glob("kalman*/best.yaml")).relative_to(root).as_posix()
     lines = (root / path).read_text().splitlines(keepends=True)
-    lines = ["error_kn: 0.25\n" if line.startswith("error_kn:") else line for line in lines]
+    lines = [
+        "rmse_component_kn: 0.25\n" if line.startswith("rmse_component_kn:") else line
+        for line in lines
+    ]
     real.write(root, path, "".join(lines))
     real.agree(root, path)
 
