@@ -3,13 +3,14 @@
 
 A place is `data/PROFILE/prepared/DATASET` or `reports/EXPERIMENT/PROFILE/evaluated/DATASET`. A
 family gives for either kind what yields (file, text) of each contradiction, and shares the judges
-of this module: values in two splits, histories and sizes of trained cells, the least possible
-error.
+of this module: values in two splits, histories of trained cells, the least possible error. A family
+without a judge of its own names this module, which knows what all evaluations have in common.
 """
 
 import argparse
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,17 @@ def leaked(where: str, noun: str, pairs: Iterable[tuple[int, int]]) -> Found:
         yield where, f"{text}, whatever file and record they name: {held[0]} those of {other}"
 
 
+def nothing(place: Path) -> Found:
+    """Of prepared data nothing is known but by their family."""
+    yield from ()
+
+
+def common(place: Path) -> Found:
+    """What contradicts in an evaluation of any family: histories and intervals."""
+    yield from trained(place)
+    yield from intervals(place)
+
+
 def trained(place: Path) -> Found:
     """Each trained cell's history in the evaluation is the one that its training wrote, whose best
     loss is its least."""
@@ -169,3 +181,7 @@ def impossible(
         if value + (wide if low is not None else 2 * wide) < least and value < (low or least):
             text = f"{cell} has {metric} {value:.6g}, better than is possible: {what}, {least:.6g}"
             yield f"{place.as_posix()}/metrics.json", text
+
+
+if __name__ == "__main__":
+    sys.exit(main("stages.audit.agreeing", {"prepared": nothing, "evaluated": common}))

@@ -48,8 +48,7 @@ def evaluated(home: Path) -> Found:
         for name, value in others.items():
             if name in found and not near(found[name], value):
                 yield where, f"{cell} is valid for {time}, which is not its {name} {found[name]}"
-    yield from agreeing.trained(home)
-    yield from agreeing.intervals(home)
+    yield from agreeing.common(home)
     if SOLVER in cells:
         best = cells[SOLVER]["metrics"][VALID]
         for cell, entry in cells.items():

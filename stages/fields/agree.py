@@ -79,8 +79,7 @@ def evaluated(home: Path) -> Found:
     if "mean" in told["cells"]:
         yield from companion(where, told["cells"]["mean"]["metrics"], sets, meta)
     yield from shown(home, told, sets, meta)
-    yield from agreeing.trained(home)
-    yield from agreeing.intervals(home)
+    yield from agreeing.common(home)
 
 
 def named(metrics: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:

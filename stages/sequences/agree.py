@@ -101,8 +101,7 @@ def evaluated(home: Path) -> Found:
             yield where, f"{name}: {text}"
     yield from passes(home, told["cells"])
     yield from samples(home, told, tensors, meta)
-    yield from agreeing.trained(home)
-    yield from agreeing.intervals(home)
+    yield from agreeing.common(home)
     if "entropy" in told:
         for metric in ("nats", "nats_left_to_right", "nats_bound"):
             what = "the entropy of the law"

@@ -166,8 +166,7 @@ def evaluated(home: Path) -> Found:
     y_std = np.asarray(read_json(rows / "prepared.json")["scaler"]["y_std"], np.float64)
     for cell, entry in sorted(entries.items()):
         yield from scores(home / f"predictions-{cell}.parquet", entry, y_std)
-    yield from agreeing.trained(home)
-    yield from agreeing.intervals(home)
+    yield from agreeing.common(home)
     if OPTIMUM in entries:
         best = entries[OPTIMUM]["metrics"][RMSE]
         what = "the optimum, which knows the wind's law"

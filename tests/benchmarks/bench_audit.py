@@ -2,9 +2,10 @@
 
 `python -m tests.benchmarks.bench_audit` (make bench-audit) forges a copy of HEAD and of its mini
 results for each attack of tests/audit/attacks.py, audits it depth by depth until it falls, and
-writes reports/attacks.json, which the report shows. Seconds are of the processor, this process'
-and its children's, so that other work beside it counts little. Ends with 1 where one falls
-elsewhere than its table says. `--only WORD` runs those whose name holds it and writes nothing.
+writes reports/attacks.json, which the report shows: a row each time, in the place of an earlier
+one. Seconds are of the processor, this process' and its children's, so that other work beside it
+counts little. Ends with 1 where one falls elsewhere than its table says. `--only WORD` runs those
+whose name holds it.
 """
 
 import argparse
@@ -49,6 +50,14 @@ def tried(case: Any, project: Path) -> dict[str, Any]:
     return row
 
 
+def keep(row: dict[str, Any], names: list[str]) -> None:
+    """Put a row into the table, in the order of the attacks; rows of attacks that are gone go."""
+    told = files.read_json(OUT)["rows"] if OUT.exists() else []
+    rows = {one["attack"]: one for one in told} | {row["attack"]: row}
+    kept = [rows[name] for name in names if name in rows]
+    files.write_json(OUT, {"processor": arithmetic.processor()["model"], "rows": kept})
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code of the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_audit")
@@ -58,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     import attacks
     import real
 
-    rows, wrong, kept = [], 0, {name: os.environ.get(name) for name in LED}
+    wrong, kept = 0, {name: os.environ.get(name) for name in LED}
     with tempfile.TemporaryDirectory() as folder:
         honest = real.clone(Path(folder, "honest"))
         for case in tqdm([one for one in attacks.ATTACKS if only in one.name], disable=None):
@@ -67,12 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             for name, value in kept.items():
                 os.environ.pop(name, None)
                 os.environ |= {name: value} if value is not None else {}
-            rows.append(row)
+            keep(row, [one.name for one in attacks.ATTACKS])
             wrong += row["depth"] != case.depth
             print(f"{row['depth']:8} {row['seconds']:6.1f} s  {case.name}", flush=True)
-    if not only:
-        machine = arithmetic.processor()["model"]
-        files.write_json(OUT, {"processor": machine, "rows": rows})
     return int(wrong > 0)
 
 

@@ -36,7 +36,7 @@ def evaluated(home: Path) -> Found:
             if not near(value, told[name]["value"]) or told[name]["n"] != count:
                 text = f"{count:,} queries of {cell} give {name} {value}"
                 yield where, f"{text}, metrics.json {told[name]['value']} of {told[name]['n']:,}"
-    yield from agreeing.intervals(home)
+    yield from agreeing.common(home)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
