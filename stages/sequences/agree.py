@@ -21,9 +21,10 @@ from stages.audit.agreeing import Found, near
 from stages.files import read_json
 from stages.splits import SPLITS
 
-ASKED = 256  # sequences of each side that are compared with all training ones, token by token
+ASKED = 96  # sequences of each side that are compared with all training ones, token by token
 APART = 0.05  # of the tokens may differ between two that are alike
 SIGMAS = 5.0
+ENDS = {"": "value", "_low": "low", "_high": "high"}  # of a row's quality: of its metric
 BETWEEN = 1e-3  # relative: an interval ends between two draws
 FEW = 2  # copies more than chance allows, that nobody is told of
 UNITS = {"perplexity": math.exp, "bits_per_character": lambda nats: nats / math.log(2)}
@@ -145,17 +146,26 @@ def trivial(
 
 def passes(home: Path, cells: dict[str, Any]) -> Found:
     """How the curves of passes are not the samplers' own numbers."""
-    from stages.sequences.evaluation.passes import table
-
-    file = home / "passes.json"
-    mine, other = (sorted(rows, key=named) for rows in (read_json(file)["rows"], table(cells)))
-    if mine != other:
-        yield file.as_posix(), "its rows are not those of metrics.json"
-
-
-def named(row: dict[str, Any]) -> tuple[str, ...]:
-    """What a row of passes.json is of."""
-    return tuple(str(row[key]) for key in ("cell", "sampler", "prompt"))
+    file, found = home / "passes.json", set()
+    for row in read_json(file)["rows"]:
+        cell, sampler, prompt = key = row["cell"], row["sampler"], row["prompt"]
+        found.add(key)
+        metrics = cells[cell]["samplers"][sampler][prompt]["metrics"]
+        told = {"quality" + end: metrics.get(row["metric"], {}).get(of) for end, of in ENDS.items()}
+        for name in ("passes", "positions", "rounds"):
+            one = metrics.get(name, {})
+            told |= {name: one.get("value"), f"{name}_sd": one.get("sd")}
+        if any(row.get(name) != value for name, value in told.items()):
+            text = f"its row of {' '.join(key)} is not what metrics.json says of these samples"
+            yield file.as_posix(), text
+    every = {
+        (cell, sampler, prompt)
+        for cell, entry in cells.items()
+        for sampler, prompts in entry["samplers"].items()
+        for prompt in prompts
+    }
+    for key in sorted(every ^ found):
+        yield file.as_posix(), f"{' '.join(key)} stands in one of it and metrics.json alone"
 
 
 def samples(
