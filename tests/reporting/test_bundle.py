@@ -21,7 +21,7 @@ from bundles import HOME, furnish, members, mend_commit, mend_manifest, packed, 
 
 from stages import exports, files
 from stages.errors import DataError, InputError, TradewindError
-from stages.exports import bundle
+from stages.exports import bundle, recheck
 from stages.exports.recheck import main as verify_main
 from stages.exports.tree import commit_name, of_commit
 
