@@ -117,7 +117,7 @@ def verify(path: str | Path, commit: str | None = None) -> Checked:
         if made_again:
             text = "its bytes are those that a release of these members writes"
             found.steps.append(("container", text, list(contained(tree, made_again, members))))
-        found.steps.append(("derived", MADE_AGAIN, rewritten(tree)))
+        found.steps.append(("derived", MADE_AGAIN, guarded("derived", rewritten, tree)))
         for name, check in checks.ALL.items():
             found.steps.append(
                 (
