@@ -19,7 +19,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup try repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dag clean
+.PHONY: help setup try repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-audit bench-dag clean
 
 help:
 	@echo "make try                                          a nowcast to look at, before anything is trained"
@@ -34,6 +34,7 @@ help:
 	@echo "make bench-fields [ARGS=--quick]                  of these, the models of chapter 3 against torch's own encoder"
 	@echo "make bench-processes [ARGS=--quick]               neural processes against their straightforward form"
 	@echo "make bench-grids [ARGS=--quick]                   models on and off the grid, likewise"
+	@echo "make bench-dynamics [ARGS=--quick]                and forecasts of systems: cells, free runs, a reservoir"
 	@echo "make bench-sequences [ARGS=--quick]               and sequences in any order: cache, bursts, training, the shuffle"
 	@echo "make bench-tokens [ARGS=--quick]                  and mixing of tokens: HyperMixing and attention against torch's own"
 	@echo "make setup                                        only create the environment"
@@ -87,9 +88,9 @@ doctor: $(READY)
 	$(BIN)/tradewind doctor
 
 # Benchmarks time the kernels that each machine has.
-bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens: export TRADEWIND_ARITHMETIC := native
+bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics: export TRADEWIND_ARITHMETIC := native
 
-bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dag
+bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-dag
 
 bench-decode: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_decode
@@ -123,6 +124,14 @@ bench-grids: $(READY)
 
 bench-tokens: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_tokens $(ARGS)
+
+# Cells, free runs and a reservoir beside their goals, met or missed; two minutes on an idle machine.
+bench-dynamics: $(READY)
+	$(BIN)/python -m tests.benchmarks.bench_forecasts $(ARGS)
+
+# Every attack of tests/audit on this clone's mini results, at every depth until it falls; writes reports/attacks.json, which the report shows.
+bench-audit: $(READY)
+	$(BIN)/python -m tests.benchmarks.bench_audit $(ARGS)
 
 # What DVC and Prefect cost on top of the work, on stub stages and on this project's own DAG.
 bench-dag: $(READY)

@@ -34,6 +34,8 @@ WITH_TORCH = {
     "stages.fields.grids.train",
     "stages.fields.processes.train",
     "stages.dynamics.train",
+    "stages.dynamics.series.train",
+    "stages.dynamics.sweep",
     "stages.sequences.train",
     "stages.tokens.train",
     "stages.winds.sweep",

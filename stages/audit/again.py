@@ -67,18 +67,16 @@ def tables(case: Case, folder: Path) -> list[Job]:
         deps |= set() if here else {table}
         job = partial(derived, case, laid, table, here)
         (long if here else short).append(job)
-    middle: list[Job] = []
-    for home in twice.evaluations(case):
-        entry = case.locks.producer(home)
-        deps |= {home, *(entry.deps if entry else ())}
-        middle.append(partial(agreeing, case, laid, home))
+    found = twice.places(case)
+    twice.link(case, laid, found)
     laid.link_all(deps)
+    middle = [partial(agreeing, case, laid, module, homes) for module, homes in found.items()]
     return [*long, *middle, *short]
 
 
-def agreeing(case: Case, laid: Laid, home: str) -> list[Problem]:
-    """What contradicts in an evaluation."""
-    return list(twice.agreement(case, laid, home))
+def agreeing(case: Case, laid: Laid, module: str, homes: list[str]) -> list[Problem]:
+    """What contradicts in the places that a module judges."""
+    return list(twice.agreement(case, laid, module, homes))
 
 
 def derived(case: Case, laid: Laid, table: str, here: bool) -> list[Problem]:
@@ -131,7 +129,8 @@ def block(case: Case) -> Iterator[Problem]:
         profile, experiments = found[1], found[2].split()
         read = [posixpath.join("reports", name, profile, PAGE) for name in experiments]
         here = [path for path in read if (case.root / path).exists()]
-        if read[0] not in here or history.changed(case.root, here):
+        of_commit = history.modes(case.root) is not None
+        if read[0] not in here or (of_commit and history.changed(case.root, here)):
             continue
         try:
             with contextlib.chdir(case.root):

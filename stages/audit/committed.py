@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from stages import records
-from stages.audit import arithmetics, history
+from stages.audit import arithmetics, history, loading
 from stages.audit.case import Case
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry, read_lock, read_text
@@ -175,4 +175,17 @@ def working(case: Case) -> Iterator[Problem]:
             yield Problem("FAIL", path, text)
 
 
-ALL = (committed,)
+def loaded(case: Case) -> Iterator[Problem]:
+    """Nothing in the commit or in the working copy is loaded by Python in place of the project's
+    sources or of its libraries."""
+    here = {
+        file.relative_to(case.root).as_posix()
+        for pattern in ("*", "*/__init__.*", f"{PACKAGE}/**/*")
+        for file in case.root.glob(pattern)
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    for path, why in loading.shadows(here | (history.modes(case.root) or {}).keys()):
+        yield Problem("FAIL", path, why)
+
+
+ALL = (committed, loaded)

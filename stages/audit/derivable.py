@@ -1,6 +1,7 @@
 """What follows from other files of the commit, derived: a sweep's winner from its own trials, and
 each promotion ledger from the one before it."""
 
+import contextlib
 import csv
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,9 +9,12 @@ from typing import Any
 
 from stages.audit import history
 from stages.audit.case import Case
+from stages.audit.chain import SEED
+from stages.audit.earlier import History
 from stages.audit.finding import Problem
 from stages.audit.hashes import read_data
 from stages.errors import DataError
+from stages.files import read_json
 from stages.page import promotions
 
 BEST, TRIALS = "best.yaml", "trials.csv"
@@ -61,21 +65,64 @@ def same(text: str, argument: Any) -> bool:
 
 def ledgers(case: Case) -> Iterator[Problem]:
     """The promotion ledger begins with each one that was committed before: lines are added, none
-    is taken back or written anew."""
+    is taken back or written anew. Who is champion follows from it."""
     path = promotions.LEDGER.as_posix()
     listed = history.git(case.root, "log", "--first-parent", "--format=%H", "--", path)
     commits = (listed or "").split()
-    if not commits:
+    now = (case.root / path).read_text(encoding="utf-8") if (case.root / path).is_file() else ""
+    if not commits and not now:
         return
+    if now and History(case.root).shallow:
+        text = "git's history is cut off here, which holds its earlier lines: `git fetch "
+        yield Problem("INCONCLUSIVE", path, f"{text}--unshallow`")
     names = {one: f"{one}:./{path}" for one in commits}
     texts = [(one, history.git(case.root, "show", names[one]) or "") for one in reversed(commits)]
-    now = (case.root / path).read_text(encoding="utf-8") if (case.root / path).is_file() else ""
     for (before, earlier), (after, later) in zip(
-        texts, [*texts[1:], ("the working copy", now)], strict=True
+        texts, [*texts[1:], ("the working copy", now)], strict=False
     ):
         if not later.startswith(earlier):
             text = f"{after[:12]} does not begin with the ledger of commit {before[:12]}"
             yield Problem("FAIL", path, f"{text}: lines were taken back or written anew")
+    with contextlib.chdir(case.root):
+        entries, _ = promotions.entries()  # as far as they hold: `promoted` says where not
+    yield from champions(case, [str(entry.get("after", "")) for entry in entries])
 
 
-ALL = (sweeps,)
+def champions(case: Case, promoted: list[str]) -> Iterator[Problem]:
+    """Each champion that is kept was promoted, and has the bytes that were; the last one that was
+    promoted is kept."""
+    kept = sorted(case.root.glob("data/*/champions/*/weights.safetensors"))
+    for file in kept:
+        found = case.bytes.sha256(path := file.relative_to(case.root).as_posix())
+        if found not in promoted or not found.startswith(file.parent.name):
+            text = f"it was never promoted: the ledger names no champion {str(found)[:12]}"
+            yield Problem("FAIL", path, text)
+    last = promoted[-1] if promoted else ""
+    if last and kept and last[:12] not in {file.parent.name for file in kept}:
+        path = kept[0].parents[1].relative_to(case.root).as_posix()
+        yield Problem("FAIL", path, f"the champion of the ledger, {last[:12]}, is not among them")
+
+
+def phantoms(case: Case) -> Iterator[Problem]:
+    """Each cell with a seed was trained: a record in its place says so."""
+    for table in case.chain.tables:
+        home = table.rpartition("/")[0]
+        for cell in sorted(seeded(case, table)):
+            dataset, _, name = cell.partition("/")
+            owner = case.ledger.owner(f"{home}/runs/{dataset}/{name}")
+            if owner is None or owner.stage != "train":
+                yield case.fails(
+                    table, f"{cell} has a seed, and no record says that it was trained"
+                )
+
+
+def seeded(case: Case, table: str) -> set[str]:
+    """The cells of a table whose names end with a seed."""
+    try:
+        cells = read_json(case.root / table)["cells"]
+        return {cell for cell in cells if SEED.search(cell)}
+    except (DataError, KeyError, TypeError):
+        return set()  # `tabulated` says so
+
+
+ALL = (sweeps, phantoms)

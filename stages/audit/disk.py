@@ -5,11 +5,14 @@ No time stamp, file mode or state database is believed. A file or cache object t
 makes the audit inconclusive; one with other bytes fails it and voids every metric that rests on it.
 """
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from stages import records
 from stages.audit.case import PULL, Case
 from stages.audit.finding import Problem
 from stages.audit.hashes import Cache, manifest_md5
@@ -104,4 +107,26 @@ def folder(case: Case, cache: Cache, out: str, md5: str, paths: list[str]) -> It
             )
 
 
-ALL = (contents, objects)
+def strays(case: Case) -> Iterator[Problem]:
+    """Each file in a stage's place is one that its record says it wrote."""
+    for node in case.chain.nodes:
+        places = [case.root / home for home in node.homes if (case.root / home).exists()]
+        for file in records.files_in(places) if not node.error else ():
+            path = file.relative_to(case.root).as_posix()
+            if path not in node.record["outputs"]:
+                yield case.fails(
+                    path, f"the record of {node.producer} does not name it: put there by hand?"
+                )
+
+
+def astray(case: Case) -> Iterator[Problem]:
+    """No file of the chain is reached by a link that leads out of the project, but into DVC's
+    cache."""
+    root, cache = case.root.resolve(), Cache(case.root).folder.resolve()
+    for path in sorted(case.chain.files):
+        end = Path(os.path.realpath(case.root / path))
+        if not (end.is_relative_to(root) or end.is_relative_to(cache)):
+            yield case.fails(path, f"a link leads out of the project: {end}", broken=True)
+
+
+ALL = (contents, objects, strays, astray)

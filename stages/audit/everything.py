@@ -25,6 +25,7 @@ from stages.audit import (
     disk,
     gates,
     settings,
+    trusted,
 )
 from stages.audit.absent import missing
 from stages.audit.case import REPRO, Case
@@ -68,6 +69,7 @@ class Verified:
     seconds: float = 0.0
     records: int = 0
     tables: int = 0
+    trusted: list[str] = field(default_factory=list)  # what no audit judges, and when it changed
 
     @property
     def verdict(self) -> str:
@@ -104,6 +106,7 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
         case, [problem for problem in problems if problem.verdict != "FAIL"]
     )
     found.covers = covered.covers(case)
+    found.trusted = trusted.lines(root)
     if found.verdict == "PASS":
         found.problems += covered.nothing(found.covers)
     found.resting = (
@@ -127,8 +130,9 @@ def every(cache: Cache) -> tuple[Any, ...]:
         committed.working,
         disk.contents,
         partial(disk.objects, cache=cache),
+        disk.strays,
+        disk.astray,
         partial(spare, cache=cache),
-        strays,
         pictures,
         unrecorded,
         *again.ALL,
@@ -211,21 +215,6 @@ def spare(case: Case, cache: Cache) -> Iterator[Problem]:
             )
 
 
-def strays(case: Case) -> Iterator[Problem]:
-    """Each file in a stage's place is one that its record says it wrote."""
-    for path, owner in case.chain.files.items():
-        if (
-            owner
-            and not owner.error
-            and owner.owns(path)
-            and path not in owner.record["outputs"]
-            and case.bytes.file(path).is_file()
-        ):
-            yield case.fails(
-                path, f"the record of {owner.producer} does not name it: put there by hand?"
-            )
-
-
 def pictures(case: Case) -> Iterator[Problem]:
     """What each table, claim and figure was made from is named: its record's inputs hold the
     evaluation of every data set it tells of."""
@@ -304,4 +293,6 @@ def told(found: Verified) -> str:
             rest = f"  {len(metrics):,} published numbers rest on {problem.path}:"
             lines.append(one_line(rest))
             lines += [f"    {cell}: {', '.join(names)}" for cell, names in grouped(metrics).items()]
+    taken = ["", "taken on trust, as the commit has it:", *(f"  {one}" for one in found.trusted)]
+    lines += taken if found.trusted else []
     return redact("\n".join([*lines, "", covered.told(found.covers), found.verdict]))

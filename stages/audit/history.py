@@ -4,14 +4,27 @@ from it.
 Only the files of the metric's own cone count: an edit elsewhere in the tree leaves the number what
 it was. dvc.lock and params.yaml serve all cones and are compared entry by entry elsewhere, so they
 are not asked here as whole files.
+
+Whatever can stand between a commit's name and its bytes is passed by. Of git only objects are
+asked, without replacements, grafts, commit graphs and variables that lead it elsewhere; each object
+is hashed again and must have the name by which it was asked for; files on disk are hashed as they
+are, without the filters of attributes.
 """
 
+import hashlib
 import os
 import subprocess
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from stages.errors import DataError
+
+# Settings of a repository that run programs, or answer for objects without reading them.
+PLAIN = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.commitGraph=false")
+FILES = ("100644", "100755")  # modes of plain files: no link, no other repository
+FOLDER = "40000"
 
 
 @dataclass(frozen=True)
@@ -23,15 +36,32 @@ class Commit:
     dirty: tuple[str, ...]
 
 
+def command(root: Path, *arguments: str) -> list[str]:
+    """A git command that believes nothing but objects."""
+    plain = [word for one in PLAIN for word in ("-c", one)]
+    return ["git", "--no-replace-objects", "-C", str(root), *plain, *arguments]
+
+
+def environment() -> dict[str, str]:
+    """A process' environment without what leads git to another repository, index or store; what
+    it says of settings (which folders are safe, say) stays."""
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("GIT_") or key.startswith("GIT_CONFIG")
+    }
+    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_GRAFT_FILE": os.devnull, "LC_ALL": "C"}
+
+
 def git(root: Path, *arguments: str) -> str | None:
     """Output of a git command that only reads, None where it fails or git is not here."""
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments],
+            command(root, *arguments),
             capture_output=True,
             text=True,
-            env=environment,
+            errors="surrogateescape",
+            env=environment(),
             check=False,
         )
     except FileNotFoundError:
@@ -39,15 +69,30 @@ def git(root: Path, *arguments: str) -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
+def kind_of(name: str) -> str:
+    """The hash of a repository, told by the length of its names."""
+    return "sha256" if len(name) == 64 else "sha1"
+
+
+def name_of(what: str, content: bytes, kind: str) -> str:
+    """The name that git gives an object (a blob, tree or commit) by a hash."""
+    found = hashlib.new(kind, usedforsecurity=False)
+    found.update(f"{what} {len(content)}\0".encode())
+    found.update(content)
+    return found.hexdigest()
+
+
 def blobs(root: Path, names: set[str]) -> dict[str, bytes]:
-    """The contents of git objects, all asked of one process. DataError where the repository
-    lacks one."""
-    asked = sorted(names)
-    command = ["git", "-C", str(root), "cat-file", "--batch"]
+    """The contents of git objects, all asked of one process, each hashed again. DataError where
+    the repository lacks one, or holds other bytes under its name."""
+    asked, found, at = sorted(names), {}, 0
     done = subprocess.run(
-        command, input="\n".join(asked).encode(), capture_output=True, check=False
+        command(root, "cat-file", "--batch"),
+        input="\n".join(asked).encode(),
+        capture_output=True,
+        env=environment(),
+        check=False,
     )
-    found, at = {}, 0
     for name in asked:
         end = done.stdout.find(b"\n", at)
         words = done.stdout[at:end].split()
@@ -59,8 +104,54 @@ def blobs(root: Path, names: set[str]) -> dict[str, bytes]:
             )
         size = int(words[2])
         found[name] = done.stdout[end + 1 : end + 1 + size]
+        if name_of(words[1].decode(), found[name], kind_of(name)) != name:
+            raise DataError(
+                "git holds other bytes under an object's name",
+                found=name,
+                remedy="`git fsck`, then clone anew",
+            )
         at = end + size + 2
     return found
+
+
+def entries(tree: bytes, size: int) -> Iterator[tuple[str, str, str]]:
+    """(mode, name, object) of each entry of a tree object; objects' names have `size` bytes."""
+    at = 0
+    while at < len(tree):
+        end = tree.index(b"\0", at)
+        mode, _, name = tree[at:end].partition(b" ")
+        at = end + 1 + size
+        yield mode.decode(), os.fsdecode(name), tree[end + 1 : at].hex()
+
+
+@lru_cache(maxsize=8)
+def _walked(root: Path, commit: str, prefix: str) -> dict[str, tuple[str, str]]:
+    """Path -> (mode, object) of all that a commit holds below a folder, told from there."""
+    text = blobs(root, {commit})[commit].decode("utf-8", "replace")
+    (start,) = (line[5:] for line in text.split("\n", 1)[:1] if line.startswith("tree "))
+    found: dict[str, tuple[str, str]] = {}
+    waiting = {"": start}
+    while waiting:
+        read, below = blobs(root, {*waiting.values()}), {}
+        for place, name in waiting.items():
+            for mode, inner, one in entries(read[name], len(name) // 2):
+                path = f"{place}{inner}"
+                if mode == FOLDER and f"{path}/".startswith(prefix[: len(path) + 1]):
+                    below[f"{path}/"] = one
+                elif path.startswith(prefix):
+                    found[path.removeprefix(prefix)] = mode, one
+        waiting = below
+    return found
+
+
+def modes(root: Path) -> dict[str, tuple[str, str]] | None:
+    """Path -> (mode, git's name of its bytes) of all that HEAD holds; None where there is no
+    HEAD. DataError where the repository is damaged."""
+    head = git(root, "rev-parse", "HEAD", "--show-prefix")
+    if head is None:
+        return None
+    commit, _, prefix = head.partition("\n")
+    return _walked(root.resolve(), commit, prefix.strip("\n"))
 
 
 def look(root: Path, table: str, files: list[str]) -> Commit | None:
@@ -72,28 +163,35 @@ def look(root: Path, table: str, files: list[str]) -> Commit | None:
     return Commit(head.strip(), touched.strip(), tuple(changed(root, files)))
 
 
-def tree(root: Path, places: list[str]) -> dict[str, str] | None:
-    """Path -> git's name of its bytes, of HEAD's files at these places; None where there is no
-    HEAD."""
-    lines = git(root, "ls-tree", "-r", "-z", "HEAD", "--", *places) if places else ""
-    if lines is None:
+def tree(root: Path, places: Iterable[str]) -> dict[str, str] | None:
+    """Path -> git's name of its bytes, of HEAD's plain files at these places; None where there is
+    no HEAD."""
+    found = modes(root)
+    if found is None:
         return None
-    pairs = (line.partition("\t") for line in filter(None, lines.split("\0")))
-    return {path: about.split()[2] for about, _, path in pairs}
+    asked = {*places}
+    folders = tuple(f"{place}/" for place in asked)
+    return {
+        path: name
+        for path, (mode, name) in found.items()
+        if mode in FILES and (path in asked or path.startswith(folders))
+    }
 
 
 def changed(root: Path, files: list[str]) -> list[str]:
     """Those of `files` whose bytes on disk are not HEAD's (edited, deleted or never committed),
-    whatever the index believes."""
+    whatever the index and attributes say; a link in place of a file is another."""
     committed = tree(root, files)
     if committed is None:
         return sorted(files)
-    present = [path for path in files if (root / path).is_file()]
-    hashed = (git(root, "hash-object", "--", *present) if present else "") or ""
-    actual = dict(zip(present, hashed.split(), strict=False))
-    return sorted(
-        path for path in files if path not in committed or actual.get(path) != committed[path]
-    )
+    return sorted(path for path in files if hashed(root / path, committed.get(path)) is False)
+
+
+def hashed(file: Path, name: str | None) -> bool:
+    """Whether a file on disk has the bytes that git calls `name`."""
+    if name is None or file.is_symlink() or not file.is_file():
+        return False
+    return name_of("blob", file.read_bytes(), kind_of(name)) == name
 
 
 def changed_below(root: Path, folder: str) -> list[str]:
@@ -114,4 +212,5 @@ def contents(root: Path, files: list[str]) -> dict[str, bytes]:
 
 def at_head(root: Path, path: str) -> str | None:
     """The committed text of a file, None where there is none."""
-    return git(root, "show", f"HEAD:./{path}")
+    found = contents(root, [path]).get(path)
+    return None if found is None else found.decode("utf-8", "replace")

@@ -1,41 +1,29 @@
 """A project in a temporary folder, in which a stage's own command is run again.
 
-It holds the code, settings and declarations of the project, and links to what is asked for; what a
-command writes stays in it. Code is copied without what is no source of it (cached bytecode,
-compiled kernels), so that a process there loads the project's files and nothing else; bytecode of
-these files is cached in the folder, for the next command there.
+Code, settings and declarations are the commit's own bytes (history.py), written there anew; data
+and results are links to what is asked for. What a command writes stays in the folder. Its process
+is Python's interpreter and libraries, and of the project these files alone: no variable that leads
+Python or numba to other files, no sitecustomize, usercustomize or .pth, no cached bytecode, no
+compiled kernels. Outside of git the files of the working copy are taken.
 """
 
 import json
-import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from stages import params
+from stages.audit import history, loading
 from stages.audit.commands import Command
+from stages.audit.hashes import Cache
 from stages.code import PACKAGE
-from stages.errors import TradewindError
+from stages.errors import DataError, TradewindError
 from stages.files import read_json
 
-CODE = shutil.ignore_patterns("__pycache__", "*.pyc", "*.pyo", "*.nbi", "*.nbc")
-GROUND = ("constraints.txt", "data/published", "data/spreads")
+GROUND = (f"{PACKAGE}/*", params.WHOLE, "constraints.txt", "data/published/*", "data/spreads/*")
 DECLARED = ("dvc.yaml", "data/*/dvc.yaml", "reports/*/*.yaml", "reports/*/*.csv")
-# What may make a process load other files than the project's, and what would kill it on purpose.
-FOREIGN = (
-    "FAULT",
-    "NUMBA_CACHE_DIR",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONHOME",
-    "PYTHONOPTIMIZE",
-    "PYTHONPATH",
-    "PYTHONPLATLIBDIR",
-    "PYTHONPYCACHEPREFIX",
-    "PYTHONSTARTUP",
-)
 ANSWER = ".again.json"
 
 
@@ -48,18 +36,21 @@ class Laid:
 
     def __init__(self, root: Path, folder: Path):
         self.root, self.folder = root.resolve(), folder
-        shutil.copytree(self.root / PACKAGE, folder / PACKAGE, ignore=CODE)
-        shutil.copy(self.root / params.WHOLE, folder / params.WHOLE)
-        declared = [file for pattern in DECLARED for file in sorted(self.root.glob(pattern))]
-        for path in (*GROUND, *(file.relative_to(self.root).as_posix() for file in declared)):
-            self.link(path)
+        self.cache = Cache(self.root).folder.resolve()
+        for path, content in ground(self.root).items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
 
     def link(self, path: str) -> None:
-        """A link to a file or folder of the project, where it is there and nothing is here."""
+        """A link to a file or folder of the project, where it is there and nothing is here.
+        Unmade where it leads out of the project and its cache."""
         here, there = self.folder / path, self.root / path
         if there.exists() and not here.exists():
+            end = there.resolve()
+            if not any(end.is_relative_to(place) for place in (self.root, self.cache)):
+                raise Unmade("a link leads out of the project", where=path, found=str(end))
             here.parent.mkdir(parents=True, exist_ok=True)
-            here.symlink_to(there.resolve())
+            here.symlink_to(end)
 
     def link_all(self, paths: Iterable[str]) -> None:
         """Links to all of them, folders before what lies in them."""
@@ -75,11 +66,16 @@ class Laid:
                 training["threads"] += count
                 file.write_text(json.dumps(told, default=str), encoding="utf-8")  # JSON is YAML
 
-    def run(self, command: Command, *more: str) -> None:
-        """Run a stage's command here. Unmade with its last words where it fails."""
-        environment = {key: value for key, value in os.environ.items() if key not in FOREIGN}
+    def run(self, command: Command, *more: str, mirror: Path | None = None) -> None:
+        """Run a stage's command here. Unmade with its last words where it fails.
+
+        `mirror`: where pinned files are looked for, by digest, if the environment names no place.
+        """
+        environment = loading.environment()
+        if mirror and mirror.is_dir():
+            environment.setdefault("TRADEWIND_MIRROR", str(mirror.resolve()))
         done = subprocess.run(
-            [sys.executable, "-m", command.module, *command.words, *more],
+            loading.process(self.folder, command.module, *command.words, *more),
             cwd=self.folder,
             env=environment,
             stdout=subprocess.DEVNULL,
@@ -99,3 +95,35 @@ class Laid:
         (self.folder / ANSWER).unlink(missing_ok=True)
         self.run(command, "--cell", cell, "--out", ANSWER)
         return read_json(self.folder / ANSWER)
+
+
+def ground(root: Path) -> dict[str, bytes]:
+    """Path -> bytes of what every command reads: of the commit, where there is one. DataError
+    where Python would load another file in place of one of them."""
+    names = history.modes(root)
+    if names is None:
+        files = {
+            file.relative_to(root).as_posix(): file
+            for place in (PACKAGE, "data/published", "data/spreads")
+            for file in (root / place).rglob("*")
+        }
+        files |= {path: root / path for path in (params.WHOLE, "constraints.txt")}
+        files |= {
+            file.relative_to(root).as_posix(): file
+            for pattern in DECLARED
+            for file in root.glob(pattern)
+        }
+        sources = {path for path in files if not loading.compiled(path)}
+        return {path: files[path].read_bytes() for path in sources if files[path].is_file()}
+    wanted = {
+        path: (mode, name)
+        for path, (mode, name) in names.items()
+        if any(fnmatchcase(path, pattern) for pattern in (*GROUND, *DECLARED))
+    }
+    for path, why in loading.shadows(names):
+        raise DataError(why, where=path)
+    for path, (mode, _) in wanted.items():
+        if mode not in history.FILES:
+            raise DataError("the commit holds a link or another repository", where=path)
+    contents = history.blobs(root, {name for _, name in wanted.values()})
+    return {path: contents[name] for path, (_, name) in wanted.items()}

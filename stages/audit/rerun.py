@@ -1,5 +1,5 @@
-"""The number made again: from the checkpoint (--verify eval), and the checkpoint from the data
-(--verify train).
+"""The number made again: from the checkpoint (--verify eval), the checkpoint from the data
+(--verify train), and the data from what pins them or makes them (--verify raw, in remade.py).
 
 On the machine and libraries that made it a number comes out to the last bit; that alone passes
 without a tolerance. Elsewhere float32 sums are rounded in another order, and how far that moves a
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from stages.arithmetic import probe
-from stages.audit import arithmetics, commands, twice
+from stages.audit import arithmetics, commands
 from stages.audit.case import Case
 from stages.audit.chain import SEED, members, pick
 from stages.audit.finding import Finding, Problem, worst
@@ -49,12 +49,7 @@ OTHERS = 1e-3  # relative: the same checkpoint evaluated on another arithmetic
 def evaluation(case: Case, found: Finding) -> Iterator[Problem]:
     """The metric recomputed from the recorded checkpoints."""
     with tempfile.TemporaryDirectory(prefix="audit-") as folder:
-        laid = Laid(case.root, Path(folder))
-        yield from compared(case, found, laid, "evaluating the checkpoint")
-        home = f"{case.metric.folder}/evaluated/{case.metric.dataset}"
-        entry = case.locks.producer(home)
-        laid.link_all((home, *(entry.deps if entry else ())))
-        yield from twice.agreement(case, laid, home)
+        yield from compared(case, found, Laid(case.root, Path(folder)), "evaluating the checkpoint")
 
 
 def compared(
@@ -191,21 +186,25 @@ def training(case: Case, found: Finding) -> Iterator[Problem]:
         yield from evaluation(case, found)
         return
     with tempfile.TemporaryDirectory(prefix="audit-") as name:
-        laid = Laid(case.root, Path(name))
-        moved = False
-        for cell in case.chain.cells:
-            home = f"{case.metric.folder}/runs/{case.metric.dataset}/{cell}"
-            if failure := trained(case, laid, home):
-                yield failure
-                return
-            yield from nearness(case, found, cell, laid.folder / home)
-            yield from beside(case, laid, home)
-            old, new = (place / home / WEIGHTS for place in (case.root, laid.folder))
-            moved |= old.read_bytes() != new.read_bytes()
-        near = 1.0 if elsewhere(case, "train", "evaluate") else NEAR
-        spread = between_seeds(case, near) if moved else None
-        stages = ("train", "evaluate")
-        yield from compared(case, found, laid, "training again and evaluating", spread, stages)
+        yield from retrained(case, found, Laid(case.root, Path(name)))
+
+
+def retrained(case: Case, found: Finding, laid: Laid) -> Iterator[Problem]:
+    """Every cell of the metric trained again from the data that lie, or are linked, there."""
+    moved = False
+    for cell in case.chain.cells:
+        home = f"{case.metric.folder}/runs/{case.metric.dataset}/{cell}"
+        if failure := trained(case, laid, home):
+            yield failure
+            return
+        yield from nearness(case, found, cell, laid.folder / home)
+        yield from beside(case, laid, home)
+        old, new = (place / home / WEIGHTS for place in (case.root, laid.folder))
+        moved |= old.read_bytes() != new.read_bytes()
+    near = 1.0 if elsewhere(case, "train", "evaluate") else NEAR
+    spread = between_seeds(case, near) if moved else None
+    stages = ("train", "evaluate")
+    yield from compared(case, found, laid, "training again and evaluating", spread, stages)
 
 
 def between_seeds(case: Case, near: float) -> dict[str, float]:

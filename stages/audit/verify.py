@@ -2,15 +2,28 @@
 
 record  the records, locks, parameters, code, environment and commit agree with each other and with
         the small files (seconds)
-hash    and every byte of the chain, on disk and in DVC's cache, is the recorded one
+hash    and every byte of the chain, on disk and in DVC's cache, is the recorded one; what stands in
+        two places (data and what was prepared of them, errors and metrics) agrees
 eval    and the number comes out again when the checkpoint is evaluated
 train   and the checkpoint comes out again when the cell is trained
+raw     and the data come out again when they are acquired or simulated, decoded and prepared
 """
 
 from pathlib import Path
 from typing import Any
 
-from stages.audit import checks, committed, declarations, derivable, disk, gates, rerun, settings
+from stages.audit import (
+    checks,
+    committed,
+    declarations,
+    derivable,
+    disk,
+    gates,
+    remade,
+    rerun,
+    settings,
+    twice,
+)
 from stages.audit.case import Case
 from stages.audit.chain import SOURCES, Ledger, Metric, published, walk
 from stages.audit.finding import Finding, Problem, Step, worst
@@ -21,7 +34,7 @@ from stages.files import read_json
 from stages.params import nearest
 
 RECORD = (*checks.ALL, *declarations.ALL, *gates.ALL, *derivable.ALL, *committed.ALL)
-DEPTHS = ("record", "hash", "eval", "train")
+DEPTHS = ("record", "hash", "eval", "train", "raw")
 
 
 def audit(path: str, depth: str = "record", root: str | Path = Path(".")) -> Finding:
@@ -34,12 +47,15 @@ def audit(path: str, depth: str = "record", root: str | Path = Path(".")) -> Fin
     found.value, found.files = case.value, sorted(case.chain.files)
     found.problems = [problem for check in RECORD for problem in check(case)]
     for name, verify in (
-        ("hash", lambda: [p for check in disk.ALL for p in check(case)]),
+        ("hash", lambda: [p for check in (*disk.ALL, twice.chain) for p in check(case)]),
         ("eval", lambda: rerun.evaluation(case, found)),
         ("train", lambda: rerun.training(case, found)),
+        ("raw", lambda: remade.remade(case, found)),
     ):
         if DEPTHS.index(depth) < DEPTHS.index(name):
             break
+        if (name, depth) == ("train", "raw"):
+            continue  # it trains, too
         if name != "hash" and (text := earlier(found)):
             found.notes.append(f"{name} was not run: {text}")
             break

@@ -12,18 +12,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from stages import seeds
 from stages.claims.levels import Side, against, difference, lacking, level
 from stages.claims.parts import UNDECIDED, Evaluation, Part, conclude, unmeasured, verdict_of
+from stages.dynamics.searched import ORDERS, spread, tables
 from stages.files import read_json
 from stages.spreads import Spreads, kind_of
 
-VPT, ZERO, PSD = (("metrics", name) for name in ("vpt", "zero", "psd_db"))
+VPT, ZERO, PSD, CHOSEN = (("metrics", name) for name in ("vpt", "zero", "psd_db", "vpt_val"))
 RECURRENT, TRANSFORMERS = ("lstm", "gru", "rhn"), ("transformer",)
 BLIND = ("additive", "rate")  # gates that see no data
 HALF = 0.5  # of the starts: a cell "diverges" where more are never valid, else it "survives"
 CLOSE = 1.0  # decibels: a spectrum is "reproduced" within them
 SHARE = (0.25, 0.5)  # of the recurrent training time
 RIVAL = "linear"
+RESAMPLES = 2000  # of a search's trials
 MODIFIED = {  # what R's best modification of a class was chosen from, of its arms here
     "lstm": {"coupled", "attention", "attention_coupled"},
     "gru": {"dependent", "attention", "attention_dependent"},
@@ -64,6 +69,13 @@ def better(measured: Evaluation, name: str, one: Side, other: Side) -> Part:
     return learned(part, measured, (one.arm, other.arm))
 
 
+def best(measured: Evaluation, arms: Iterable[str]) -> str | None:
+    """Of these arms the one that was valid for longest on the part that selects."""
+    known = [(found.value, arm) for arm in arms
+             if (found := level(measured, Side(arm, CHOSEN), False))]  # fmt: skip
+    return max(known)[1] if known else None
+
+
 def variants(measured: Evaluation, model: str, plain: Iterable[str]) -> list[str]:
     """The arms of a model that are modified: all but the plain ones."""
     return [arm for arm in measured.model(model) if arm.split("-")[1] not in plain]
@@ -86,12 +98,11 @@ def d1(measured: Evaluation) -> dict[Any, Any]:
     parts = []
     for model, plain in (*((one, "base") for one in RECURRENT), ("transformer", "pre")):
         base = side(measured, model, plain, VPT)
-        others = variants(measured, model, ("base", "pre", "post"))
-        known = [(found.value, arm) for arm in others
-                 if (found := level(measured, Side(arm, VPT), False))]  # fmt: skip
+        others = variants(measured, model, ("base", "pre", "post", "swept"))
+        chosen = best(measured, others)
         name = f"{model}: the best modification beats {base.arm}"
-        if known:
-            part = better(measured, name, Side(max(known)[1], VPT), base)
+        if chosen:
+            part = better(measured, name, Side(chosen, VPT), base)
             parts.append(tried(part, {arm.split("-")[1] for arm in others}, model))
         else:
             parts.append(unmeasured(name, f"{name}: no modified {model} was trained here"))
@@ -158,12 +169,30 @@ def d5(measured: Evaluation) -> dict[Any, Any]:
     return conclude(measured, "D-5", text, "gating, section 4.3.1", parts, note)
 
 
-def d6(measured: Evaluation) -> dict[Any, Any]:
-    """A sweep's spread, which one setting does not tell."""
-    name = "pre-LN varies less than post-LN"
-    parts = [unmeasured(name, f"{name}: no sweep of hyperparameters was made in this profile")]
+def d6(measured: Evaluation, trials: pl.DataFrame | None) -> dict[Any, Any]:
+    """The spread of valid times over a search's trials, pre-LN against post-LN."""
+    name, found = "pre-LN varies less than post-LN", []
+    if trials is not None:
+        rng = seeds.stream(0, "dynamics", "claims", measured.dataset)
+        found = [spread(trials, order, RESAMPLES, rng) for order in ORDERS]
+    pre, post = found if len(found) == len(ORDERS) else (None, None)
+    if pre is None or post is None:
+        part = unmeasured(name, f"{name}: too few trials of a search finished in this profile")
+    else:
+        low, high = pre.low - post.high, pre.high - post.low
+        verdict = verdict_of(low, high, 0.0, above=False)
+        gap = pre.value - post.value
+        numbers = {"value": gap, "bar": 0.0, "interval": [low, high], "verdict": verdict}
+        why = (
+            f"{name}: standard deviation of valid times over trials, Lyapunov times: "
+            f"{pre.value:.3g} of {pre.trials} with pre-LN, {post.value:.3g} of {post.trials} with "
+            f"post-LN; difference {gap:.3g}, at most from {low:.3g} to {high:.3g}, should be "
+            "below 0"
+        )
+        part = Part(name, verdict, numbers, why)
+    note = "of trials that no pruner ended, which makes the spread of both smaller"
     text = "Pre-LN transformers are less sensitive to hyperparameters than post-LN ones."
-    return conclude(measured, "D-6", text, "gating, figure 9", parts)
+    return conclude(measured, "D-6", text, "gating, figure 9", [part], note)
 
 
 def d7(measured: Evaluation, times: dict[Any, Any]) -> dict[Any, Any]:
@@ -179,7 +208,11 @@ def d7(measured: Evaluation, times: dict[Any, Any]) -> dict[Any, Any]:
             f"lie from {SHARE[0]:g} to {SHARE[1]:g}"
         )
         parts.append(Part(pair, found, numbers, why))
-    note = "one training step on one core at equal width, batch and window; R: whole trainings"
+    where = times.get("machine", "not named")
+    note = (
+        "one training step on one core at equal width, batch and window; R: whole trainings. The "
+        f"times are of one machine ({where}), measured once: another's may decide otherwise"
+    )
     text = "Transformers train in 25 to 50 % of the time of recurrent networks."
     return conclude(measured, "D-7", text, "gating, table 3", parts, note)
 
@@ -188,11 +221,9 @@ def d8(measured: Evaluation) -> dict[Any, Any]:
     """The best of every class, by its spectrum."""
     parts = []
     for model in (*RECURRENT, *TRANSFORMERS):
-        known = [(found.value, arm) for arm in measured.model(model)
-                 if (found := level(measured, Side(arm, VPT), False))]  # fmt: skip
-        if not known:
+        arm = best(measured, measured.model(model))
+        if arm is None:
             continue
-        arm = max(known)[1]
         name = f"{arm} reproduces the spectrum"
         one = Side(arm, PSD)
         part = against(measured, name, one, CLOSE, False, "mean difference in dB")
@@ -220,6 +251,7 @@ def check(home: Path) -> list[dict[Any, Any]]:
     nothing = Evaluation("–", {})
     entries = [claim(one) for claim in (d1,) for one in lorenz]
     entries += [claim(one) for claim in (d2, d3) for one in found]
-    entries += [claim(one) for claim in (d4, d5, d6) for one in lorenz]
+    entries += [claim(one) for claim in (d4, d5) for one in lorenz]
+    entries += [d6(one, tables(home, one.dataset).get("transformer")) for one in lorenz]
     entries += [d7(nothing, times)]
     return entries + [d8(one) for one in found] + [d9(nothing)]

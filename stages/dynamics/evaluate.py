@@ -21,7 +21,7 @@ def plan(asked: Asked) -> Work:
     known("simulated system", dataset, told.datasets, where)
     refuse_peeking(told, dataset, where)
     machine, prepared = shell.Machine.of(asked), asked.data("prepared")
-    names = {one.name for one in told.cells if one.dataset == dataset}
+    names = told.names(dataset)
 
     def opened() -> Any:
         from stages.dynamics import measure
@@ -45,7 +45,7 @@ def plan(asked: Asked) -> Work:
         return {name: one.entry for name, one in measure.companions(data).items()}
 
     def stray(run: Path) -> str:
-        return "" if run.name in names else f"it is not among {where}.cells"
+        return "" if run.name in names else f"it is not among {where}.cells and .swept"
 
     used = {
         "forecasts": told.forecasts[dataset].model_dump(mode="json"),

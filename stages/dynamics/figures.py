@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from stages.dynamics.layout import CURVES, IMAGES
+from stages.dynamics.measure import SELECTS
+from stages.dynamics.searched import tables
 from stages.dynamics.tables import called, ranked
 from stages.figures.drawing import plt, save
 from stages.files import read_json
@@ -29,20 +32,25 @@ CLASSES = {
     "solver": ("#000000", "solver, finer step"),
 }
 BANDED = ("transformer", "reservoirs")  # whose band is shown: all would hide each other
+VIOLIN = 5  # different values at least, for a density
 SHOWN = ("rhn", "transformer", "reservoirs")  # whose forecast is shown: R's classes, and the rival
 Content = dict[str, Any]
 
 
 def best(content: Content, dataset: str) -> dict[str, str]:
-    """Class -> its arm that is valid for longest, in the order of CLASSES."""
-    found: dict[str, str] = {}
+    """Class -> its arm that was valid for longest on the part that selects, in the order of
+    CLASSES."""
+    found: dict[str, tuple[float, str]] = {}
     for arm in ranked(content, dataset):
-        found.setdefault(arm.split("-")[0], arm)
-    return {name: found[name] for name in CLASSES if name in found}
+        told = content["arms"][f"{dataset}/{arm}"]["metrics"].get(SELECTS)
+        one, name = (told["mean"] if told else 0.0, arm), arm.split("-")[0]
+        found[name] = max(found.get(name, one), one)
+    return {name: found[name][1] for name in CLASSES if name in found}
 
 
 def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
-    """Write DATASET-curves.png and DATASET-forecasts.png into `folder`."""
+    """Write DATASET-curves.png and DATASET-forecasts.png into `folder`, and DATASET-trials.png
+    where arguments were searched."""
     told, arms = read_json(evaluated / CURVES), best(content, dataset)
     about = content["about"][dataset]
     time = (np.arange(about["horizon"]) + 1) * about["step"] * about["unit"]
@@ -55,6 +63,39 @@ def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
     show = fields if about["system"]["system"] == "kuramoto" else traces
     path = folder / f"{dataset}-forecasts.png"
     save(show(images[0], shown, labels, time, about), path, shaded=show is fields)
+    if searched := tables(evaluated.parent.parent, dataset):
+        save(trials(searched), folder / f"{dataset}-trials.png")
+
+
+def trials(searched: dict[str, pl.DataFrame]) -> Any:
+    """Valid times on the test part of all finished trials of each class, as violins (document R,
+    figures 9 and 10), and against those on the part that trains."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    shown = [name for name in CLASSES if name in searched]
+    for place, name in enumerate(shown):
+        colour, words = CLASSES[name]
+        known = searched[name].filter(pl.col("state") == "finished")
+        test, train = (known[f"vpt_{part}"].to_numpy() for part in ("test", "train"))
+        if len(np.unique(test)) >= VIOLIN:
+            body = left.violinplot(test, [place], showmedians=True, widths=0.8)
+            for part in (
+                *body["bodies"],
+                *(body[k] for k in ("cmedians", "cmins", "cmaxes", "cbars")),
+            ):
+                part.set_color(colour)
+        left.plot(np.full(len(test), place), test, "o", ms=3, color=colour, alpha=0.6)
+        counted = f"{words}, {len(test)} of {searched[name].height} trials finished"
+        right.plot(train, test, "o", ms=4, color=colour, alpha=0.7, label=counted)
+    left.set_xticks(range(len(shown)), [CLASSES[name][1] for name in shown], fontsize=8)
+    left.set(ylabel="valid time on the test part, Lyapunov times", title="trials of each class")
+    right.set(
+        xlabel="valid time on the part that trains, Lyapunov times",
+        ylabel="on the test part",
+        title="train against test",
+    )
+    right.axline((0, 0), slope=1, color="black", lw=0.8, ls=":")
+    right.legend(fontsize=7.5)
+    return figure
 
 
 def line(band: list[float | None]) -> np.ndarray:

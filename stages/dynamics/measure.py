@@ -19,8 +19,9 @@ from stages.dynamics.rivals.build import NAMES, build
 from stages.dynamics.settings import FAMILY, Dynamics, Forecasts, Rivals, Simulated
 from stages.dynamics.systems.simulate import carry_on
 from stages.params import checked
-from stages.scores import shell
+from stages.scores import groups, shell
 
+SELECTS = "vpt_val"  # the valid time within the part that selects, by which networks are chosen
 SOLVER = "solver"  # the ceiling: the solver against itself at a finer step
 
 
@@ -105,7 +106,7 @@ def network(run: Path, data: Data, threads: int, device: str) -> Measured:
     """A trained cell, measured."""
     import torch
 
-    from stages.dynamics import free_run
+    from stages.dynamics import free_run, selection
     from stages.training import store
 
     torch.set_num_threads(threads)
@@ -114,7 +115,13 @@ def network(run: Path, data: Data, threads: int, device: str) -> Measured:
     forecast = free_run.forecast(model, data.context, data.asked.horizon)  # type: ignore[arg-type]
     weights = sum(one.numel() for one in model.parameters())
     more = {"weights": weights, "history": shell.validation_losses(run)}
-    return measured(forecast, data, more)
+    found, asked = measured(forecast, data, more), data.asked
+    chosen = selection.runs(data.series, data.about, "val", asked.selection, asked.threshold)
+    rng = seeds.stream(data.seed, FAMILY, "resamples", "val")
+    found.entry["metrics"][SELECTS] = groups.mean_of(
+        chosen.of(model), chosen.member, "Lyapunov times", data.resamples, rng
+    )
+    return found
 
 
 def companions(data: Data) -> dict[str, Measured]:

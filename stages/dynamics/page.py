@@ -17,6 +17,9 @@ CAPTIONS = {
     "curves": "NRMSE against time, the median over starts of the best arm of each class; shaded, "
     "from 5 to 95 % of the starts, of the transformer and the reservoirs. Dotted: the threshold of "
     "valid times.",
+    "trials": "All trials of the searches that no pruner ended: valid times on the test part by "
+    "class, as violins with their medians and ends (document R, figures 9 and 10), and against "
+    "those on the part that trains.",
     "forecasts": "The first start: the truth, and what the best RHN, the best transformer and the "
     "parallel reservoirs say, in standard deviations.",
 }
@@ -59,6 +62,7 @@ def section(
     """What the page shows of one system."""
     home = home_of(experiment, profile)
     shown = {f"{dataset}-{name}": words for name, words in CAPTIONS.items()}
+    shown = {one: words for one, words in shown.items() if (home / f"figures/{one}.png").exists()}
     svg = lineage(experiment, profile, dataset, UNDECODED)
     blocks: tuple[Block, ...] = (
         Words(sentence(content["about"][dataset])),

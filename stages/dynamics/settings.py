@@ -1,14 +1,15 @@
 """What the family's parameters may say: how a system is simulated, split and forecast, what a
 profile affords of it, and how its rivals are set."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from stages.dynamics.systems.kuramoto import Kuramoto
 from stages.dynamics.systems.lorenz96 import Lorenz96
 from stages.dynamics.systems.simulate import Run, System
-from stages.params import Name, Params, Section, checked
+from stages.params import Name, Params, Range, Section, Sweep, checked
 from stages.params.base import Count, Positive, Seed
 
 FAMILY = "dynamics"
@@ -75,11 +76,21 @@ class Split(Section):
     gap: Whole
 
 
+class Selection(Section):
+    """Free runs within the part that selects, by whose mean valid time the best of several cells
+    or trials is chosen: `starts` of each member, `context` observations given before each,
+    `horizon` steps ahead."""
+
+    starts: Count
+    context: Count
+    horizon: Count
+
+
 class Forecasts(Section):
     """Free runs: `starts` of each member, spaced evenly over its test part, `context` observations
     given before each, `horizon` steps ahead; valid as long as the NRMSE is below `threshold`. The
     spectrum is of the last `spectrum` steps. The ceiling's solver steps are `finer` times
-    shorter."""
+    shorter. selection: the free runs that choose."""
 
     starts: Count
     context: Count
@@ -87,6 +98,7 @@ class Forecasts(Section):
     threshold: Positive
     spectrum: Count
     finer: Annotated[int, Field(ge=2, le=64)]
+    selection: Selection
 
 
 class Budget(Section):
@@ -150,6 +162,43 @@ class Rivals(Section):
     reservoirs: ReservoirRule
 
 
+class Search(Section):
+    """How a model's arguments are searched: `space`, by argument of the model or of its training
+    (of `OF_TRAINING`; `span` is both: S), drawn `trials` times at random, or all of it (grid). A
+    trial trains for `steps` and reports every `validate_every` of them."""
+
+    trials: Count
+    sampler: Literal["random", "grid"] = "random"
+    pruner: Literal["none", "median"] = "median"
+    steps: Count
+    validate_every: Count
+    space: Annotated[dict[Name, Range], Field(min_length=1)]
+
+    def sweep(self) -> Sweep:
+        """As the sweeps' engine takes it."""
+        return Sweep(
+            trials=self.trials,
+            val_every=1,
+            sampler=self.sampler,
+            pruner=self.pruner,
+            space=self.space,
+        )
+
+
+OF_TRAINING = ("learning_rate", "batch", "counted", "noise")  # of a Budget, as a search draws them
+
+
+def parted(drawn: Mapping[str, Any], budget: Budget) -> tuple[dict[str, Any], Budget]:
+    """What a search drew, as the model's arguments and as the budget changed by the rest: S, the
+    `span`, is the window that a step sees, and S' is at most that."""
+    model = {name: value for name, value in drawn.items() if name not in OF_TRAINING}
+    other = {name: value for name, value in drawn.items() if name in OF_TRAINING}
+    window = int(drawn.get("span", budget.window))
+    counted = min(int(other.get("counted", budget.counted)), window)
+    changed = budget.model_dump() | other | {"window": window, "counted": counted}
+    return model, Budget(**changed)
+
+
 class CellOf(Section):
     """One trained cell of an experiment."""
 
@@ -165,11 +214,21 @@ class CellOf(Section):
         return f"{self.model}-{self.arm}-{self.size}-s{self.seed}"
 
 
+class SweptOf(CellOf):
+    """A search, whose best is trained as a cell of arm and size `swept`."""
+
+    arm: Name = "swept"
+    size: Name = "swept"
+    seed: Seed = 0
+
+
 class Dynamics(Section):
     """What a profile affords of the family; each mapping is by data set."""
 
     datasets: tuple[Name, ...]
     cells: tuple[CellOf, ...] = ()
+    swept: tuple[SweptOf, ...] = ()
+    searches: dict[Name, dict[Name, Search]] = {}
     splits: dict[Name, Split] = {}
     forecasts: dict[Name, Forecasts] = {}
     training: dict[Name, Budget] = {}
@@ -186,12 +245,21 @@ class Dynamics(Section):
         ]
         problems += [
             f"cells: {cell.name} asks for {cell.dataset!r}, which is not among the datasets"
-            for cell in self.cells
+            for cell in (*self.cells, *self.swept)
             if cell.dataset not in self.datasets
+        ]
+        problems += [
+            f"swept: searches.{one.dataset} has no {one.model!r}"
+            for one in self.swept
+            if one.model not in self.searches.get(one.dataset, {})
         ]
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def names(self, dataset: str) -> set[str]:
+        """The folders of a set's trained cells."""
+        return {one.name for one in (*self.cells, *self.swept) if one.dataset == dataset}
 
 
 def dynamics_of(parameters: Params, profile: str) -> Dynamics:

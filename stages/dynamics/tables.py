@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from stages.dynamics.measure import SOLVER
+from stages.dynamics.measure import SELECTS, SOLVER
 from stages.dynamics.printed import Printed, beside
 from stages.dynamics.rivals.build import NAMES
 from stages.tables.table import NONE, Table, cells_of, digits, label, number
@@ -20,6 +20,7 @@ CALLED = {
 TITLES = (
     "forecast",
     "valid time, Lyapunov times t*·Λ1",
+    "on the part that selects",
     "t*/Λ1, the document's unit",
     "printed, t*/Λ1",
     "printed, Lyapunov times",
@@ -51,6 +52,12 @@ def ranked(content: Content, dataset: str) -> list[str]:
     return sorted(arms, key=place)
 
 
+def chosen_by(content: Content, dataset: str, arm: str) -> float:
+    """An arm's valid time on the part that selects."""
+    found: float = content["arms"][f"{dataset}/{arm}"]["metrics"][SELECTS]["mean"]
+    return found
+
+
 def share(summary: dict[str, Any] | None) -> str:
     """'12 %'."""
     return NONE if summary is None else f"{round(100 * summary['mean'])} %"
@@ -73,6 +80,7 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> Tabl
             (
                 called(arm),
                 f"at least {value}" if capped > 0.5 else value,
+                number(told.get(SELECTS)),
                 number(told["vpt_document"]),
                 digits(other.document) if other else NONE,
                 digits(other.lyapunov) if other else NONE,
@@ -84,7 +92,8 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> Tabl
             )
         )
     networks = [arm for arm in arms if arm not in CALLED]
-    best = arms.index(networks[0]) if networks else None
+    chosen = max(networks, key=lambda arm: chosen_by(content, dataset, arm), default=None)
+    best = arms.index(chosen) if chosen else None
     return Table(dataset, TITLES, tuple(rows), best=best)
 
 
@@ -116,5 +125,6 @@ NOTES = (
     "Intervals are the central 90 % over runs of the system, of one training. Printed numbers are "
     "those of document R's larger sweeps, at L = 60 for Kuramoto–Sivashinsky; its unit is read as "
     "t*/Λ1 (equation 38), which errata.md argues. Networks say the change of a step here, not the "
-    "next state, and are trained for seconds: compare them with each other and with the rivals."
+    "next state, and are trained for seconds: compare them with each other and with the rivals. "
+    "The best network is the one that is valid for longest on the part that selects."
 )

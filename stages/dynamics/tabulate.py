@@ -50,9 +50,9 @@ def claims(experiment: str, profile: str) -> list[dict[str, Any]]:
 
 
 def inputs(experiment: str, profile: str) -> list[Path]:
-    """What is read beside the evaluations: times, and the spread of training."""
-    own = spreads.place(experiment, profile)
-    return [home_of(experiment, profile) / "benchmarks.json", own]
+    """What is read beside the evaluations: searches, times, and the spread of training."""
+    home, own = home_of(experiment, profile), spreads.place(experiment, profile)
+    return [home / "sweeps", home / "benchmarks.json", own]
 
 
 TABULATION = Tabulation(content_of, table, claims, draw, inputs)

@@ -11,9 +11,11 @@ from typing import Any
 import torch
 
 from stages import runner
+from stages.dynamics.layout import BEST
 from stages.dynamics.models import build, model_class, names
-from stages.dynamics.settings import FAMILY, Budget, dynamics_of
+from stages.dynamics.settings import FAMILY, Budget, dynamics_of, parted
 from stages.dynamics.windows import Windows
+from stages.params import read_yaml
 from stages.training import cells, loop, shell
 from stages.training.group import Group
 
@@ -27,7 +29,11 @@ def plan(asked: runner.Asked, cell: cells.Cell) -> shell.Task:
     where = f"profiles.{profile}.families.{FAMILY}"
     runner.known("simulated system", dataset, told.datasets, where)
     runner.known("model of dynamical systems", cell.model, names())
-    arguments, budget = cells.arguments(cell, parameters), told.training[dataset]
+    best = asked.home / "sweeps" / dataset / cell.model / BEST
+    arguments, budget = cells.arguments(cell, parameters, best), told.training[dataset]
+    swept = cell.arm == cells.SWEPT
+    if swept:  # what the search drew of the training, and S
+        arguments, budget = parted({**arguments, **read_yaml(best)["training"]}, budget)
     protocol = parameters.training
     settings = shell.settings(
         budget, protocol, cell, budget.learning_rate, budget.batch, schedule=budget.schedule
@@ -35,7 +41,7 @@ def plan(asked: runner.Asked, cell: cells.Cell) -> shell.Task:
     return shell.Task(
         module=model_class(cell.model).__module__,
         used=shell.used_by(cell, arguments, budget, protocol),
-        sources=[asked.data("prepared")],
+        sources=[asked.data("prepared"), *([best] if swept else [])],
         shared=None,
         open=partial(opened, cell.model, arguments, asked.data("prepared"), budget, settings),
     )

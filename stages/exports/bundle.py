@@ -15,9 +15,9 @@ import json
 import shutil
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from stages.audit.history import changed
 from stages.errors import DataError, InputError
@@ -269,33 +269,53 @@ def room(folder: Path, content: int, members: int) -> None:
 def write(
     final: Path, tree: Tree, made: dict[str, bytes], data: dict[str, tuple[Path, str]]
 ) -> None:
-    """The container: sorted members, stored, of one time and one mode each; it appears whole or
-    not at all."""
-    moment = max(tree.commit.moment.timetuple()[:6], (1980, 1, 1, 0, 0, 0))
-    with (
-        atomic_file(final) as stream,
-        zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive,
-    ):
+    """The container; it appears whole or not at all."""
+    carried = {name: (path.stat().st_size, blocks(path)) for name, (path, _) in data.items()}
+    with atomic_file(final) as stream:
+        found = fill(stream, tree, made, carried)
+        for name, (path, digest) in data.items():
+            if found[name] != digest:
+                raise DataError(
+                    "a file changed while it was copied",
+                    where=str(path),
+                    remedy="run again when nothing else writes it",
+                )
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    """A file's bytes."""
+    with path.open("rb") as source:
+        while block := source.read(BLOCK):
+            yield block
+
+
+def fill(
+    stream: IO[bytes],
+    tree: Tree,
+    made: Mapping[str, bytes],
+    data: Mapping[str, tuple[int, Iterable[bytes]]],
+) -> dict[str, str]:
+    """Write the container: sorted members, stored, of one time and one mode each. data: name ->
+    (bytes, what they are); returns the SHA-256 of these."""
+    moment, found = max(tree.commit.moment.timetuple()[:6], (1980, 1, 1, 0, 0, 0)), {}
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name in sorted((*tree.modes, *made, *data)):
             info = zipfile.ZipInfo(name, moment)
             info.create_system, info.external_attr = 3, int(tree.modes.get(name, REGULAR), 8) << 16
             if name in data:
-                copied(archive, info, *data[name])
+                info.file_size, content = data[name]
+                found[name] = copied(archive, info, content)
             else:
                 archive.writestr(info, tree.files[name] if name in tree.modes else made[name])
             fault("release_member")
+    return found
 
 
-def copied(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path, digest: str) -> None:
-    """A file from disk into the container; DataError where it is no longer what was hashed."""
-    info.file_size, found = path.stat().st_size, hashlib.sha256()
-    with path.open("rb") as source, archive.open(info, "w") as out:
-        while block := source.read(BLOCK):
+def copied(archive: zipfile.ZipFile, info: zipfile.ZipInfo, content: Iterable[bytes]) -> str:
+    """Bytes into a member of the container; their SHA-256."""
+    found = hashlib.sha256()
+    with archive.open(info, "w") as out:
+        for block in content:
             found.update(block)
             out.write(block)
-    if found.hexdigest() != digest:
-        raise DataError(
-            "a file changed while it was copied",
-            where=str(path),
-            remedy="run again when nothing else writes it",
-        )
+    return found.hexdigest()

@@ -11,21 +11,32 @@ here. Nothing is unpacked.
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stages.audit import again, everything
 from stages.audit.finding import EXIT_CODES, Problem, worst
+from stages.audit.history import kind_of
+from stages.code import PACKAGE
 from stages.errors import DataError, InputError, TradewindError
 from stages.exports import bundle, checks
 from stages.exports.reader import Reader
-from stages.exports.tree import PROGRAM, REGULAR, Commit, Tree, commit_name, kind_of, tree_name
+from stages.exports.tree import PROGRAM, REGULAR, Commit, Tree, commit_name, tree_name
 from stages.files import json_text
 
 HOME = Path(__file__).parents[2]
 OURS = "stages/exports/"
 SHOWN = 20
+MADE_AGAIN = (
+    "tables, pages and summaries are those of the results (claims and figures rest on evaluations, "
+    "which no bundle holds)"
+)
+OTHER = (
+    "were made by another version of this code: unpack the bundle and verify with the one inside"
+)
 UNCITED = (
     "note: no commit was named (--commit), so that this says that the bundle agrees with itself; "
     "the name that was cited is the only root of trust"
@@ -99,10 +110,14 @@ def verify(path: str | Path, commit: str | None = None) -> Checked:
                 list(committed(tree, told, hashes, commit)),
             )
         )
-        again, problems = derived(tree, told["members"], members)
+        made_again, problems = derived(tree, told["members"], members)
         found.steps.append(
-            ("exports", f"{again} members made again from the commit's files", problems)
+            ("exports", f"{len(made_again)} members made again from the commit's files", problems)
         )
+        if made_again:
+            text = "its bytes are those that a release of these members writes"
+            found.steps.append(("container", text, list(contained(tree, made_again, members))))
+        found.steps.append(("derived", MADE_AGAIN, guarded("derived", rewritten, tree)))
         for name, check in checks.ALL.items():
             found.steps.append(
                 (
@@ -257,31 +272,17 @@ def committed(
 
 def derived(
     tree: Tree, told: dict[str, dict[Any, Any]], members: Reader
-) -> tuple[int, list[Problem]]:
-    """What was made of the commit's files is made again; only by the very code that the bundle
+) -> tuple[dict[str, bytes], list[Problem]]:
+    """What was made of the commit's files, made again; only by the very code that the bundle
     holds does that say anything."""
-    code = [path for path in tree.modes if path.startswith(OURS) and path.endswith(".py")]
-    here = {f"{OURS}{file.name}" for file in Path(__file__).parent.glob("*.py")}
-    if here != set(code) or any(tree.files[path] != (HOME / path).read_bytes() for path in code):
-        return 0, [
-            Problem(
-                "INCONCLUSIVE",
-                OURS,
-                "the exports were made by another version of this code: unpack the bundle and "
-                "verify with the one inside",
-            )
-        ]
+    if not same_code(tree, OURS):
+        return {}, [Problem("INCONCLUSIVE", OURS, f"the exports {OTHER}")]
     try:
         made = bundle.derived(tree)
     except (TradewindError, KeyError, TypeError, AttributeError, ValueError) as error:
-        return 0, [
-            Problem(
-                "FAIL",
-                "release/",
-                "what a release holds cannot be made of these files: "
-                f"{' '.join(str(error).split())}",
-            )
-        ]
+        said = " ".join(str(error).split())
+        text = f"what a release holds cannot be made of these files: {said}"
+        return {}, [Problem("FAIL", "release/", text)]
     kept = {name for name, entry in told.items() if entry["kind"] == "made"}
     problems = [
         Problem("FAIL", name, "a release of this commit holds it, this bundle does not")
@@ -292,7 +293,52 @@ def derived(
         for name in sorted(kept)
         if made.get(name) != members.get(name)
     ]
-    return len(made), problems
+    return made, problems
+
+
+def same_code(tree: Tree, place: str) -> bool:
+    """Whether the bundle's sources in a folder are those that run here."""
+    code = {path for path in tree.modes if path.startswith(place) and path.endswith(".py")}
+    here = {file.relative_to(HOME).as_posix() for file in (HOME / place).rglob("*.py")}
+    return code == here and all(tree.files[path] == (HOME / path).read_bytes() for path in code)
+
+
+def contained(tree: Tree, made: dict[str, bytes], members: Reader) -> Iterator[Problem]:
+    """The container is written again, and its bytes compared: nothing lies between its members,
+    and none has another order, time or attribute."""
+    known = tree.modes.keys() | made.keys() | {bundle.MANIFEST}
+    data = {
+        name: (members.infos[name].file_size, members.blocks(name))
+        for name in members
+        if name not in known
+    }
+    with tempfile.TemporaryFile() as stream, members.path.open("rb") as mine:
+        bundle.fill(stream, tree, made | {bundle.MANIFEST: members[bundle.MANIFEST]}, data)
+        stream.seek(0)
+        while True:
+            one, other = stream.read(bundle.BLOCK), mine.read(bundle.BLOCK)
+            if one != other:
+                yield Problem("FAIL", members.path.name, "a release writes other bytes of these")
+                return
+            if not one:
+                return
+
+
+def rewritten(tree: Tree) -> list[Problem]:
+    """What of tables, pages, summaries and README's blocks is not what is written again from the
+    bundle's own results, by its own commands."""
+    if not same_code(tree, f"{PACKAGE}/"):
+        return [Problem("INCONCLUSIVE", f"{PACKAGE}/", f"tables and pages {OTHER}")]
+    with tempfile.TemporaryDirectory(prefix="bundle-") as folder:
+        root = Path(folder, "project")
+        for path in tree.modes:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(tree.files[path])
+        case = everything.opened(root)
+        case.__dict__["code"] = tree.code  # of a place without history
+        jobs = [*again.tables(case, Path(folder, "tables")), *again.pages(case, Path(folder, "p"))]
+        found = [problem for job in jobs for problem in job()]
+        return [*found, *(problem for check in again.ALL for problem in check(case))]
 
 
 def carried(

@@ -9,7 +9,6 @@ repositories): so whoever holds the files and the commit's text can check that t
 
 import datetime as dt
 import hashlib
-import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,10 +19,11 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from stages.audit import history
 from stages.audit.chain import Node, nearest_home, read_node
 from stages.audit.coded import Code
 from stages.audit.earlier import History
-from stages.audit.history import blobs
+from stages.audit.history import kind_of, name_of
 from stages.code import Project
 from stages.errors import DataError, InputError
 from stages.files import json_of
@@ -172,10 +172,12 @@ def mapping(text: str, where: str) -> dict[Any, Any]:
 
 def git(root: Path, *arguments: str) -> bytes:
     """Output of a git command that only reads; InputError where it fails or git is not here."""
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, env=environment, check=False
+            history.command(root, *arguments),
+            capture_output=True,
+            env=history.environment(),
+            check=False,
         )
     except FileNotFoundError:
         raise InputError(
@@ -202,38 +204,30 @@ def of_commit(root: Path) -> Tree:
             remedy="run it there",
         )
     name = git(root, "rev-parse", "--verify", "HEAD").decode().strip()
-    commit = Commit.parse(name, git(root, "cat-file", "commit", name))
+    commit = Commit.parse(name, history.blobs(root, {name})[name])
     modes, names = {}, {}
-    for line in filter(None, git(root, "ls-tree", "-r", "-z", name).split(b"\0")):
-        about, _, path = line.partition(b"\t")
-        mode, _, blob = about.decode().split()
+    for path, (mode, blob) in (history.modes(root) or {}).items():
         if mode not in (REGULAR, PROGRAM):
             raise InputError(
                 "a release holds plain files only",
-                where=path.decode("utf-8", "replace"),
+                where=path,
                 found=f"mode {mode}: a link or a submodule",
             )
-        try:
-            modes[path.decode("utf-8")], names[path.decode("utf-8")] = mode, blob
-        except UnicodeDecodeError:
-            raise InputError("a file's name is not UTF-8", where=repr(path)) from None
-    contents = blobs(root, set(names.values()))
+        if any("\ud800" <= letter <= "\udfff" for letter in path):
+            raise InputError("a file's name is not UTF-8", where=repr(path))
+        modes[path], names[path] = mode, blob
+    contents = history.blobs(root, set(names.values()))
     return Tree({path: contents[blob] for path, blob in names.items()}, modes, commit, root)
 
 
 def blob_name(content: bytes, kind: str = "sha1") -> str:
     """The name that git gives a file's bytes."""
-    return _named("blob", content, kind)
+    return name_of("blob", content, kind)
 
 
 def commit_name(commit: Commit) -> str:
     """The name that a commit's text has."""
-    return _named("commit", commit.text, kind_of(commit.tree))
-
-
-def kind_of(name: str) -> str:
-    """The hash of a repository, told by the length of its names."""
-    return "sha256" if len(name) == 64 else "sha1"
+    return name_of("commit", commit.text, kind_of(commit.tree))
 
 
 def tree_name(blobs: dict[str, tuple[str, str]], kind: str = "sha1") -> str:
@@ -254,11 +248,4 @@ def tree_name(blobs: dict[str, tuple[str, str]], kind: str = "sha1") -> str:
         mode.encode() + b" " + name + b"\0" + bytes.fromhex(blob)
         for _, name, mode, blob in sorted(entries)
     )
-    return _named("tree", body, kind)
-
-
-def _named(what: str, content: bytes, kind: str) -> str:
-    digest = hashlib.new(kind, usedforsecurity=False)
-    digest.update(f"{what} {len(content)}\0".encode())
-    digest.update(content)
-    return digest.hexdigest()
+    return name_of("tree", body, kind)

@@ -19,6 +19,7 @@ from stages.page.experiment import DATA
 
 PROFILES = ("mini", "sample", "full")  # in the order that they are shown in; others follow
 INDEX = "index.html"
+ATTACKS = Path("reports/attacks.json")  # what the audit was tried with (make bench-audit)
 
 
 def found() -> list[dict[str, Any]]:
@@ -112,6 +113,7 @@ def report() -> None:
         start=claims.start(views, entries),
         validations={profile: validations(profile) for profile in profiles},
         promotions=promotions.view(),
+        attacks=read_json(ATTACKS) if ATTACKS.exists() else None,
         errata=claims.errata(),
         printed=printed.items(),
         chains=render.scripted(

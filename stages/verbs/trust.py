@@ -58,7 +58,7 @@ def rows(arguments: argparse.Namespace) -> int:
     """Print where the rows asked for stand, or, where none are asked for, what stands on both
     sides: exit 1 where something leaks."""
     from stages.audit import rows as provenance
-    from stages.audit import rows_read
+    from stages.audit import rows_read, twice
 
     held = rows_read.opened(arguments.dataset, Path.cwd())
     asked = {name: getattr(arguments, name) for name in ("day", "aircraft", "flight", "file")}
@@ -68,7 +68,11 @@ def rows(arguments: argparse.Namespace) -> int:
     print(provenance.render(held, provenance.ask(held), question=False) + "\n")
     shared = provenance.both(held)
     print(provenance.render_both(shared))
-    return shared.exit_code
+    profile, dataset = arguments.dataset.strip("/").split("/")
+    told = twice.of_data(Path.cwd(), f"data/{profile}/prepared/{dataset}")
+    for path, text in told:
+        print(f"LEAK, by values: {path}: {text}")
+    return max(shared.exit_code, int(bool(told)))
 
 
 def verify(arguments: argparse.Namespace) -> int:
@@ -100,10 +104,10 @@ def add_audit(verbs: Verbs) -> None:
     verb.add_argument("metric", metavar="EXPERIMENT/PROFILE/DATASET/CELL/METRIC")
     verb.add_argument(
         "--verify",
-        choices=("record", "hash", "eval", "train"),
+        choices=("record", "hash", "eval", "train", "raw"),
         default="record",
         help="record: compare the records (default); hash: re-hash every byte; eval: recompute "
-        "from the checkpoint; train: train again",
+        "from the checkpoint; train: train again; raw: acquire or simulate and prepare again, too",
     )
     verb.set_defaults(run=audit)
 

@@ -27,6 +27,7 @@ from stages.params import load
 from stages.spreads import of_seeds, place
 from stages.training import cells, loop
 from stages.training.checkpoint import Checkpoints
+from tests.benchmarks.clock import machine
 
 FAMILY, SET, WARM, ROUNDS = "dynamics", "l96_f10", 5, 40
 RECURRENT = ("lstm", "gru", "rhn")
@@ -41,7 +42,7 @@ def timed(profile: str) -> dict:
     """Milliseconds of a step by model, one after the other in every round, and their ratios."""
     parameters = load()
     told = dynamics_of(parameters, profile)
-    (size,) = {cell.size for cell in told.cells}
+    size = told.cells[0].size
     data = Windows.open(prepared(profile, SET), told.training[SET], 0)
     numbers = data.slices("train")[: told.training[SET].batch]
     steps = {}
@@ -73,6 +74,7 @@ def timed(profile: str) -> dict:
         middle = float(np.median(each))
         ratios[f"transformer / {model}"] = {"value": middle, "low": float(low), "high": float(high)}
     return {
+        "machine": machine()["cpu"],
         "ms": {model: statistics.median(times) for model, times in taken.items()},
         "ratios": ratios,
         "size": size,

@@ -8,6 +8,7 @@ import pytest
 
 from stages.dynamics.models import build
 from stages.dynamics.prepare import starting
+from stages.dynamics.series.settings import series_of
 from stages.dynamics.settings import dynamics_of, simulated_of
 from stages.params import load
 from stages.training import cells
@@ -59,4 +60,6 @@ def test_every_cell_of_a_profile_can_be_built_and_every_forecast_fits(parameters
 
 
 def test_mini_trains_at_most_fifteen_cells(parameters):
-    assert len(dynamics_of(parameters, "mini").cells) <= 15
+    systems = dynamics_of(parameters, "mini")
+    series = series_of(parameters, "mini")
+    assert len(systems.cells) + len(systems.swept) + len(series.cells) <= 15

@@ -44,7 +44,8 @@ TOLD = {
     "cells": ({"dataset": "ks", "model": "gru", "arm": "base", "size": "none", "seed": 0},),
     "splits": {"ks": {"train": 120, "val": 30, "gap": 5}},
     "forecasts": {"ks": {"starts": 3, "context": 24, "horizon": 30, "threshold": 0.5,
-                         "spectrum": 20, "finer": 2}},
+                         "spectrum": 20, "finer": 2,
+                         "selection": {"starts": 2, "context": 8, "horizon": 15}}},
     "training": {"ks": {"steps": 40, "validate_every": 20, "patience": 9, "batch": 16,
                         "learning_rate": 0.01, "schedule": "cosine", "window": 8, "warm": 4,
                         "counted": 6, "noise": 0.01, "val_windows": 32}},
@@ -272,7 +273,8 @@ def cell(vpt: float, zero: float = 0.0, psd: float = 0.2) -> dict:
     def one(value, unit, half):
         return {"value": value, "unit": unit, "n": 112, "low": value - half, "high": value + half}
 
-    return {"metrics": {"vpt": one(vpt, "Lyapunov times", 0.05), "zero": one(zero, "1", 0.0),
+    return {"metrics": {"vpt": one(vpt, "Lyapunov times", 0.05),
+                        "vpt_val": one(vpt, "Lyapunov times", 0.05), "zero": one(zero, "1", 0.0),
                         "psd_db": {"value": psd, "unit": "dB", "n": 112}}}  # fmt: skip
 
 

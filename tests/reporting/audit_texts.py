@@ -150,10 +150,11 @@ base.parent / \
            [base / name for name in ("metrics.json", "table.md", "claims.json", "figures")], {}, \
 dataset=None, experiment=experiment)
 
-def agree(experiment, profile, dataset, *options):
-    slices = pathlib.Path(f"reports/{experiment}/mini/evaluated/{dataset}/slices.parquet")
-    told = [[slices.as_posix(), "not the errors of metrics.json"]]
-    files.write_json(pathlib.Path(options[1]), [] if slices.read_bytes() == b"slices" else told)
+def agree(*words):
+    slices = [pathlib.Path(place, "slices.parquet") for place in words[:-2]]
+    told = [[one.as_posix(), "not the errors of metrics.json"] for one in slices
+            if one.read_bytes() != b"slices"]
+    files.write_json(pathlib.Path(words[-1]), told)
 
 def report(*names):
     table = pathlib.Path("reports/sensor_noise/mini/table.md").read_text()

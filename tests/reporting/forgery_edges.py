@@ -197,7 +197,7 @@ EDGES = (
     ),
     Forgery(
         "edited errors of slices beside a metric as it was, all agreeing",
-        "eval",
+        "hash",
         SLICES,
         "not the errors of metrics.json",
         then(changed(SLICES, "slices", "edited"), agree),

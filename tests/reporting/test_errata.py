@@ -100,3 +100,8 @@ def test_table_3_4_prints_shared_over_not_shared(printed):
     shared, apart = of("shared"), of("default")
     assert len(shared) == len(apart) == 3
     assert ratio == pytest.approx(100 * sum(shared) / sum(apart), rel=0.05) and ratio < 100
+
+
+def test_the_gating_study_has_seven_real_series(printed):
+    rows = printed.filter(pl.col("table").is_in(["gating 6", "gating 7"]))
+    assert len({*rows["dataset"]}) == 7

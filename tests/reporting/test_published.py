@@ -22,6 +22,9 @@ OTHERS = {
     "any_order",
     "chaos",
     "token_mixing",
+    "series",
+    "processes",
+    "on_off_grid",
 }  # whose companions are read, and tested, elsewhere
 EXPERIMENTS = sorted(
     file.parent.name

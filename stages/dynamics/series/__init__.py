@@ -1,0 +1,1 @@
+"""Real series forecast as systems are (document R, chapter 6): tables of numbers at equal times."""

@@ -1,0 +1,66 @@
+"""`python -m stages.dynamics.series.evaluate EXPERIMENT PROFILE DATASET`: every trained cell of a
+series and every rival run freely from the same starts (measure.py). `--cell CELL` measures one
+anew."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from stages.dynamics.series.settings import SERIES, series_of
+from stages.runner import Asked, Work, known
+from stages.scores import shell
+
+MODULE = "stages.dynamics.series.evaluate"
+
+
+def plan(asked: Asked) -> Work:
+    """What is evaluated with these names. InputError for a set that the profile does not have."""
+    told, dataset = series_of(asked.parameters, asked["profile"]), asked["dataset"]
+    where = f"profiles.{asked['profile']}.families.{SERIES}"
+    known("series", dataset, told.datasets, where)
+    machine, prepared = shell.Machine.of(asked), asked.data("prepared")
+    names = {one.name for one in told.cells if one.dataset == dataset}
+
+    def opened() -> Any:
+        from stages.dynamics.series import measure
+
+        return measure, measure.Data.open(prepared, told, machine.seed)
+
+    def evaluate(cells: list[Path], final: Path) -> None:
+        measure, data = opened()
+        found = measure.companions(data)
+        found |= {
+            run.name: measure.network(run, data, machine.threads, machine.device) for run in cells
+        }
+        measure.write(found, data, final)
+
+    def entry(run: Path) -> dict[str, Any]:
+        measure, data = opened()
+        return dict(measure.network(run, data, machine.threads, machine.device).entry)
+
+    def companions() -> dict[str, dict[str, Any]]:
+        measure, data = opened()
+        return {name: one.entry for name, one in measure.companions(data).items()}
+
+    def stray(run: Path) -> str:
+        return "" if run.name in names else f"it is not among {where}.cells"
+
+    used = {
+        "forecasts": told.forecasts[dataset].model_dump(mode="json"),
+        "rivals": told.rivals[dataset].model_dump(mode="json"),
+        "resamples": told.resamples,
+    }
+    evaluation = shell.Evaluation(
+        evaluate, entry, stray, "stages.dynamics.models", used, companions
+    )
+    return shell.work(MODULE, asked, evaluation, machine)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code of the command."""
+    return shell.main(MODULE, "Evaluate the forecasts of a series.", plan, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""What attacks plant between a commit and what runs: whatever Python or git lets stand there."""
+
+import os
+import py_compile
+from collections.abc import Callable
+from pathlib import Path
+
+import real
+from doctored import CODE, DARCY
+
+MARK = "it ran"
+
+
+def spy(root: Path, name: str = "spied") -> str:
+    """Python that leaves a mark when it runs."""
+    return f"open({str(root / name)!r}, 'w').write({MARK!r})\n"
+
+
+def bytecode(root: Path) -> None:
+    """Other bytecode in the cache of a module, of its very source's time and size."""
+    source = root / CODE
+    other = root / "other.py"
+    other.write_text(spy(root) + source.read_text())
+    code = Path(py_compile.compile(str(other), str(root / "other.pyc"), doraise=True)).read_bytes()
+    stat = source.stat()
+    head = code[:8] + int(stat.st_mtime).to_bytes(4, "little") + stat.st_size.to_bytes(4, "little")
+    place = root / "stages/fields/__pycache__/scores.cpython-311.pyc"
+    real.write(root, place.relative_to(root).as_posix(), head + code[16:])
+    other.unlink()
+    (root / "other.pyc").unlink()
+
+
+def kernels(root: Path) -> None:
+    """What numba compiled, replaced: an index is a pickle, which runs what it names."""
+    evil = b"cbuiltins\nexec\n(V" + spy(root).replace("\n", "").encode() + b"\ntR."
+    for source in sorted((root / "stages/layers/kernels").glob("*.py")):
+        place = f"stages/layers/kernels/__pycache__/{source.stem}.x-1.py311.nbi"
+        real.write(root, place, evil)
+        real.write(root, place.replace(".nbi", ".1.nbc"), evil)
+
+
+def site(root: Path) -> None:
+    """Modules that Python imports when it starts, in a folder of PYTHONPATH."""
+    for name in ("sitecustomize", "usercustomize", "startup"):
+        real.write(root, f".work/led/{name}.py", spy(root))
+    os.environ["PYTHONPATH"] = str(root / ".work/led")
+    os.environ["PYTHONSTARTUP"] = str(root / ".work/led/startup.py")
+    os.environ["NUMBA_CACHE_DIR"] = str(root / ".work/led")
+
+
+def shadow(path: str, committed: bool = True) -> Callable[[Path], None]:
+    """A file that Python loads in place of another."""
+
+    def forge(root: Path) -> None:
+        real.write(root, path, spy(root))
+        if committed:
+            real.commit(root)
+
+    return forge
+
+
+def replaced(root: Path) -> None:
+    """Another object in the place of a source's (`git replace`)."""
+    blob = real.git(root, "rev-parse", f"HEAD:{CODE}").strip()
+    real.write(root, ".git/other", spy(root) + (root / CODE).read_text())
+    other = real.git(root, "hash-object", "-w", "--no-filters", ".git/other").strip()
+    real.git(root, "replace", blob, other)
+
+
+def grafted(root: Path) -> None:
+    """HEAD's very commit replaced by one of another tree."""
+    tree = real.git(root, "rev-parse", "HEAD~3^{tree}").strip()
+    other = real.git(root, "commit-tree", tree, "-m", "other").strip()
+    real.git(root, "replace", "HEAD", other)
+
+
+def filtered(root: Path) -> None:
+    """An edited table that a filter of attributes hides from git."""
+    table = root / "reports/sparse_fields/mini/metrics.json"
+    (root / ".git/info").mkdir(exist_ok=True)
+    real.write(root, ".git/info/attributes", "*.json filter=hide\n")
+    real.git(root, "config", "filter.hide.clean", "git show HEAD:%f")
+    real.write(root, table.relative_to(root).as_posix(), table.read_text() + "\n")
+
+
+def unseen(root: Path) -> None:
+    """An edited source that git is told not to look at."""
+    real.git(root, "update-index", "--skip-worktree", CODE)
+    real.write(root, CODE, (root / CODE).read_text() + "\nEDITED = True\n")
+
+
+def linked(root: Path) -> None:
+    """Prepared data that lie outside of the project, under a link."""
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (root / DARCY).rename(outside / "sets.safetensors")
+    (root / DARCY).symlink_to(outside / "sets.safetensors")

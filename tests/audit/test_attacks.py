@@ -1,0 +1,66 @@
+"""Attacks on this repository's own results fall at their depth, by name, and not before; what is
+planted beside them is not run; untouched, the same numbers pass."""
+
+import os
+from pathlib import Path
+
+import pytest
+import real
+from attacks import ATTACKS, Attack
+
+from stages.audit import DEPTHS, audit, render
+
+ENOUGH = {"record": ("record",), "hash": ("record", "hash"), "nowhere": ("eval",)}
+
+
+@pytest.fixture(scope="session")
+def honest(tmp_path_factory) -> Path:
+    """This repository at HEAD with its results."""
+    return real.clone(tmp_path_factory.mktemp("honest") / "project")
+
+
+@pytest.fixture
+def project(honest, tmp_path, monkeypatch) -> Path:
+    """A copy of it; what a case says to the environment is taken back."""
+    for name in ("PYTHONPATH", "PYTHONSTARTUP", "NUMBA_CACHE_DIR"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+        monkeypatch.delenv(name)
+    return real.copy(honest, tmp_path / "project")
+
+
+def falls(project: Path, case: Attack, depths: tuple[str, ...]) -> None:
+    """The case passes at the depths before its own, and fails there with its file named."""
+    for depth in depths:
+        found = audit(case.number, depth, project)
+        if depth != case.depth:
+            assert found.verdict == "PASS", render(found)
+    assert not (project / "spied").exists()
+    if case.depth != "nowhere":
+        assert found.verdict == "FAIL"
+        named = [one for one in found.problems if one.path.startswith(case.path)]
+        assert any(case.word in one.text for one in named), render(found)
+
+
+@pytest.mark.parametrize("number", sorted({case.number for case in ATTACKS}))
+def test_untouched_numbers_pass(honest, number):
+    found = audit(number, "hash", honest)
+    assert found.verdict == "PASS", render(found)
+
+
+QUICK = [case for case in ATTACKS if case.depth in ENOUGH]
+
+
+@pytest.mark.parametrize("case", QUICK, ids=lambda case: case.name.replace(" ", "_"))
+def test_an_attack_falls_at_its_depth_by_name_and_not_before(project, case):
+    case.forge(project)
+    falls(project, case, ENOUGH[case.depth])
+
+
+SLOW = [case for case in ATTACKS if case.depth not in ENOUGH]
+
+
+@pytest.mark.slow_fault
+@pytest.mark.parametrize("case", SLOW, ids=lambda case: case.name.replace(" ", "_"))
+def test_an_attack_on_what_is_made_again_falls_at_its_depth(project, case):
+    case.forge(project)
+    falls(project, case, DEPTHS[: DEPTHS.index(case.depth) + 1])
