@@ -21,7 +21,7 @@ from stages.audit.settings import leaves
 # A stage that reads a layer in part names what it reads; all others name all of it.
 PARTLY = {("decode", "raw"), ("prepare", "decoded"), ("tabulate", "prepared"), ("train", "sweeps")}
 # What a stage waits for and need not read. The lock has its MD5, and it has a record of its own.
-AWAITED = {("train", "validated"), ("train", "contexts")}
+AWAITED = {("train", "validated"), ("train", "contexts"), ("sweep", "validated")}
 
 
 def layer(path: str) -> str:

@@ -31,7 +31,8 @@ def parameters(case: Case) -> Iterator[Problem]:
                     node.producer,
                 )
         known: dict[str, list[Any]] = {}
-        for name, content in (*sections(case.params, told), *sections(whole, told)):
+        given = (*sections(case.params, told), *sections(whole, told), *chosen(case, node))
+        for name, content in given:
             known.setdefault(name, []).append(content)
         for name, content in leaves(node.record.get("params", {})):
             alike = [
@@ -46,6 +47,15 @@ def parameters(case: Case) -> Iterator[Problem]:
                     f"{REPRO}",
                     node.producer,
                 )
+
+
+def chosen(case: Case, node: Any) -> Iterator[tuple[str, Any]]:
+    """What a search has chosen among the arguments and the budget of a node that read it; its
+    best.yaml is held to the search's own trials (derivable.py)."""
+    for path in node.record.get("inputs", {}):
+        if path.endswith("/best.yaml") and (case.root / path).is_file():
+            found = params.read_yaml(case.root / path)
+            yield from leaves(found) if isinstance(found, dict) else ()
 
 
 def whole_keys(told: dict[str, dict[Any, Any]]) -> dict[str, tuple[str, Any]]:

@@ -133,8 +133,9 @@ def plan(asked: runner.Asked) -> runner.Work:
     first = space.proposed(wanted.sweep(), parameters.training.seed, model, 0)
     build(model, {**fixed, **parted(first, budget)[0]}, 8, 1.0)  # names and types, before any work
     used = {
-        "model": model, "fixed": fixed, "search": wanted.model_dump(mode="json"),
-        "budget": budget.model_dump(mode="json"),
+        "model": model, "fixed": fixed,
+        "search": wanted.model_dump(mode="json", exclude_defaults=True),
+        "budget": told.training[dataset].model_dump(mode="json"),
         "selection": forecasts.selection.model_dump(mode="json"),
         "threshold": forecasts.threshold, "protocol": parameters.training.model_dump(mode="json"),
     }  # fmt: skip

@@ -5,6 +5,7 @@ reports/ from there, parted by '; '; empty where there is none), why (what diffe
 none). `items` is held to its form; a test holds the files to the project.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ PRINTED = Path(__file__).with_name("printed.csv")
 COLUMNS = ["document", "item", "what", "ours", "why"]
 
 
-def items(path: Path = PRINTED) -> list[dict[str, Any]]:
-    """The rows, each with `links` [(where from reports/, None where it has not been made here;
-    name)]; DataError for a row of no document, or that names neither ours nor why there is
-    none."""
+def items(shown: Collection[str], path: Path = PRINTED) -> list[dict[str, Any]]:
+    """The rows, each with `links` [(where from reports/, name)]: a link where the page shows its
+    experiment and profile (`shown`, EXPERIMENT/PROFILE), else None. DataError for a row of no
+    document, or that names neither ours nor why there is none."""
     rows = pl.read_csv(path, infer_schema_length=0).fill_null("")
     if rows.columns != COLUMNS:
         raise DataError(
@@ -38,10 +39,6 @@ def items(path: Path = PRINTED) -> list[dict[str, Any]]:
                 where=f"{path}: line {number}",
                 found=str(row),
             )
-        places = [one if one.startswith("data/") else f"reports/{one}" for one in ours]
-        links = [
-            (f"../{place}".replace("../reports/", "") if Path(place).is_file() else None, one)
-            for place, one in zip(places, ours, strict=True)
-        ]
+        links = [(one if "/".join(one.split("/")[:2]) in shown else None, one) for one in ours]
         found.append(row | {"called": DOCUMENTS[row["document"]], "links": links})
     return found

@@ -115,7 +115,7 @@ def report() -> None:
         promotions=promotions.view(),
         attacks=read_json(ATTACKS) if ATTACKS.exists() else None,
         errata=claims.errata(),
-        printed=printed.items(),
+        printed=printed.items({f"{one['experiment']}/{one['profile']}" for one in views}),
         chains=render.scripted(
             {
                 "pages": {f"{one['experiment']}/{one['profile']}": one["page"] for one in views},

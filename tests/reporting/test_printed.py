@@ -9,19 +9,18 @@ from stages.errors import DataError
 from stages.page import printed
 
 ROOT = Path(__file__).resolve().parents[2]
-ITEMS = printed.items()
+ITEMS = printed.items(())
 
 
-def test_what_is_named_as_ours_is_there_and_linked(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    links = [(link, name) for row in printed.items() for link, name in row["links"]]
-    assert len(links) > 40 and [name for link, name in links if link is None] == []
-    assert all((ROOT / "reports" / link).resolve().is_file() for link, _ in links)
-
-
-def test_what_has_not_been_made_here_is_named_without_a_link(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert {link for row in printed.items() for link, _ in row["links"]} == {None}
+def test_what_is_named_as_ours_is_there_and_linked_where_its_experiment_is_shown():
+    names = [name for row in ITEMS for _, name in row["links"]]
+    assert len(names) > 60
+    for name in names:
+        home = ROOT if name.startswith("data/") else ROOT / "reports"
+        assert (home / name).is_file(), name
+    links = [link for row in printed.items({"chaos/mini"}) for link, _ in row["links"] if link]
+    assert links and all(link.startswith("chaos/mini/") for link in links)
+    assert {link for row in ITEMS for link, _ in row["links"]} == {None}
 
 
 def test_no_item_stands_twice_and_every_transcribed_table_of_the_chapters_redone_is_listed():
@@ -39,7 +38,7 @@ def test_a_row_of_no_document_or_without_an_answer_is_an_error_that_names_its_li
     file = tmp_path / "printed.csv"
     file.write_text(",".join(printed.COLUMNS) + "\n" + row + "\n")
     with pytest.raises(DataError, match="line 2"):
-        printed.items(file)
+        printed.items((), file)
     pl.DataFrame({"item": ["x"]}).write_csv(file)
     with pytest.raises(DataError, match="other columns"):
-        printed.items(file)
+        printed.items((), file)
