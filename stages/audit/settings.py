@@ -31,14 +31,14 @@ def parameters(case: Case) -> Iterator[Problem]:
                     node.producer,
                 )
         known: dict[str, list[Any]] = {}
-        given = (*sections(case.params, told), *sections(whole, told), *chosen(case, node))
-        for name, content in given:
+        for name, content in (*sections(case.params, told), *sections(whole, told)):
             known.setdefault(name, []).append(content)
+        found = chosen(case, node)
         for name, content in leaves(node.record.get("params", {})):
             alike = [
                 value for value in known.get(name, ()) if kind(value) is kind(content)
             ]  # another kind: derived, not copied
-            if alike and content not in alike:
+            if alike and content not in alike and content not in found:
                 yield Problem(
                     "FAIL",
                     node.path,
@@ -49,13 +49,15 @@ def parameters(case: Case) -> Iterator[Problem]:
                 )
 
 
-def chosen(case: Case, node: Any) -> Iterator[tuple[str, Any]]:
-    """What a search has chosen among the arguments and the budget of a node that read it; its
-    best.yaml is held to the search's own trials (derivable.py)."""
+def chosen(case: Case, node: Any) -> list[Any]:
+    """The values that a search has chosen for a node that read them (one may go by another name
+    there: a span is a window, too); best.yaml is held to the search's own trials (derivable.py)."""
+    found: list[Any] = []
     for path in node.record.get("inputs", {}):
         if path.endswith("/best.yaml") and (case.root / path).is_file():
-            found = params.read_yaml(case.root / path)
-            yield from leaves(found) if isinstance(found, dict) else ()
+            content = params.read_yaml(case.root / path)
+            found += [value for _, value in leaves(content if isinstance(content, dict) else {})]
+    return found
 
 
 def whole_keys(told: dict[str, dict[Any, Any]]) -> dict[str, tuple[str, Any]]:
