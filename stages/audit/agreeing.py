@@ -23,6 +23,7 @@ from stages.files import read_json, write_json
 Found = Iterator[tuple[str, str]]
 Judge = Callable[[Path], Found]
 FEATURES = 8  # numbers by which examples are looked for; all of their values are compared then
+MOST = 0.99  # of a column's values that lie on its file's lattice; others may have been disturbed
 SHARE = 1e-3  # of a standard deviation: no rounding that is coarser makes two values alike
 FINE = 2.0**-22  # relative: of values on no lattice of decimals (float32 resolves half of that)
 SUMS = 1e-9  # relative: the same numbers, added in another order
@@ -69,7 +70,8 @@ def resolution(values: np.ndarray) -> float:
     known = known[:: len(known) // 4096 + 1]
     most, spread = float(np.abs(known).max()), float(known.std())
     for digits in range(7):
-        if np.allclose(known, known.round(digits), rtol=0, atol=FINE * most):
+        near = np.isclose(known, known.round(digits), rtol=0, atol=FINE * most)
+        if near.mean() >= MOST:
             return min(10.0**-digits, SHARE * spread)
     return min(max(FINE * most, 1e-12), SHARE * spread)
 
