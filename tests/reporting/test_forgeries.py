@@ -60,4 +60,5 @@ def test_a_forgery_falls_at_its_depth_by_name_and_not_before(project, case):
 
 def test_twenty_forgeries_and_more_are_planted_and_each_by_another_name():
     assert len({case.name for case in FORGERIES}) == len(FORGERIES) >= 20
-    assert {case.depth for case in FORGERIES} == {*DEPTHS, "all"}
+    # what falls to raw alone is planted in tests/audit, on real results
+    assert {case.depth for case in FORGERIES} == {*DEPTHS, "all"} - {"raw"}

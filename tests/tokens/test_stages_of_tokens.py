@@ -322,7 +322,7 @@ def test_claims_are_decided_from_seeds_and_fail_only_by_what_has_learned(tied, v
         (validate.main, ["mini", "pictur"], "unknown set of tokens"),
         (train.main, ["token_mixing", "mini", "shapes", "hypermix"], "did you mean 'hypermixing'"),
         (train.main, ["token_mixing", "mini", "shapes", "fnet", "--arm", "x"], "unknown arm"),
-        (evaluate.main, ["token_mixing", "sample", "shapes"], "unknown set of tokens"),
+        (evaluate.main, ["token_mixing", "sample", "pictures"], "unknown set of tokens"),
     ],
 )  # fmt: skip
 def test_a_name_that_is_none_is_told_before_any_work(main, names, told, monkeypatch, capsys):

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from stages.batches import Batch
 from stages.contracts import FieldModel
@@ -74,6 +75,8 @@ class ConvCNP(FieldModel):
         """The law at every target, B T O; an empty context has density 0 everywhere."""
         points = torch.cat((batch.context_x, batch.target_x), 1)
         real = torch.cat((batch.context_mask, batch.target_mask), 1)
+        if not points.shape[1]:  # a grid needs a point, though it be none of the set's
+            points, real = pad(points, (0, 0, 0, 1)), pad(real, (0, 1))
         axes, own = regular_axes(points, real, self.density, self.margin, self.most)
         grid = self.inward.onto_grid(batch.context_x, batch.context_y, batch.context_mask, axes)
         mine = _product(own)
