@@ -1,10 +1,10 @@
 """The experiment as it was run in mini, read from git: what the issue asked of it, and that every
 cell that a profile declares can be built."""
 
-import json
 from pathlib import Path
 
 import pytest
+from committed import committed
 
 from stages.dynamics.models import build
 from stages.dynamics.prepare import starting
@@ -25,7 +25,7 @@ def parameters():
 @pytest.fixture(scope="module")
 def valid() -> dict[str, dict]:
     """Valid times in Lyapunov times, by cell."""
-    content = json.loads((ROOT / "reports/chaos/mini/metrics.json").read_text(encoding="utf-8"))
+    content = committed("reports/chaos/mini/metrics.json")
     return {name: cell["metrics"]["vpt"] for name, cell in content["cells"].items()}
 
 

@@ -1,11 +1,11 @@
 """The experiment as it was run in mini, read from git: what the issue asked of it, and that every
 cell that a profile declares can be built."""
 
-import json
 import math
 from pathlib import Path
 
 import pytest
+from committed import committed
 
 from stages.fields.models import build
 from stages.fields.processes.layout import EXACT, PRIOR
@@ -24,7 +24,7 @@ def parameters():
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict]:
     """Metrics by cell."""
-    content = json.loads((ROOT / "reports/processes/mini/metrics.json").read_text(encoding="utf-8"))
+    content = committed("reports/processes/mini/metrics.json")
     return {name: cell["metrics"] for name, cell in content["cells"].items()}
 
 

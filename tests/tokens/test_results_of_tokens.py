@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from committed import committed
 
 from stages.params import load
 from stages.tokens import tables
@@ -28,8 +29,7 @@ def parameters():
 @pytest.fixture(scope="module")
 def metrics() -> dict[str, dict]:
     """Metrics by cell."""
-    path = ROOT / "reports/token_mixing/mini/metrics.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = committed("reports/token_mixing/mini/metrics.json")
     return {name: cell["metrics"] for name, cell in content["cells"].items()}
 
 
