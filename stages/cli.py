@@ -28,13 +28,13 @@ croissant  metadata of the raw data sets
 """
 
 import argparse
-import difflib
 import os
 import re
 import sys
 from importlib import metadata
 from typing import Any, NoReturn
 
+from stages import params
 from stages.errors import InputError, TradewindError
 from stages.verbs import release, score, trust, unattended, winds
 
@@ -52,10 +52,7 @@ class Parser(argparse.ArgumentParser):
         """As argparse, with the nearest verb where an unknown one was typed."""
         unknown = re.search(r"argument VERB: invalid choice: '([^']*)'", message)
         if unknown:
-            near = difflib.get_close_matches(unknown[1], self.verbs(), 1)
-            message = f"there is no verb '{unknown[1]}'" + (
-                f"; did you mean '{near[0]}'?" if near else "; see --help"
-            )
+            message = f"there is no verb '{unknown[1]}'{params.nearest(unknown[1], self.verbs())}"
         super().error(message)
 
     def verbs(self) -> list[str]:

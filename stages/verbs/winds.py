@@ -71,8 +71,7 @@ def given(context: str) -> Iterator[str]:
 
 
 def attempt(arguments: argparse.Namespace) -> int:
-    """Ask the model that git keeps for the level that was flown most; print the middle of it, draw
-    it all."""
+    """Ask the model that git keeps for a level; print the middle of it, draw it all."""
     from stages import files
     from stages.winds import example
     from stages.winds.nowcast import answers, picture

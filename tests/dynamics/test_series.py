@@ -341,9 +341,12 @@ def test_every_printed_number_stands_beside_an_arm_that_can_be_run(monkeypatch):
 @pytest.mark.parametrize("profile", ["mini", "sample", "full"])
 def test_every_cell_of_a_profile_can_be_built(profile):
     parameters = load(ROOT / "params.yaml")
-    for one in series_of(parameters, profile).cells:
+    declared = series_of(parameters, profile).cells
+    assert declared
+    for one in declared:
         cell = Cell(one.model, one.arm, one.size, one.seed)
-        build(one.model, arguments(cell, parameters), 7, 0.3)
+        model = build(one.model, arguments(cell, parameters), 7, 0.3)
+        assert sum(weight.numel() for weight in model.parameters()) > 0, one
 
 
 @pytest.mark.parametrize(

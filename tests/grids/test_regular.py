@@ -27,8 +27,8 @@ def test_directions_starts_and_orders_of_axes_do_not_matter():
     plain = regular(NAMES, LAT, LON, FIELD, WHERE)
     same(regular(NAMES, LAT[::-1], LON, FIELD[::-1], WHERE), plain)
     same(regular(("lon", "lat"), LAT, LON, FIELD.T, WHERE), plain)
-    shifted = np.roll(np.arange(12) * 30.0, 0)  # from Greenwich on: 0 to 330
-    same(regular(NAMES, LAT, shifted, np.roll(FIELD, -6, 1), WHERE), plain)
+    eastward = np.arange(12) * 30.0  # from Greenwich on: 0 to 330
+    same(regular(NAMES, LAT, eastward, np.roll(FIELD, -6, 1), WHERE), plain)
 
 
 def test_a_missing_value_is_masked_and_an_empty_field_refused():

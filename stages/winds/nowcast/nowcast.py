@@ -69,6 +69,7 @@ def nowcast(
     count = together(known, [edges for _, edges in windows.values()])
     about = (folder.name, prepared["lead_s"], count, why)
     answers: dict[int, Wind] = {}
+    told: spread.Told | None = None
     order = sorted(range(len(asked)), key=lambda i: asked[i].ts_s)
     for j, group in groupby(order, key=lambda i: int(asked[i].ts_s // prepared["slice_s"])):
         chosen = list(group)
@@ -82,7 +83,7 @@ def nowcast(
         )
         latest = window(known, j, prepared, "slice")[0]
         km = nearest(here, winds if latest.is_empty() else latest)
-        told = spread.of_cell(folder, own=scale is not None)
+        told = told or spread.of_cell(folder, own=scale is not None)
         for i, (u, v), pair, near in zip(
             chosen, mean.tolist(), told.of(scale, km), km.tolist(), strict=True
         ):
