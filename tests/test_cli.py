@@ -268,7 +268,11 @@ def test_a_place_that_cannot_be_made_is_the_users_mistake_and_no_traceback(
 
 @pytest.mark.parametrize(
     ("typed", "says"),
-    [("nowcats", "did you mean 'nowcast'?"), ("veryfy", "did you mean 'verify'?"), ("xyz", "known: audit")],
+    [
+        ("nowcats", "did you mean 'nowcast'?"),
+        ("veryfy", "did you mean 'verify'?"),
+        ("xyz", "known: audit"),
+    ],
 )
 def test_a_verb_that_there_is_not_is_told_with_the_nearest(monkeypatch, capsys, typed, says):
     assert run(monkeypatch, typed) == 2
