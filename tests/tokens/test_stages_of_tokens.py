@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from stages import files, seeds
+from stages import files, params, seeds
 from stages.errors import DataError, ParamsError
 from stages.params import checked
 from stages.scores import shell
@@ -28,7 +28,7 @@ from stages.tokens import (
 from stages.tokens.layout import ABOUT, INPUTS, KINDS, PAIRS, ROWS, SPLIT, TARGETS
 from stages.tokens.models import build
 from stages.tokens.sets import Sets
-from stages.tokens.settings import Made, Split, Tokens
+from stages.tokens.settings import Made, Split, Tokens, made_of, tokens_of
 from stages.tokens.tasks import glue
 from stages.training import loop, store
 from stages.training.checkpoint import Checkpoints
@@ -329,3 +329,14 @@ def test_a_name_that_is_none_is_told_before_any_work(main, names, told, monkeypa
     monkeypatch.chdir(Path(__file__).parents[2])
     assert main(names) == 2
     assert re.search(told, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("profile", ["mini", "sample", "full"])
+def test_every_split_of_a_profile_leaves_rows_to_test(profile):
+    parameters = params.load()
+    asked = tokens_of(parameters, profile)
+    left = {
+        name: made_of(parameters, name).rows - asked.splits[name].train - asked.splits[name].val
+        for name in asked.datasets
+    }
+    assert left and min(left.values()) >= 100, left
