@@ -2,8 +2,7 @@
 budget that CONTRIBUTING.md tells.
 
 Sweeps do not count: what they found stands in git, so that a cold run repeats none. A budget is
-for two quiet cores. A busy machine takes up to twice as long, so that only what takes
-more than twice its budget fails.
+for two quiet cores. A busy machine takes longer, so that only twice a budget fails.
 """
 
 import json
