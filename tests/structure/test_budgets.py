@@ -1,8 +1,9 @@
-"""What a family's stages cost in the last run of mini, by the run's own durations, is within the
-budget that CONTRIBUTING.md tells.
+"""What a family's stages cost in the last run of mini, by the run's own durations, is in keeping
+with the budgets that CONTRIBUTING.md tells.
 
-Sweeps do not count: what they found stands in git, so that a cold run repeats none. A budget is
-for two quiet cores. A busy machine takes longer, so that only twice a budget fails.
+Sweeps do not count: what they found stands in git, so that a cold run repeats none. Budgets are of
+one machine; another is slower or busy, so that a family's share of the run is judged by its share
+of the budgets, and only twice that fails.
 """
 
 import json
@@ -15,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DURATIONS = ROOT / ".work/durations.jsonl"
 WORK = ("train", "evaluate")
-BUSY = 2
+MOST = 2  # shares of the budgets
 ROW = re.compile(r"(?m)^\| work of ([a-z, ]+?) \| ([\d.]+) \|$")
 BUDGETS = {
     family: row
@@ -71,13 +72,13 @@ def test_of_many_runs_the_last_counts_and_a_stage_that_did_not_run_is_told():
 
 
 @pytest.mark.parametrize("row", sorted({row for row, _ in BUDGETS.values()}))
-def test_the_last_run_of_mini_is_within_the_budget(row):
+def test_the_last_run_of_mini_is_in_keeping_with_the_budget(row):
     lines = DURATIONS.read_text(encoding="utf-8").splitlines() if DURATIONS.exists() else []
-    told = spent(lines, ran())
-    if row not in told:
-        pytest.skip(f"{row}: not all of its stages ran here (.work/durations.jsonl)")
-    budget = next(float(minutes) for name, minutes in BUDGETS.values() if name == row)
-    assert told[row] <= BUSY * budget, f"{row}: {told[row]:.1f} core-minutes, of {budget}"
+    told, budgets = spent(lines, ran()), {name: float(most) for name, most in BUDGETS.values()}
+    if told.keys() != budgets.keys():
+        pytest.skip("not all stages of mini ran here (.work/durations.jsonl)")
+    share, allowed = (one[row] / sum(one.values()) for one in (told, budgets))
+    assert share <= MOST * allowed, f"{row}: {told[row]:.1f} core-minutes, {share:.0%} of the run"
 
 
 def test_every_experiment_has_a_budget():
