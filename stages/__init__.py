@@ -9,11 +9,14 @@ import os
 import sys
 from typing import Any
 
-sys.modules.setdefault("stages", sys.modules[__name__])  # a wheel calls this package `tradewind`
+_self = sys.modules[__name__]
+__name__ = "stages"  # also where a wheel calls this package `tradewind` (names.py)
+if (_other := sys.modules.setdefault(__name__, _self)) is not _self:
+    raise ImportError(f"another package called {__name__} is loaded: {_other}")
 
 from stages import arithmetic, names  # noqa: E402
 
-names.share(sys.modules[__name__])
+names.share(_self)
 try:
     arithmetic.settle(os.environ)  # before any library that computes is loaded
 except ValueError as error:

@@ -15,11 +15,11 @@ import polars as pl
 
 from stages import files, params
 from stages.errors import InputError
-
+from stages.fields.fitted import Fitted, fit
 from stages.winds.forecasts import PLACE
 from stages.winds.nowcast import answers, capture, nowcast, points, refusals
 
-__all__ = ["Nowcaster", "decode", "load"]
+__all__ = ["Fitted", "Nowcaster", "decode", "fit", "load"]
 EXAMPLE = "example"
 ASKED = (*PLACE, "ts_s")
 WIND = ("u_m_s", "v_m_s", "u_spread_m_s", "v_spread_m_s", "nearest_km")

@@ -64,11 +64,7 @@ def imported(name: str) -> ModuleType:
 
 
 def share(package: ModuleType) -> None:
-    """Let the package be found by both of its names. ImportError where another package has the
-    code's name."""
-    other = sys.modules.setdefault(HOME, package)
-    if other is not package:
-        raise ImportError(f"another package called {HOME} is loaded: {other.__file__}")
+    """Let the package be found by both of its names."""
     sys.modules.setdefault(PUBLIC, package)
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())

@@ -40,7 +40,8 @@ class Search(ModuleType):
         found = index.query(torch.as_tensor(queries), k, window, weights)
         if isinstance(points, torch.Tensor):
             return found
-        return contract.Neighbours(*(part.numpy() for part in found))
+        arrays: list[Any] = [part.numpy() for part in found]
+        return contract.Neighbours(*arrays)
 
 
 sys.modules[__name__].__class__ = Search

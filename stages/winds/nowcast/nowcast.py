@@ -17,7 +17,7 @@ import polars as pl
 import torch
 
 from stages.errors import DataError, InputError
-from stages.params import Params, Inference
+from stages.params import Inference, Params
 from stages.training import store
 from stages.winds import breakdown, slices
 from stages.winds.contexts.nearby import KINDS, Measured, Nearby
