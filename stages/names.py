@@ -48,8 +48,12 @@ class Finder(importlib.abc.MetaPathFinder):
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """The spec of the same module; None for any other name."""
-        if name == FLOWS and (inside := Path(__file__).parent / FLOWS).is_dir():
-            return importlib.machinery.PathFinder.find_spec(name, [str(inside.parent)])
+        if name == FLOWS:  # in a wheel inside the package; in a clone on the path, or beside it
+            here = Path(__file__).parent
+            found = importlib.machinery.PathFinder.find_spec
+            if (here / FLOWS).is_dir():
+                return found(name, [str(here)])
+            return found(name) or found(name, [str(here.parent)])
         if name.partition(".")[0] != PUBLIC:
             return None
         rest = name.removeprefix(PUBLIC).removeprefix(".")
