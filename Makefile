@@ -43,7 +43,7 @@ setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,test]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps roc-validator==0.13.0 rich-click==1.8.9 enum-tools==0.13.0
 	@touch $@
 

@@ -113,7 +113,7 @@ def test_help_does_not_wait_for_the_libraries_of_the_work():
 
 def test_the_installed_command_is_this_one():
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"] == {
-        "tradewind": "stages.cli:main"
+        "tradewind": "tradewind.cli:main"  # as a wheel calls `stages`
     }
 
 

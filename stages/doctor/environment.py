@@ -20,7 +20,7 @@ import stages
 from stages.arithmetic import CHOSEN
 from stages.doctor.finding import FAIL, OK, WARN, Finding, Place
 
-INSTALL = "make setup, or: pip install -c constraints.txt -e '.[test]'"
+INSTALL = "make setup, or: pip install -c constraints.txt -e '.[lab,test]'"
 SHOWN = 8  # differences that are named
 # (package, its versions) beside (package, its versions): what happens. The installer finds no
 # conflict between them.

@@ -63,6 +63,7 @@ __all__ = [
     "Evaluation",
     "Flown",
     "Gaussian",
+    "Inference",
     "Listed",
     "Model",
     "Name",
@@ -89,6 +90,8 @@ __all__ = [
     "checked",
     "experiments",
     "gathered",
+    "home",
+    "inference",
     "load",
     "nearest",
     "prefix",
@@ -99,17 +102,22 @@ __all__ = [
 S = TypeVar("S", bound=BaseModel)
 
 
-class Params(Section):
+class Inference(Section):
+    """What a trained model is asked with: how frames become winds, and how contexts are found."""
+
+    decode: Decode
+    contexts: Contexts
+    training: Training
+
+
+class Params(Inference):
     """The whole of params.yaml and its parts."""
 
     profiles: dict[Name, Profile]
     run: Profile
-    decode: Decode
     datasets: dict[Name, Dataset]
     models: dict[Name, Model]
-    contexts: Contexts
     sweeps: dict[Name, Sweep]
-    training: Training
     retraining: Retraining
 
     @model_validator(mode="after")
@@ -189,6 +197,19 @@ def load(path: str | Path = "params.yaml") -> Params:
             where=str(path),
             remedy="look for an alias (*name) inside its own anchor (&name)",
         ) from None
+
+
+def home() -> Path:
+    """The folder of params.yaml and of the example: a clone's root, or what a wheel keeps of it."""
+    inside = Path(__file__).parents[1] / "project"
+    return inside if inside.is_dir() else Path(__file__).parents[2]
+
+
+def inference() -> Inference:
+    """What the installed package asks its models with, wherever it is called. ParamsError."""
+    parts = read_yaml(home() / WHOLE) | read_yaml(Path(__file__).with_name("protocol.yaml"))
+    content = {name: parts.get(name) for name in Inference.model_fields}
+    return checked(Inference, _tuples(content), str(home() / WHOLE))
 
 
 def checked(schema: type[S], content: Any, where: str) -> S:

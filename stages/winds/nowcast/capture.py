@@ -100,6 +100,14 @@ def read(path: Path, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
             expected=EXPECTED,
             found=" ".join(str(error).split())[:200],
         ) from None
+    kept, counts = usable(rows, decode)
+    for name, count in counts.items():
+        dropped[name] = dropped.get(name, 0) + count
+    return kept, dropped
+
+
+def usable(rows: pl.DataFrame, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Of winds (COLUMNS) those that can be, in order of time, and how many are not, by reason."""
     speed = pl.col("u_m_s") ** 2 + pl.col("v_m_s") ** 2
     reason = (
         pl.when(~pl.all_horizontal(pl.col(COLUMNS).is_finite().fill_null(False)))
@@ -112,9 +120,7 @@ def read(path: Path, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
         .then(pl.lit("duplicate"))
     )
     kept, counts = split(rows.with_columns(drop=reason))
-    for name, count in counts["dropped"].items():
-        dropped[name] = dropped.get(name, 0) + count
-    return kept.sort("ts_s"), dropped
+    return kept.sort("ts_s"), counts["dropped"]
 
 
 def decoded(path: Path, kind: str, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:

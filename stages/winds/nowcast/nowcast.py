@@ -17,7 +17,7 @@ import polars as pl
 import torch
 
 from stages.errors import DataError, InputError
-from stages.params import Params
+from stages.params import Inference, Params
 from stages.training import store
 from stages.winds import breakdown, slices
 from stages.winds.contexts.nearby import KINDS, Measured, Nearby
@@ -25,7 +25,7 @@ from stages.winds.forecasts import PLACE, ask, local
 from stages.winds.nowcast import capture, choice, spread
 from stages.winds.nowcast import route as routes
 from stages.winds.nowcast.answers import Wind
-from stages.winds.nowcast.points import level, parse, read_points
+from stages.winds.nowcast.points import Point, level, parse, read_points
 from stages.winds.nowcast.refusals import refuse_far, refuse_outside, refuse_unreached
 
 
@@ -53,17 +53,33 @@ def nowcast(
         raise InputError("no point was asked for", remedy="give --at, --points, --grid or --route")
     run = settings.run
     folder, why = (Path(model), "") if model is not None else choice.best(run.profile, run.wind)
-    net: Any
     net, meta = load(folder)
     prepared = meta["prepared"]
     if grid is not None:
         asked += level(grid, prepared["area"])
     refuse_outside(asked, prepared["area"])
-    known, dropped = capture.read(Path(context), settings.decode)
+    given = (*capture.read(Path(context), settings.decode), str(context))
+    return answer(net, prepared, asked, given, settings=settings, folder=folder, why=why)
+
+
+def answer(
+    net: Any,
+    prepared: dict[Any, Any],
+    asked: list[Point],
+    given: tuple[pl.DataFrame, dict[str, int], str],
+    *,
+    settings: Inference,
+    folder: Path,
+    why: str = "",
+) -> list[Wind]:
+    """Winds at points inside the model's area. `given`: the context's usable winds in order of
+    time, its dropped rows by reason (capture.read gives both), what it is called in errors;
+    `folder`: the cell. InputError as `nowcast`."""
+    known, dropped, where = given
     wanted = sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})
     windows = {j: window(known, j, prepared, net.context) for j in wanted}
-    refuse_unreached(asked, known, windows, prepared, str(context), dropped)
-    refuse_far(windows, prepared["area"], str(context))
+    refuse_unreached(asked, known, windows, prepared, where, dropped)
+    refuse_far(windows, prepared["area"], where)
     torch.set_num_threads(settings.training.threads)
     nearby = around(known, prepared["scaler"], settings) if net.context in KINDS else None
     count = together(known, [edges for _, edges in windows.values()])
@@ -146,7 +162,7 @@ def together(known: pl.DataFrame, edges: list[tuple[float, float]]) -> int:
     return count
 
 
-def around(known: pl.DataFrame, scaler: dict[Any, Any], settings: Params) -> Nearby:
+def around(known: pl.DataFrame, scaler: dict[Any, Any], settings: Inference) -> Nearby:
     """The capture's winds as local contexts."""
     y_mean, y_std = (np.asarray(scaler[name], np.float64) for name in ("y_mean", "y_std"))
     places: Any = np.float32(known.select(PLACE).to_numpy()).astype(

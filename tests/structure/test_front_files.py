@@ -1,0 +1,43 @@
+"""The files that tools outside of the project read: they parse, and agree with the project."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def read(name):
+    return YAML(typ="safe").load((ROOT / name).read_text())
+
+
+def test_the_citation_is_complete_and_of_this_version():
+    told = read("CITATION.cff")
+    assert {"cff-version", "message", "title", "authors"} <= told.keys() and told["authors"]
+    assert (told["version"], told["license"]) == (PROJECT["version"], PROJECT["license"])
+    assert told["abstract"] == PROJECT["description"]
+
+
+def test_hooks_run_what_make_check_runs():
+    checks = re.search(r"(?m)^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text())[1]
+    (repository,) = read(".pre-commit-config.yaml")["repos"]
+    assert repository["repo"] == "local"
+    for hook in repository["hooks"]:
+        assert hook["entry"].replace(".venv/bin", "$(BIN)") in checks
+
+
+def test_the_workflow_runs_what_anybody_can_run():
+    (job,) = read(".github/workflows/ci.yml")["jobs"].values()
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands == [".ci/run"] and (ROOT / ".ci/run").stat().st_mode & 0o100
+
+
+def test_the_container_sets_a_clone_up():
+    told = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    text = (ROOT / ".devcontainer" / told["build"]["dockerfile"]).read_text()
+    assert told["postCreateCommand"] == "make setup"
+    assert PROJECT["requires-python"].removeprefix(">=") in re.search("FROM (.*)", text)[1]
