@@ -20,7 +20,7 @@ from stages.fields.batches import SetData
 from stages.fields.models import build, model_class
 from stages.fields.sets import TABLES, PreparedSets, whole
 from stages.fields.train import train
-from stages.params import SetBudget
+from stages.params import SetBudget, inference
 from stages.training.checkpoint import Checkpoints
 from stages.training.loop import Settings
 
@@ -81,7 +81,10 @@ def fit(
         batch=batch,
         learning_rate=learning_rate,
     )
-    settings = Settings(steps, budget.validate_every, PARTS, learning_rate, 4.0, seed, slices=batch)
+    clip = inference().training.clip
+    settings = Settings(
+        steps, budget.validate_every, PARTS, learning_rate, clip, seed, slices=batch
+    )
     with tempfile.TemporaryDirectory(prefix="fitted-") as name:
         problem.write(found, Path(name), {})
         prepared = PreparedSets.open(Path(name))
