@@ -253,7 +253,7 @@ def _siblings(schema: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
                 for a in (annotation, *arguments)
                 if isinstance(a, type) and issubclass(a, BaseModel)
             ),
-            annotation,
+            arguments[-1] if arguments else annotation,
         )
     return (
         list(section.model_fields)

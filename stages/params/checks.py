@@ -190,11 +190,19 @@ def retraining_problems(whole: Any) -> list[str]:
                 f"unknown{nearest(asked.profile, whole.profiles)}"
             )
         ]
-    problems = challenger_problems(asked.profile, asked.dataset, asked.challenger, whole.cells)
-    if asked.first_against not in whole.models:
-        hint = nearest(asked.first_against, whole.models)
-        problems.append(f"retraining.first_against: {asked.first_against!r} is no model{hint}")
-    return problems
+    known, model = whole.profiles[asked.profile].wind, asked.challenger.partition("-")[0]
+    problems = []
+    if asked.dataset not in known:
+        problems.append(
+            f"retraining.dataset: {asked.dataset!r} is not in profiles.{asked.profile}.wind"
+            f"{nearest(asked.dataset, known)}"
+        )
+    problems += challenger_problems(asked.profile, asked.dataset, asked.challenger, whole.cells)
+    return problems + [
+        f"retraining.{key}: {name!r} is no model{nearest(name, whole.models)}"
+        for key, name in (("challenger", model), ("first_against", asked.first_against))
+        if name not in whole.models
+    ]
 
 
 MSA_WORDS = {

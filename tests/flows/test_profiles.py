@@ -177,9 +177,9 @@ def test_the_true_files_all_name_one_profile():
 def test_files_that_name_different_profiles_are_refused_by_name_and_set_again():
     file_of("y").write_text(CELLS.replace("run: *mini", "run: *sample"))
     for profile in (None, "mini", "sample"):
-        with pytest.raises(FlowError, match="reports/y/cells.yaml sample") as error:
-            with profiles.switched(profile):
-                raise AssertionError("not reached")
+        refused = pytest.raises(FlowError, match="reports/y/cells.yaml sample")
+        with refused as error, profiles.switched(profile):
+            raise AssertionError("not reached")
         assert error.value.exit_code == 2 and "--set mini" in str(error.value)
     assert profiles.main(["--set", "sample"]) == 0
     assert words() == dict.fromkeys(EVERYWHERE, "sample")
