@@ -1,11 +1,11 @@
-"""`python -m flows.profiles [PROFILE] -- COMMAND ...`: run a command under a profile and leave
-params.yaml as it was.
+"""`python -m flows.profiles [PROFILE] -- COMMAND ...`: run a command under a profile and leave the
+project as it was. `python -m flows.profiles --set PROFILE`: set the profile for good.
 
-params.yaml names its profile by one word, `run: *mini`. For the run's duration that word is another
-one.
-The original is put aside in `.work/profile/` first, so that a run killed in between is healed when
-the next one starts; what somebody else changed in the file meanwhile stays. A run under the profile
-that is set anyway does not touch the file.
+params.yaml names its profile by one word, `run: *mini`, and so does the last line of every
+reports/EXPERIMENT/cells.yaml. For the run's duration that word is another one, in all of them.
+The originals are put aside in `.work/profile/` first, so that a run killed in between is healed
+when the next one starts; what somebody else changed in the files meanwhile stays. A run under the
+profile that is set anyway does not touch a file.
 Exit code: the command's; 2 for an unknown profile, 75 when another flow is running.
 """
 
@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,10 +29,10 @@ from ruamel.yaml.error import YAMLError
 from flows.process import WORK, FlowError, environment, leashed, only_one
 
 PARAMS = Path("params.yaml")
-SAVED = WORK / "profile" / "params.yaml"
-SWITCH = (
-    WORK / "profile" / "switch.json"
-)  # exists exactly while params.yaml may hold another run's word
+CELLS = "reports/*/cells.yaml"
+SAVED = WORK / "profile"  # the files as they were, by their paths
+SWITCH = SAVED / "switch.json"  # exists exactly while files may hold another run's word
+USAGE = "usage: python -m flows.profiles [PROFILE] -- COMMAND ... | --set PROFILE"
 WORD = re.compile(r"(?m)^(run:[ \t]*\*)(\w+)(?=[ \t]*(?:#.*)?\r?$)")
 
 
@@ -53,77 +54,119 @@ def write(path: Path, text: str) -> None:
         raise
 
 
-def read() -> str:
-    """params.yaml's text, line ends as they are."""
+def files() -> list[Path]:
+    """The files that name the profile, params.yaml first."""
+    return [PARAMS, *sorted(Path().glob(CELLS))]
+
+
+def read(path: Path = PARAMS) -> str:
+    """A file's text, line ends as they are."""
     try:
-        return PARAMS.read_bytes().decode("utf-8")
+        return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        raise FlowError("params.yaml is missing: run from the project's root", 2) from None
+        raise FlowError(f"{path} is missing: run from the project's root", 2) from None
     except UnicodeDecodeError as error:
-        raise FlowError(f"params.yaml is not UTF-8: {error}", 2) from None
+        raise FlowError(f"{path} is not UTF-8: {error}", 2) from None
 
 
-def current(text: str) -> str:
+def current(text: str, path: Path = PARAMS) -> str:
     """The profile that the text names."""
     words = WORD.findall(text)
     if len(words) != 1:
-        raise FlowError(
-            f"params.yaml: expected exactly one line `run: *PROFILE`, found {len(words)}", 2
-        )
+        raise FlowError(f"{path}: expected exactly one line `run: *PROFILE`, found {len(words)}", 2)
     return words[0][1]
 
 
-def switch(text: str, profile: str) -> str:
+def switch(text: str, profile: str, path: Path = PARAMS) -> str:
     """The text with the one word replaced. FlowError 2 (with the known names) unless it then
     names that profile."""
     try:
-        known = list(YAML(typ="safe", pure=True).load(text)["profiles"])
+        whole = YAML(typ="safe", pure=True).load(text)
+        known = whole["profiles"] if path == PARAMS else [key for key in whole if key != "run"]
         if profile not in known:
-            raise FlowError(f"{profile!r} is no profile (known: {', '.join(sorted(known))})", 2)
+            told = f"{profile!r} is no profile (known: {', '.join(sorted(known))})"
+            raise FlowError(told if path == PARAMS else f"{path}: {told}", 2)
         new = WORD.sub(rf"\g<1>{profile}", text)
         data = YAML(typ="safe", pure=True).load(new)
     except (YAMLError, ValueError, TypeError, KeyError) as error:
         raise FlowError(
-            f"params.yaml: its profiles cannot be read: {' '.join(str(error).split())}", 2
+            f"{path}: its profiles cannot be read: {' '.join(str(error).split())}", 2
         ) from None
-    if data["run"] is not data["profiles"][profile]:
-        raise FlowError(f"params.yaml: `*{profile}` is not the anchor of profiles.{profile}", 2)
+    if data["run"] is not (data["profiles"] if path == PARAMS else data)[profile]:
+        place = "profiles." if path == PARAMS else ""
+        raise FlowError(f"{path}: `*{profile}` is not the anchor of {place}{profile}", 2)
     return new
 
 
 def heal() -> None:
-    """Undo the switch of a run that was killed. Only the one word is turned back, so later edits
-    of the file stay."""
+    """Undo the switch of a run that was killed, also between two files. Only the one word of each
+    is turned back, so later edits of a file stay."""
     if not SWITCH.exists():
         return
     words = json.loads(SWITCH.read_text(encoding="utf-8"))
-    if not PARAMS.exists():
-        write(PARAMS, SAVED.read_bytes().decode("utf-8"))
-    elif current(text := read()) == words["to"]:
-        write(PARAMS, WORD.sub(rf"\g<1>{words['from']}", text))
+    for saved in sorted(path for path in SAVED.rglob("*.yaml") if path.is_file()):
+        path = saved.relative_to(SAVED)
+        if not path.exists():
+            if path.parent.is_dir():
+                write(path, saved.read_bytes().decode("utf-8"))
+        elif current(text := read(path), path) == words["to"]:
+            write(path, WORD.sub(rf"\g<1>{words['from']}", text))
     SWITCH.unlink()
-    SAVED.unlink(missing_ok=True)
+    shutil.rmtree(SAVED)
+
+
+def mixed(words: dict[Path, str]) -> None:
+    """FlowError 2 where the files name different profiles."""
+    others = [f"{path} {word}" for path, word in words.items() if word != words[PARAMS]]
+    if others:
+        raise FlowError(
+            f"two files name different profiles: {PARAMS} {words[PARAMS]}, {', '.join(others)}; "
+            f"`python -m flows.profiles --set {words[PARAMS]}` sets all of them",
+            2,
+        )
+
+
+def turn(profile: str) -> None:
+    """Set the profile for good, in every file that names it. What a killed run switched is undone
+    first; files that named different profiles name one afterwards."""
+    with only_one() as outermost:
+        if not outermost:
+            raise FlowError("a run under way has its profile", 2)
+        heal()
+        texts = {path: read(path) for path in files()}
+        new = {
+            path: switch(text, profile, path)
+            for path, text in texts.items()
+            if current(text, path) != profile
+        }
+        for path, text in new.items():
+            write(path, text)
 
 
 @contextlib.contextmanager
 def switched(profile: str | None = None) -> Iterator[str]:
-    """Hold the flows' lock with params.yaml set to `profile` (None: as it is); yields the
+    """Hold the flows' lock with the files set to `profile` (None: as they are); yields the
     profile's name."""
     with only_one() as outermost:
         if outermost:
             heal()
-        text = read()
-        before = current(text)
+        texts = {path: read(path) for path in files()}
+        words = {path: current(text, path) for path, text in texts.items()}
+        mixed(words)
+        before = words[PARAMS]
         if profile in (None, before):
             yield before
             return
-        after = switch(text, profile)
+        after = {path: switch(text, profile, path) for path, text in texts.items()}
         if not outermost:
             raise FlowError(f"the run around this one is set to profile {before!r}", 2)
-        write(SAVED, text)
+        shutil.rmtree(SAVED, ignore_errors=True)  # what a run killed while it healed has left
+        for path, text in texts.items():
+            write(SAVED / path, text)
         write(SWITCH, json.dumps({"from": before, "to": profile}))
         try:
-            write(PARAMS, after)
+            for path, text in after.items():
+                write(path, text)
             yield profile
         finally:
             heal()
@@ -137,12 +180,19 @@ def stop(number: int, _frame: FrameType | None) -> NoReturn:
 def main(arguments: list[str]) -> int:
     """Run the command under the profile; its exit code."""
     if arguments[:1] in (["-h"], ["--help"]):
-        print(f"usage: python -m flows.profiles [PROFILE] -- COMMAND ...\n\n{__doc__}")
+        print(f"{USAGE}\n\n{__doc__}")
+        return 0
+    if arguments[:1] == ["--set"] and len(arguments) == 2:
+        try:
+            turn(arguments[1])
+        except FlowError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return error.exit_code
         return 0
     named = arguments.index("--") if "--" in arguments else 2
     command = arguments[named + 1 :]
     if named > 1 or not command:
-        print("usage: python -m flows.profiles [PROFILE] -- COMMAND ...", file=sys.stderr)
+        print(USAGE, file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, stop)
     try:

@@ -42,6 +42,11 @@ class Asked:
         return self.parameters.profiles[self.names["profile"]]
 
     @property
+    def trained(self) -> params.Cells:
+        """What the experiment of that name trains under the profile."""
+        return self.parameters.trained(self.names["experiment"], self.names["profile"])
+
+    @property
     def home(self) -> Path:
         """The folder of the experiment's results: reports/EXPERIMENT/PROFILE."""
         return Path("reports", self.names["experiment"], self.names["profile"])

@@ -11,6 +11,8 @@ from params_changed import TRUE, changed, load, refused
 from stages import params
 from stages.errors import ParamsError
 
+MSA = "{dataset: simulated, model: msa, arm: shared, size: 5k, seed: 0}"
+
 
 def test_the_projects_own_file_is_valid_and_frozen():
     loaded = params.load(Path(__file__).parents[1] / "params.yaml")
@@ -98,7 +100,11 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
         ("  threads: 1 ", "  threads: 1.5 ", ["training.threads", "valid integer"]),
         ("  threads: 1 ", "  threads: [1] ", ["training.threads", "valid integer"]),
         ("  threads: 1 ", "  threads: ", ["training.threads", "valid integer"]),
-        ("    seeds: [0, 1, 2]", "    seeds: 0", ["profiles.mini.seeds", "valid tuple"]),
+        (
+            "      evaluated: [simulated]",
+            "      evaluated: simulated",
+            ["cells.wind_nowcast.mini.evaluated", "valid tuple"],
+        ),
         # out of range, not finite, huge
         ("  clip: 4.0", "  clip: 0", ["training.clip", "greater than 0"]),
         ("  clip: 4.0", "  clip: -.inf", ["training.clip"]),
@@ -107,9 +113,9 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
         ("  seed: 0\n", f"  seed: {10**40}\n", ["training.seed"]),
         ("  seed: 0\n", f"  seed: {'9' * 5000}\n", ["params.yaml"]),  # longer than Python converts
         (
-            "    seeds: [0, 1, 2]",
-            "    seeds: [0, -1, 2]",
-            ["profiles.mini.seeds.1", "greater than or equal to 0"],
+            "size: 5k, seed: 0}",
+            "size: 5k, seed: -1}",
+            ["cells.mini-simulated-msa-shared-5k-s0.seed", "greater than or equal to 0"],
         ),
         (
             "bootstrap: 1000",
@@ -133,12 +139,17 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
         ),
         # shell characters and other hosts' tricks
         (
-            "    sizes: [5k]",
-            "    sizes: ['5k; touch pwned']",
-            ["profiles.mini.sizes.0", "match pattern"],
+            "size: 5k, seed: 0}",
+            "size: '5k; touch pwned', seed: 0}",
+            ["mini-simulated-msa-shared-5k-s0.size", "match pattern"],
         ),
-        ("    sizes: [5k]", "    sizes: ['$(id)']", ["profiles.mini.sizes.0"]),
-        ("    sizes: [5k]", '    sizes: ["5k\\n"]', ["profiles.mini.sizes.0"]),
+        ("size: 5k, seed: 0}", "size: '$(id)', seed: 0}", ["msa-shared-5k-s0.size"]),
+        ("size: 5k, seed: 0}", 'size: "5k\\n", seed: 0}', ["msa-shared-5k-s0.size"]),
+        (
+            "        mini-simulated-kernel:",
+            "        mini-simulated-$(id):",
+            ["cells.wind_nowcast.mini.plain.mini-simulated-$(id)", "match pattern"],
+        ),
         (
             "      wind.csv:\n",
             "      ../wind.csv:\n",
@@ -156,20 +167,66 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
         ("        bytes_max: 8000000000\n", "", ["a source needs bytes or bytes_max"]),
         # what a profile runs
         (
-            "    sizes: [5k]",
-            "    sizes: [5kk]",
-            ["profiles.mini.sizes: '5kk' is a size of no model", "did you mean '5k'"],
+            "size: 5k, seed: 0}",
+            "size: 5kk, seed: 0}",
+            ["s0: msa has no size '5kk'", "did you mean '5k'"],
         ),
         (
-            "    seeds: [0, 1, 2]",
-            "    seeds: [0, 1, 0]",
-            ["profiles.mini.seeds: 0 stands there 2 times"],
+            "arm: shared, size: 5k, seed: 0}",
+            "arm: shraed, size: 5k, seed: 0}",
+            ["s0: msa has no arm 'shraed'", "did you mean 'shared'"],
         ),
-        ("    seeds: [0, 1, 2]", "    seeds: []", ["profiles.mini.seeds: empty"]),
         (
-            "    arm_seeds: [0]",
-            "    arm_seeds: [1, 1]",
-            ["profiles.mini.arm_seeds: 1 stands there 2 times"],
+            "{dataset: simulated, model: kernel}",
+            "{dataset: simulatd, model: kernle}",
+            [
+                "wind_nowcast/cells.yaml: mini.plain.mini-simulated-kernel: 'simulatd' is not a",
+                "there is no model 'kernle'",
+                "did you mean 'kernel'",
+            ],
+        ),
+        (
+            "size: 5k, seed: 0}",
+            "size: 5k, seed: 2}",
+            ["its id must be 'mini-simulated-msa-shared-5k-s2'"],
+        ),
+        (
+            "size: 5k, seed: 0}",
+            "size: 20k, seed: 1, arm_seed: 3}",
+            ["mini-simulated-msa-shared-5k-s0.arm_seed", "not permitted"],
+        ),
+        (
+            "mini-simulated-kernel: {dataset: simulated, model: kernel}",
+            f"mini-simulated-kernel: {MSA}",
+            [
+                "plain.mini-simulated-kernel: its id must be 'mini-simulated-msa-shared-5k-s0'",
+                "cells.mini-simulated-msa-shared-5k-s0: the cell stands there twice",
+            ],
+        ),
+        (
+            "training: {learning_rate: 0.001}",
+            "training: {learning_rate: [0.001]}",
+            ["mini-simulated-msa-gaussian-20k-s1.training.learning_rate"],
+        ),
+        ("training: {learning_rate: 0.001}", "training: {}", ["s1.training", "at least 1"]),
+        (
+            "      evaluated: [simulated]",
+            "      evaluated: [simulated, simulated]",
+            ["mini.evaluated: 'simulated' stands there 2 times"],
+        ),
+        (
+            "      evaluated: [simulated]",
+            "      evaluated: [skysoft]",
+            [
+                "mini.evaluated: 'skysoft' is not a data set of the profile",
+                "no cell of 'skysoft' is trained",
+                "mini.evaluated: 'simulated' is missing, of which cells are trained",
+            ],
+        ),
+        (
+            "  challenger: msa-shared-5k-s0",
+            "  challenger: msa-shared-5k-s4",
+            ["retraining.challenger: no experiment trains 'msa-shared-5k-s4' of 'simulated'"],
         ),
         (
             "          val: [[133260, 144000]]",

@@ -2,6 +2,7 @@
 their own."""
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -14,18 +15,21 @@ from stages.errors import ParamsError
 
 BUDGET = {"steps": 9, "validate_every": 3, "patience": 3, "batch": 4, "learning_rate": 1e-3}
 CELL = {"dataset": "product", "model": "sigma_gpt", "arm": "random", "size": "tiny", "seed": 0}
+CELLS = {"orders": {"mini": {"cells": {"mini-product-sigma_gpt-random-tiny-s0": CELL}}}}
+FIELD = {"dataset": "copies", "model": "kernel"}
+FIELDS = {"copying": {"mini": {"plain": {"mini-copies-kernel": FIELD}}}}
 
 
 def test_names_that_do_not_meet_are_listed_at_once(tmp_path):
     text = (
-        changed("    sizes: [5k]", "    sizes: [6k]")
-        .replace("    seeds: [0, 1, 2]", "    seeds: [3, 3]", 1)
+        changed("size: 5k, seed: 0}", "size: 6k, seed: 0}")
+        .replace("    wind: [simulated] ", "    wind: [simulated, simulated] ", 1)
         .replace("width: 32", "width: 33")
     )
     message = refused(tmp_path, text)
     assert all(
         words in message
-        for words in ("mini.sizes: '6k'", "mini.seeds: 3 stands", "100k.width is 33")
+        for words in ("no size '6k'", "mini.wind: 'simulated' stands", "100k.width is 33")
     )
 
 
@@ -111,6 +115,8 @@ def test_a_file_where_no_parameters_belong_is_refused(tmp_path):
         ("stages/params/models/msa.py", None),
         ("stages/params/other/msa.yaml", None),
         ("reports/models/msa.yaml", None),
+        ("reports/chaos/cells.yaml", "cells.chaos"),
+        ("reports/chaos/mini/cells.yaml", None),
     ],
 )
 def test_a_part_knows_its_place_in_the_whole(file, expected):
@@ -128,14 +134,8 @@ def test_a_part_knows_its_place_in_the_whole(file, expected):
             {"learning_orders": {"step": BUDGET}},
             "learning_orders: 'step' is not in its `sequences`",
         ),
-        (
-            {"order_cells": [CELL | {"dataset": "step"}]},
-            "order_cells: 'step' is not in its `learning_orders`",
-        ),
-        (
-            {"order_cells": [CELL | {"arm": "backwards"}]},
-            "models.sigma_gpt has no arm 'backwards' of size 'tiny'",
-        ),
+        ({"learning_orders": {}}, "learning_orders: 'product' is missing"),
+        ({"sequences": []}, "'product' is not a data set of the profile"),
         ({"orders": None}, "orders: missing, but there are cells to evaluate"),
     ],
 )
@@ -156,10 +156,10 @@ def test_sequences_that_do_not_fit_are_told(tmp_path, change, told):
         "readings": {"product": {"reader": "laws", "seed": 0}},
         "learning_orders": {"product": BUDGET},
         "orders": {"samples": 9},
-        "order_cells": [CELL],
     }
     whole["run"] = mini
-    assert load(tmp_path, json.dumps(whole)).run.order_cells[0].dataset == "product"
+    whole["cells"] |= CELLS
+    assert load(tmp_path, json.dumps(whole)).trained("orders", "mini").of("product")
     assert told in refused(
         tmp_path, json.dumps(whole | {"profiles": whole["profiles"] | {"mini": mini | change}})
     )
@@ -167,8 +167,13 @@ def test_sequences_that_do_not_fit_are_told(tmp_path, change, told):
 
 def test_data_sets_of_figure_c7_differ_in_their_learning_rate_alone():
     """Else the rate would not be what its panels by rate show; a size is learned at every rate."""
-    profile = params.load().profiles["sample"]
-    for names in (profile.brief, profile.brief_winds):
+    whole = params.load()
+    profile, trained = whole.profiles["sample"], whole.trained("sparse_fields", "sample")
+    rooms, winds = (
+        [name for name in trained.evaluated if re.fullmatch(rf"{of}(_\w+)?_brief", name)]
+        for of in ("rooms", "hour")
+    )
+    for names in (rooms, winds):
         budgets = [profile.learning[name].model_dump() for name in names]
         told = [budget.pop("learning_rate") for budget in budgets]
         assert (
@@ -179,24 +184,27 @@ def test_data_sets_of_figure_c7_differ_in_their_learning_rate_alone():
         assert len({profile.sets[name] for name in names}) == 1 and all(
             name.endswith("_brief") for name in names
         )
-    assert len(profile.sensitivity) == 12 and {one.size for one in profile.wind_widths} == {
-        one.size for one in profile.sensitivity if one.model == "geofno"
+    for names in (rooms, winds):
+        assert len({tuple(trained.of(name)) for name in names}) == 1
+    sizes = [trained.of(names[0]).values() for names in (rooms, winds)]
+    assert len(sizes[0]) == 12 and {one.size for one in sizes[1]} == {
+        one.size for one in sizes[0] if one.model == "geofno"
     }
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"brief_winds": ["gusts"]}, "brief_winds: 'gusts' is not in its `problems`"),
-        ({"brief_winds": ["copies", "copies"]}, "brief_winds: 'copies' stands there 2 times"),
+        ({"problems": ["gusts"]}, "learning: 'copies' is not in its `problems`"),
+        ({"problems": ["copies", "copies"]}, "problems: 'copies' stands there 2 times"),
         (
-            {"wind_widths": [{"model": "msa", "arm": "shared", "size": "width_0"}]},
-            "wind_widths: models.msa has no arm 'shared' of size 'width_0'",
+            {"learning": {"copies": BUDGET | {"targets": 10}}},
+            "learning.copies.targets: more than the 9 of a set",
         ),
         ({"learning": {}}, "learning: 'copies' is missing"),
     ],
 )
-def test_winds_of_figure_c7_that_do_not_fit_are_told(tmp_path, change, told):
+def test_problems_that_do_not_fit_are_told(tmp_path, change, told):
     whole = params.read_yaml(Path(__file__).with_name("params_example.yaml"))
     whole["datasets"]["copies"] = {
         "entry": "sets",
@@ -208,11 +216,10 @@ def test_winds_of_figure_c7_that_do_not_fit_are_told(tmp_path, change, told):
         "problems": ["copies"],
         "sets": {"copies": {"reader": "sines", "seed": 0, "context": 9, "targets": 9}},
         "learning": {"copies": BUDGET},
-        "field_seeds": [0],
-        "brief_winds": ["copies"],
     }
     whole["run"] = mini
-    assert load(tmp_path, json.dumps(whole)).run.brief_winds == ("copies",)
+    whole["cells"] |= FIELDS
+    assert load(tmp_path, json.dumps(whole)).trained("copying", "mini").of("copies")
     assert told in refused(
         tmp_path, json.dumps(whole | {"profiles": whole["profiles"] | {"mini": mini | change}})
     )

@@ -121,8 +121,8 @@ def left_over(place: Place) -> Finding:
             "left-overs",
             FAIL,
             f"{switch.relative_to(place.root)} cannot be read",
-            "compare params.yaml with .work/profile/params.yaml and with git, then remove "
-            ".work/profile",
+            "compare params.yaml and reports/*/cells.yaml with .work/profile and with git, then "
+            "remove .work/profile",
         )
     return Finding(
         "left-overs",

@@ -21,7 +21,6 @@ def plan(asked: Asked) -> Work:
     known("simulated system", dataset, told.datasets, where)
     refuse_peeking(told, dataset, where)
     machine, prepared = shell.Machine.of(asked), asked.data("prepared")
-    names = told.names(dataset)
 
     def opened() -> Any:
         from stages.dynamics import measure
@@ -44,17 +43,12 @@ def plan(asked: Asked) -> Work:
         measure, data = opened()
         return {name: one.entry for name, one in measure.companions(data).items()}
 
-    def stray(run: Path) -> str:
-        return "" if run.name in names else f"it is not among {where}.cells and .swept"
-
     used = {
         "forecasts": told.forecasts[dataset].model_dump(mode="json"),
         "rivals": told.rivals[dataset].model_dump(mode="json"),
         "resamples": told.resamples,
     }
-    evaluation = shell.Evaluation(
-        evaluate, entry, stray, "stages.dynamics.models", used, companions
-    )
+    evaluation = shell.Evaluation(evaluate, entry, "stages.dynamics.models", used, companions)
     return shell.work(MODULE, asked, evaluation, machine)
 
 

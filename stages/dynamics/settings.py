@@ -199,35 +199,10 @@ def parted(drawn: Mapping[str, Any], budget: Budget) -> tuple[dict[str, Any], Bu
     return model, Budget(**changed)
 
 
-class CellOf(Section):
-    """One trained cell of an experiment."""
-
-    dataset: Name
-    model: Name
-    arm: Name
-    size: Name
-    seed: Seed
-
-    @property
-    def name(self) -> str:
-        """The folder's name."""
-        return f"{self.model}-{self.arm}-{self.size}-s{self.seed}"
-
-
-class SweptOf(CellOf):
-    """A search, whose best is trained as a cell of arm and size `swept`."""
-
-    arm: Name = "swept"
-    size: Name = "swept"
-    seed: Seed = 0
-
-
 class Dynamics(Section):
     """What a profile affords of the family; each mapping is by data set."""
 
     datasets: tuple[Name, ...]
-    cells: tuple[CellOf, ...] = ()
-    swept: tuple[SweptOf, ...] = ()
     searches: dict[Name, dict[Name, Search]] = {}
     splits: dict[Name, Split] = {}
     forecasts: dict[Name, Forecasts] = {}
@@ -243,23 +218,9 @@ class Dynamics(Section):
             for name in self.datasets
             if name not in getattr(self, what)
         ]
-        problems += [
-            f"cells: {cell.name} asks for {cell.dataset!r}, which is not among the datasets"
-            for cell in (*self.cells, *self.swept)
-            if cell.dataset not in self.datasets
-        ]
-        problems += [
-            f"swept: searches.{one.dataset} has no {one.model!r}"
-            for one in self.swept
-            if one.model not in self.searches.get(one.dataset, {})
-        ]
         if problems:
             raise ValueError("; ".join(problems))
         return self
-
-    def names(self, dataset: str) -> set[str]:
-        """The folders of a set's trained cells."""
-        return {one.name for one in (*self.cells, *self.swept) if one.dataset == dataset}
 
 
 def dynamics_of(parameters: Params, profile: str) -> Dynamics:

@@ -30,7 +30,8 @@ def plan(asked: runner.Asked, cell: cells.Cell) -> shell.Task:
     runner.known("simulated system", dataset, told.datasets, where)
     runner.known("model of dynamical systems", cell.model, names())
     best = asked.home / "sweeps" / dataset / cell.model / BEST
-    arguments, budget = cells.arguments(cell, parameters, best), told.training[dataset]
+    arguments = cells.arguments(cell, parameters, best)
+    budget = shell.varied(cell, told.training[dataset])
     swept = cell.arm == cells.SWEPT
     if swept:  # what the search drew of the training, and S
         arguments, budget = parted({**arguments, **read_yaml(best)["training"]}, budget)

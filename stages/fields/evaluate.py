@@ -29,17 +29,9 @@ def plan(asked: Asked) -> Work:
     known("data set", dataset, profile.learning, f"profiles.{profile.profile}.learning")
     from stages.fields import measure
     from stages.fields.evaluation_data import Settings
-    from stages.scores.strays import Wanted
 
     machine, prepared = shell.Machine.of(asked), asked.data("prepared")
     settings = Settings.of(asked.parameters, asked["experiment"], profile.profile, dataset, machine)
-    variants = (
-        *profile.field_variants,
-        *profile.failure_variants,
-        *profile.region_variants,
-        *profile.sensitivity,
-        *profile.wind_widths,
-    )
     return shell.work(
         MODULE,
         asked,
@@ -47,7 +39,6 @@ def plan(asked: Asked) -> Work:
             evaluate=lambda cells, final: measure.evaluate(cells, prepared, final, settings),
             entry=lambda run: measure.cell(run, prepared, settings),
             companions=lambda: measure.untrained(prepared, settings),
-            stray=Wanted(asked.parameters, profile.sizes, profile.field_seeds, variants).stray,
             models="stages.fields.models",
             params={
                 "evaluation": profile.evaluation.model_dump(mode="json"),

@@ -38,7 +38,7 @@ def plan(asked: Asked, cell: cells.Cell) -> shell.Task:
     runner.known("data set of fields", dataset, profile.learning, where)
     arguments = cells.arguments(cell, parameters)
     model = model_class(cell.model)
-    budget = profile.learning[dataset]
+    budget = shell.varied(cell, profile.learning[dataset])
     protocol = parameters.training
     if model.context != "slice":
         raise InputError(

@@ -15,6 +15,7 @@ from pydantic import BaseModel, model_validator
 from stages.errors import ParamsError
 from stages.params import checks
 from stages.params.base import nearest
+from stages.params.cells import Cells, Declared, cells_problems
 from stages.params.datasets import Dataset, Flown, Gaussian, Listed, Simulate, Source
 from stages.params.problems import (
     Cds,
@@ -55,9 +56,11 @@ __all__ = [
     "Budget",
     "Cds",
     "Cell",
+    "Cells",
     "Contexts",
     "Darcy",
     "Dataset",
+    "Declared",
     "Decode",
     "Drift",
     "Evaluation",
@@ -119,11 +122,18 @@ class Params(Inference):
     models: dict[Name, Model]
     sweeps: dict[Name, Sweep]
     retraining: Retraining
+    cells: dict[Name, dict[Name, Cells]] = {}  # by experiment and profile
 
     @model_validator(mode="after")
     def names_meet(self) -> Self:
         problems = []
         for name, profile in self.profiles.items():
+            trained = {
+                cell.dataset
+                for parts in self.cells.values()
+                if name in parts
+                for _, _, cell in parts[name].declared()
+            }
             if profile.profile != name:
                 problems.append(f"profiles.{name}.profile is {profile.profile!r}")
             for dataset in profile.datasets:
@@ -132,18 +142,15 @@ class Params(Inference):
                         f"profiles.{name}.datasets: {dataset!r} is "
                         f"unknown{nearest(dataset, self.datasets)}"
                     )
-            problems += [
-                f"profiles.{name}.{problem}"
-                for problem in checks.plan_problems(profile, self.models)
-            ]
+            problems += [f"profiles.{name}.{problem}" for problem in checks.plan_problems(profile)]
             problems += [
                 f"profiles.{name}.acquired: {dataset!r} is not among its "
                 f"datasets{nearest(dataset, profile.datasets)}"
                 for dataset in profile.acquired
                 if dataset not in profile.datasets
             ]
-            problems += checks.set_problems(name, profile, self.datasets, self.models)
-            problems += checks.sequence_problems(name, profile, self.datasets, self.models)
+            problems += checks.set_problems(name, profile, self.datasets, trained)
+            problems += checks.sequence_problems(name, profile, self.datasets, trained)
             problems += checks.family_problems(name, profile, self.datasets)
             for dataset in profile.wind:
                 if dataset not in profile.datasets:
@@ -153,13 +160,9 @@ class Params(Inference):
                     )
                 if dataset not in profile.prepare:
                     problems.append(f"profiles.{name}.prepare: {dataset!r} is missing")
-            problems += [
-                f"profiles.{name}.{part}: {dataset!r} is not in its "
-                f"`wind`{nearest(dataset, profile.wind)}"
-                for part in ("nowcast", "baselines", "optimum")
-                for dataset in getattr(profile, part)
-                if dataset not in profile.wind
-            ]
+        for experiment, parts in self.cells.items():
+            for name, part in parts.items():
+                problems += cells_problems(experiment, name, part, self.models, self.profiles)
         problems += checks.entry_problems(self.datasets, self.profiles)
         problems += [
             f"sweeps.{model}: there is no such model{nearest(model, self.models)}"
@@ -171,6 +174,10 @@ class Params(Inference):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def trained(self, experiment: str, profile: str) -> Cells:
+        """What an experiment trains under a profile; nothing where it declares no cells."""
+        return self.cells.get(experiment, {}).get(profile, Cells())
 
     def family(self, profile: str, name: str, schema: type[S]) -> S:
         """What a profile affords of a family, by the family's own schema (a Section with
@@ -267,7 +274,7 @@ def _siblings(schema: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
                 for a in (annotation, *arguments)
                 if isinstance(a, type) and issubclass(a, BaseModel)
             ),
-            annotation,
+            arguments[-1] if arguments else annotation,
         )
     return (
         list(section.model_fields)

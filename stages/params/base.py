@@ -21,14 +21,6 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-class Variant(Section):
-    """A model, one of its arms and one of its sizes."""
-
-    model: Name
-    arm: Name
-    size: Name
-
-
 MOST = 24  # names that a message lists
 
 

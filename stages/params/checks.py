@@ -7,15 +7,16 @@ from itertools import combinations
 from typing import Any
 
 from stages.params.base import nearest
+from stages.params.cells import challenger_problems
 from stages.params.datasets import ENTRIES, Dataset
 from stages.params.sections import Model, Profile, Split
 
 
 def set_problems(
-    name: str, profile: Profile, datasets: Mapping[str, Dataset], models: Mapping[str, Model]
+    name: str, profile: Profile, datasets: Mapping[str, Dataset], trained: set[str]
 ) -> list[str]:
     """What does not fit among a profile's problems: unknown data sets, ones that are no sets,
-    experiments and budgets without sets."""
+    budgets without sets, and `trained` sets without a budget."""
     problems = [
         f"profiles.{name}.sets.{dataset}: "
         + (
@@ -29,16 +30,7 @@ def set_problems(
     problems += [
         f"profiles.{name}.{part}: {dataset!r} is not in its "
         f"`problems`{nearest(dataset, profile.problems)}"
-        for part in (
-            "rooms",
-            "fields",
-            "failures",
-            "regions",
-            "brief",
-            "brief_winds",
-            "sets",
-            "learning",
-        )
+        for part in ("sets", "learning")
         for dataset in getattr(profile, part)
         if dataset not in profile.problems
     ]
@@ -48,65 +40,23 @@ def set_problems(
         if dataset not in profile.sets
     ]
     problems += [
-        f"profiles.{name}.{part}: models.{one.model} has no arm {one.arm!r} of size {one.size!r}"
-        for part in (
-            "field_variants",
-            "failure_variants",
-            "region_variants",
-            "sensitivity",
-            "wind_widths",
-            "rivals",
-        )
-        for one in getattr(profile, part)
-        if one.model not in models
-        or one.arm not in models[one.model].arms
-        or one.size not in models[one.model].sizes
+        f"profiles.{name}.learning: {dataset!r} is missing"
+        for dataset in profile.problems
+        if dataset in trained and dataset not in profile.learning
     ]
-    problems += [
-        f"profiles.{name}.{part}: there is no model {model!r}{nearest(model, models)}"
-        for part in ("field_models", "field_apart")
-        for model in getattr(profile, part)
-        if model not in models
+    return problems + [
+        f"profiles.{name}.learning.{dataset}.targets: more than the "
+        f"{profile.sets[dataset].targets} of a set"
+        for dataset, budget in profile.learning.items()
+        if dataset in profile.sets and (budget.targets or 0) > profile.sets[dataset].targets
     ]
-    return problems + learning_problems(name, profile)
-
-
-def learning_problems(name: str, profile: Profile) -> list[str]:
-    """What is missing of the budgets of problems that are learned: seeds, a budget, targets."""
-    problems = []
-    learned = tuple(
-        dict.fromkeys(
-            (
-                *profile.rooms,
-                *profile.fields,
-                *profile.failures,
-                *profile.regions,
-                *profile.brief,
-                *profile.brief_winds,
-            )
-        )
-    )
-    if learned and not profile.field_seeds:
-        problems.append(f"profiles.{name}.field_seeds: empty, but there are problems to learn")
-    for dataset in learned:
-        if dataset not in profile.learning:
-            problems.append(f"profiles.{name}.learning: {dataset!r} is missing")
-        elif (
-            dataset in profile.sets
-            and (profile.learning[dataset].targets or 0) > profile.sets[dataset].targets
-        ):
-            problems.append(
-                f"profiles.{name}.learning.{dataset}.targets: more than the "
-                f"{profile.sets[dataset].targets} of a set"
-            )
-    return problems
 
 
 def sequence_problems(
-    name: str, profile: Profile, datasets: Mapping[str, Dataset], models: Mapping[str, Model]
+    name: str, profile: Profile, datasets: Mapping[str, Dataset], trained: set[str]
 ) -> list[str]:
     """What does not fit among a profile's sequences: unknown data sets, ones that are none,
-    cells without data, budget, arm or size."""
+    `trained` ones without a budget or an evaluation."""
     problems = [
         f"profiles.{name}.sequences: "
         + (
@@ -129,22 +79,13 @@ def sequence_problems(
         for dataset in getattr(profile, part)
         if dataset not in profile.sequences
     ]
-    for one in profile.order_cells:
-        where = f"profiles.{name}.order_cells"
-        if one.dataset not in profile.learning_orders:
-            problems.append(
-                f"{where}: {one.dataset!r} is not in its "
-                f"`learning_orders`{nearest(one.dataset, profile.learning_orders)}"
-            )
-        if (
-            one.model not in models
-            or one.arm not in models[one.model].arms
-            or one.size not in models[one.model].sizes
-        ):
-            problems.append(
-                f"{where}: models.{one.model} has no arm {one.arm!r} of size {one.size!r}"
-            )
-    if profile.order_cells and profile.orders is None:
+    learned = [dataset for dataset in profile.sequences if dataset in trained]
+    problems += [
+        f"profiles.{name}.learning_orders: {dataset!r} is missing"
+        for dataset in learned
+        if dataset not in profile.learning_orders
+    ]
+    if learned and profile.orders is None:
         problems.append(f"profiles.{name}.orders: missing, but there are cells to evaluate")
     return problems
 
@@ -178,49 +119,17 @@ def entry_problems(datasets: Mapping[str, Dataset], profiles: Mapping[str, Profi
     ]
 
 
-def plan_problems(profile: Profile, models: Mapping[str, Model]) -> list[str]:
-    """What a profile cannot run: a list that says something twice, wind without a seed, unknown
-    sizes, splits that meet."""
+def plan_problems(profile: Profile) -> list[str]:
+    """What a profile cannot run: a list that says something twice, splits that meet."""
     problems = []
-    for key in (
-        "datasets",
-        "acquired",
-        "wind",
-        "nowcast",
-        "baselines",
-        "optimum",
-        "problems",
-        "rooms",
-        "fields",
-        "failures",
-        "regions",
-        "brief",
-        "brief_winds",
-        "field_seeds",
-        "field_models",
-        "field_apart",
-        "sequences",
-        "sizes",
-        "seeds",
-        "arm_seeds",
-    ):
+    for key in ("datasets", "acquired", "wind", "example", "problems", "sequences"):
         values = getattr(profile, key)
         problems += [
             f"{key}: {value!r} stands there {values.count(value)} times"
             for value in sorted(set(values))
             if values.count(value) > 1
         ]
-    if profile.wind and not profile.seeds:
-        problems.append("seeds: empty, but `wind` names data sets to train on")
-    problems += search_problems(profile)
-    known = {size for model in models.values() for size in model.sizes}
-    if known:  # where no model has sizes, sizes mean nothing
-        problems += [
-            f"sizes: {size!r} is a size of no model{nearest(size, known)}"
-            for size in profile.sizes
-            if size not in known
-        ]
-    return problems + split_problems(profile)
+    return problems + search_problems(profile) + split_problems(profile)
 
 
 def split_problems(profile: Profile) -> list[str]:
@@ -281,24 +190,18 @@ def retraining_problems(whole: Any) -> list[str]:
                 f"unknown{nearest(asked.profile, whole.profiles)}"
             )
         ]
-    known = whole.profiles[asked.profile].nowcast
-    problems = (
-        []
-        if asked.dataset in known
-        else [
-            (
-                f"retraining.dataset: {asked.dataset!r} is not in profiles.{asked.profile}.nowcast"
-                f"{nearest(asked.dataset, known)}"
-            )
-        ]
-    )
-    return problems + [
-        f"retraining.{key}: {model!r} is no model{nearest(model, whole.models)}"
-        for key, model in (
-            ("challenger", asked.challenger.partition("-")[0]),
-            ("first_against", asked.first_against),
+    known, model = whole.profiles[asked.profile].wind, asked.challenger.partition("-")[0]
+    problems = []
+    if asked.dataset not in known:
+        problems.append(
+            f"retraining.dataset: {asked.dataset!r} is not in profiles.{asked.profile}.wind"
+            f"{nearest(asked.dataset, known)}"
         )
-        if model not in whole.models
+    problems += challenger_problems(asked.profile, asked.dataset, asked.challenger, whole.cells)
+    return problems + [
+        f"retraining.{key}: {name!r} is no model{nearest(name, whole.models)}"
+        for key, name in (("challenger", model), ("first_against", asked.first_against))
+        if name not in whole.models
     ]
 
 

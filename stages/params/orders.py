@@ -1,16 +1,16 @@
 """What a profile can afford of the thesis' chapter 4: how sequences are read, how a model learns
 them, and how it is sampled and judged.
 
-Sections of a profile: `readings.<dataset>`, `learning_orders.<dataset>`, `orders`, and the list
-`order_cells`. A step takes `batch` sequences; the share of sequences shown from left to right at a
-curriculum's first step is a number from 0 to 1 (table 4.4 labels its rows by it).
+Sections of a profile: `readings.<dataset>`, `learning_orders.<dataset>`, `orders`. A step takes
+`batch` sequences; the share of sequences shown from left to right at a curriculum's first step is a
+number from 0 to 1 (table 4.4 labels its rows by it).
 """
 
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from stages.params.base import Count, Name, Positive, Section, Seed
+from stages.params.base import Count, Name, Positive, Section
 from stages.params.sequences import ClimbReading, Reading, Text
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -50,17 +50,6 @@ class TextReading(Text):
 Readings = Annotated[
     PlainReading | FlightReading | TextReading, Field(discriminator="reader")
 ]  # `reader`: a file of stages/sequences/data
-
-
-class OrderCell(Section):
-    """A cell of the experiment any_order: a data set of sequences, a model, one of its arms and
-    sizes, a seed."""
-
-    dataset: Name
-    model: Name
-    arm: Name
-    size: Name
-    seed: Seed = 0
 
 
 class OrderBudget(Section):

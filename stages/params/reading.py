@@ -1,5 +1,5 @@
-"""Where parameters stand: params.yaml, and the parts of it that have files of their own beneath
-stages/params.
+"""Where parameters stand: params.yaml, the parts of it that have files of their own beneath
+stages/params, and the cells of each experiment (reports/EXPERIMENT/cells.yaml).
 
 DVC reads a params file anew for every stage that names a key of it, so what stages name stands in
 small files: data sets, a model's arms and sizes, what a profile affords, sweeps, what holds for
@@ -16,6 +16,7 @@ from stages.errors import ParamsError
 
 WHOLE = "params.yaml"
 PARTS = "stages/params"
+CELLS = "reports/*/cells.yaml"
 # Files that hold parameters, and where in the tree their keys belong.
 PLACES = {
     WHOLE: "",
@@ -24,6 +25,7 @@ PLACES = {
     f"{PARTS}/models/*.yaml": "models.{file}",
     f"{PARTS}/budgets/*/*.yaml": "profiles.{folder}",
     f"{PARTS}/families/*/*.yaml": "profiles.{folder}.families.{file}",
+    CELLS: "cells.{folder}",
 }
 
 
@@ -64,11 +66,12 @@ def prefix(file: str) -> str | None:
 
 def gathered(path: Path) -> Any:
     """params.yaml and the parts that stand beside it, as one tree. ParamsError for a key twice,
-    a part that is no mapping, a stray file."""
+    a part that is no mapping, a stray file, cells of another profile than params.yaml's."""
     whole = read_yaml(path)
     if not isinstance(whole, dict):
         return whole  # the schema says what is wrong with it
-    for file in sorted((path.parent / PARTS).rglob("*.yaml")):
+    files = sorted((path.parent / PARTS).rglob("*.yaml"))
+    for file in (*files, *sorted(path.parent.glob(CELLS))):
         if (home := prefix(file.relative_to(path.parent).as_posix())) is None:
             raise ParamsError(
                 "no parameters belong here",
@@ -94,7 +97,7 @@ def gathered(path: Path) -> Any:
                 found=f"{', '.join(twice)}, also in {path}",
                 remedy="delete one of them",
             )
-        inner.update(part)
+        inner.update(part if file.name != "cells.yaml" else by_profile(file, part, whole))
     run, profiles = whole.get("run"), whole.get("profiles")
     if (
         isinstance(run, dict)
@@ -106,3 +109,30 @@ def gathered(path: Path) -> Any:
         ].items():  # the same object where `run` is an alias; a copy of it lacks the parts
             run.setdefault(key, content)
     return whole
+
+
+def by_profile(file: Path, content: dict[Any, Any], whole: dict[Any, Any]) -> dict[Any, Any]:
+    """An experiment's cells, profile -> cells. ParamsError where the file's last line names another
+    profile than params.yaml's, or the file lacks a profile."""
+    cells = {name: part for name, part in content.items() if name != "run"}
+    profiles, run = whole.get("profiles"), whole.get("run")
+    lacking = [name for name in profiles if name not in cells] if isinstance(profiles, dict) else []
+    word = run.get("profile") if isinstance(run, dict) else None
+    if lacking or "run" not in content:
+        raise ParamsError(
+            "an experiment's cells are not told of every profile",
+            where=str(file),
+            expected="every profile of params.yaml, and `run: *PROFILE` at the end",
+            found=f"no {', '.join(lacking or ['run'])}",
+            remedy="add it; a profile without cells is `NAME: &NAME {cells: {}}`",
+        )
+    named = [name for name, part in cells.items() if part is content["run"]]
+    if word is not None and word not in named:
+        raise ParamsError(
+            "two files name different profiles",
+            where=str(file),
+            expected=f"run: *{word}, as in params.yaml",
+            found=f"run: *{named[0]}" if named else "no alias of a profile",
+            remedy=f"run `python -m flows.profiles --set {word}`",
+        )
+    return cells

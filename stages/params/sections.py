@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from stages.params.base import Count, Counts, Interval, Name, Positive, Section, Seed, Variant
-from stages.params.orders import OrderBudget, OrderCell, OrderEvaluation, Readings
+from stages.params.base import Count, Counts, Interval, Name, Positive, Section, Seed
+from stages.params.orders import OrderBudget, OrderEvaluation, Readings
 from stages.params.problems import SetBudget, Sets
 
 
@@ -115,48 +115,22 @@ class Family(Section):
 
 
 class Profile(Section):
-    """What we can afford."""
+    """What we can afford; what is trained of it stands with the experiments (cells.py)."""
 
     profile: Name
     datasets: tuple[Name, ...]
     acquired: tuple[Name, ...]
     wind: tuple[Name, ...]
-    nowcast: tuple[Name, ...]
-    baselines: tuple[Name, ...]
-    optimum: tuple[Name, ...]
     example: tuple[Name, ...] = ()  # of `wind`, what git keeps a nowcast of, to be tried
-    sizes: tuple[Name, ...]
-    seeds: tuple[Seed, ...]
-    arm_seeds: tuple[Seed, ...]
     prepare: dict[Name, Prepare]
     training: Budget
     evaluation: Evaluation
     search: Search | None = None
     problems: tuple[Name, ...] = ()  # the data sets that are sets of points, not winds
-    rooms: tuple[
-        Name, ...
-    ] = ()  # of these, the ones of the experiment sparse_fields on which all models meet
-    fields: tuple[Name, ...] = ()  # the ones on which some do
-    failures: tuple[Name, ...] = ()  # the ones of failure_modes
-    field_seeds: tuple[Seed, ...] = ()  # of both experiments
-    field_models: tuple[Name, ...] = ()  # that meet on `rooms` with shared encoders,
-    field_apart: tuple[Name, ...] = ()  # and with traditional ones
-    field_variants: tuple[Variant, ...] = ()  # further arms on `rooms`, one seed
-    failure_variants: tuple[Variant, ...] = ()  # the arms of failure_modes
-    regions: tuple[
-        Name, ...
-    ] = ()  # its data sets whose targets keep to a quarter of the area, by overlap
-    region_variants: tuple[Variant, ...] = ()  # and the arms that learn each of them
-    brief: tuple[Name, ...] = ()  # its data sets that many sizes learn in few steps (figure C.7)
-    sensitivity: tuple[Variant, ...] = ()  # and those sizes
-    brief_winds: tuple[Name, ...] = ()  # the same of winds,
-    wind_widths: tuple[Variant, ...] = ()  # learned by these sizes
-    rivals: tuple[Variant, ...] = ()  # of MSA on winds
     sets: dict[Name, Sets] = {}
     learning: dict[Name, SetBudget] = {}
     sequences: tuple[Name, ...] = ()  # the data sets that are sequences of tokens
     readings: dict[Name, Readings] = {}
-    order_cells: tuple[OrderCell, ...] = ()  # of the experiment any_order
     learning_orders: dict[Name, OrderBudget] = {}
     orders: OrderEvaluation | None = None
     families: dict[Name, Family] = {}

@@ -15,6 +15,7 @@ from typing import Any
 
 from stages import files, records
 from stages.errors import DataError, InputError
+from stages.params.cells import file_of
 from stages.runner import Asked, Work, command, known
 
 NAMES = ("experiment", "profile", "dataset")
@@ -31,13 +32,12 @@ class Evaluation:
 
     evaluate: measures the cells (their folders) and writes the folder that it is given, whole;
     entry: of one trained cell's folder in metrics.json; companions: the entries of what needs no
-    training, by name; stray: why a cell's folder does not belong to the parameters ('' if it does);
-    models: the package whose modules the cells' models are; params: what the record tells.
+    training, by name; models: the package whose modules the cells' models are; params: what the
+    record tells.
     """
 
     evaluate: Callable[[list[Path], Path], None]
     entry: Callable[[Path], Mapping[str, Any]]
-    stray: Callable[[Path], str]
     models: str
     params: Mapping[str, Any]
     companions: Callable[[], Mapping[str, Mapping[str, Any]]] = field(default=dict)
@@ -76,19 +76,22 @@ def trained(runs: Path) -> list[Path]:
     )
 
 
-def refuse_strays(cells: Sequence[Path], stray: Callable[[Path], str]) -> None:
-    """DataError naming every cell that the parameters do not ask for now.
+def refuse_strays(cells: Sequence[Path], asked: Asked) -> None:
+    """DataError naming every cell that the experiment does not declare now.
 
     Such a folder is left from earlier settings, or was copied here; its numbers would stand in the
     table as if we had run it.
     """
-    if problems := [f"{cell}: {why}" for cell in cells if (why := stray(cell))]:
+    from stages.scores.strays import stray  # with torch, which takes a second
+
+    declared, where = asked.trained.of(asked["dataset"]), file_of(asked["experiment"])
+    if problems := [f"{cell}: {why}" for cell in cells if (why := stray(cell, declared, where))]:
         raise DataError(
             "a trained cell does not belong to the current parameters",
             where=str(cells[0].parent),
             found="; ".join(problems),
-            expected="the cells that params.yaml asks for",
-            remedy="delete the folders named above, or put their settings back into params.yaml",
+            expected=f"the cells that {where} declares",
+            remedy="delete the folders named above, or declare their cells again",
         )
 
 
@@ -136,7 +139,7 @@ def work(module: str, asked: Asked, evaluation: Evaluation, machine: Machine) ->
     cells = trained(runs)
 
     def do() -> dict[str, Path]:
-        refuse_strays(cells, evaluation.stray)
+        refuse_strays(cells, asked)
         evaluation.evaluate(cells, final)
         return outputs(final)
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.params import Profile
 from stages.runner import Asked, Work, known
 from stages.scores import shell
 
@@ -41,29 +40,11 @@ def plan(asked: Asked) -> Work:
             evaluate=lambda cells, final: measure.evaluate(cells, prepared, final, settings),
             entry=lambda run: measure.cell(run, prepared, settings),
             companions=lambda: measure.untrained(prepared, settings),
-            stray=lambda run: stray(run, profile, dataset),
             models="stages.sequences.models",
             params={"orders": profile.orders.model_dump(mode="json")},
         ),
         machine,
     )
-
-
-def stray(run: Path, profile: Profile, dataset: str) -> str:
-    """Why a cell's folder is none of the profile's cells of the data set, or holds another cell's
-    checkpoint; '' where it is one and holds its own."""
-    from stages.scores.strays import name_of
-    from stages.sequences.evaluation.checkpoint import load
-
-    asked = {
-        f"{one.model}-{one.arm}-{one.size}-s{one.seed}"
-        for one in profile.order_cells
-        if one.dataset == dataset
-    }
-    if run.name not in asked:
-        return f"not in profiles.{profile.profile}.order_cells"
-    name = name_of(load(run)[1])
-    return "" if run.name == name else f"its checkpoint is that of {name}"
 
 
 def cell(run: Path, prepared: Path, settings: "Settings") -> dict[Any, Any]:

@@ -40,7 +40,7 @@ def plan(asked: Asked, cell: cells.Cell) -> shell.Task:
         "data set of sequences", dataset, budgets, f"profiles.{profile.profile}.learning_orders"
     )
     arguments, protocol = cells.arguments(cell, parameters), parameters.training
-    budget = own_curriculum(budgets[dataset], arguments, cell)
+    budget = shell.varied(cell, own_curriculum(budgets[dataset], arguments, cell))
     arguments |= {} if budget.dropout is None else {"dropout": budget.dropout}
     rate = budget.rates.get(cell.model, budget.learning_rate)
     settings = shell.settings(

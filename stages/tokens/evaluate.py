@@ -20,7 +20,6 @@ def plan(asked: Asked) -> Work:
     known("set of tokens", dataset, told.datasets, where)
     made = made_of(asked.parameters, dataset)
     machine, prepared = shell.Machine.of(asked), asked.data("prepared")
-    names = {one.name for one in told.cells if one.dataset == dataset}
 
     def opened() -> Any:
         from stages.tokens import measure
@@ -41,11 +40,8 @@ def plan(asked: Asked) -> Work:
         measure, data = opened()
         return {name: one.entry for name, one in measure.companions(data).items()}
 
-    def stray(run: Path) -> str:
-        return "" if run.name in names else f"it is not among {where}.cells"
-
     used = {"drawn": told.drawn, "maps": told.maps, "resamples": told.resamples}
-    evaluation = shell.Evaluation(evaluate, entry, stray, "stages.tokens.models", used, companions)
+    evaluation = shell.Evaluation(evaluate, entry, "stages.tokens.models", used, companions)
     return shell.work(MODULE, asked, evaluation, machine)
 
 

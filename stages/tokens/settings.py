@@ -62,27 +62,11 @@ class Budget(Section):
     schedule: Literal["constant", "cosine"]
 
 
-class CellOf(Section):
-    """One trained cell of an experiment."""
-
-    dataset: Name
-    model: Name
-    arm: Name
-    size: Name
-    seed: Seed
-
-    @property
-    def name(self) -> str:
-        """The folder's name."""
-        return f"{self.model}-{self.arm}-{self.size}-s{self.seed}"
-
-
 class Tokens(Section):
     """What a profile affords of the family; splits and training by data set. drawn: pictures drawn
     to be judged; maps: sequences whose pseudo-attention is taken."""
 
     datasets: tuple[Name, ...]
-    cells: tuple[CellOf, ...] = ()
     splits: dict[Name, Split] = {}
     training: dict[Name, Budget] = {}
     drawn: Count = 200
@@ -96,11 +80,6 @@ class Tokens(Section):
             for what in ("splits", "training")
             for name in self.datasets
             if name not in getattr(self, what)
-        ]
-        problems += [
-            f"cells: {cell.name} asks for {cell.dataset!r}, which is not among the datasets"
-            for cell in self.cells
-            if cell.dataset not in self.datasets
         ]
         if problems:
             raise ValueError("; ".join(problems))

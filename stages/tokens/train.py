@@ -26,7 +26,8 @@ def plan(asked: runner.Asked, cell: cells.Cell) -> shell.Task:
     where = f"profiles.{profile}.families.{FAMILY}"
     runner.known("set of tokens", dataset, told.datasets, where)
     runner.known("model of tokens", cell.model, names())
-    arguments, budget = cells.arguments(cell, parameters), told.training[dataset]
+    arguments = cells.arguments(cell, parameters)
+    budget = shell.varied(cell, told.training[dataset])
     protocol = parameters.training
     settings = shell.settings(
         budget, protocol, cell, budget.learning_rate, budget.batch, schedule=budget.schedule

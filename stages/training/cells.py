@@ -5,7 +5,8 @@ Models that come in one form only (arm "plain", no sizes) are named by the model
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ SWEPT = "swept"  # the arm that takes what the model's sweep found
 
 @dataclass(frozen=True)
 class Cell:
-    """What is trained."""
+    """What is trained. training: settings that its declaration varies, by name; they are no part
+    of what it is called."""
 
     model: str
     arm: str = PLAIN
     size: str = NONE
     seed: int = 0
+    training: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def name(self) -> str:

@@ -11,12 +11,13 @@ that an edit of one model is an edit of what rests on its cells, even where weig
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
+from pydantic import BaseModel
 
 from stages import code, files, params, records, runner, seeds
 from stages.batches import device
@@ -78,7 +79,7 @@ def planned_work(module: str, plan: Plan, argv: Sequence[str], asked: Asked) -> 
     """The work of one cell. Every mistake of the user's is told here; where several processes are
     to train it and this is none of them, it becomes the one that starts them."""
     names = asked.names
-    cell = cells.Cell(names["model"], names["arm"], names["size"], names["seed"])
+    cell = declared(asked, cells.Cell(names["model"], names["arm"], names["size"], names["seed"]))
     task = plan(asked, cell)
     if not 0 <= cell.seed < 2**31:
         raise InputError(
@@ -91,6 +92,12 @@ def planned_work(module: str, plan: Plan, argv: Sequence[str], asked: Asked) -> 
         files.die_with(os.getppid())
         group.start(world, module, list(argv))
     return work_of(asked, cell, task, (module, task.module), where)
+
+
+def declared(asked: Asked, cell: cells.Cell) -> cells.Cell:
+    """The cell with the training settings that its experiment's cells.yaml varies."""
+    found = asked.trained.of(asked["dataset"]).get(cell.name)
+    return replace(cell, training=found.training) if found and found.training else cell
 
 
 def work_of(
@@ -159,7 +166,7 @@ class Training:
 
     def _named(self) -> dict[str, Any]:
         return {
-            **vars(self.cell),
+            **{name: vars(self.cell)[name] for name in ("model", "arm", "size", "seed")},
             "dataset": self.asked["dataset"],
             "profile": self.asked["profile"],
         }
@@ -194,6 +201,10 @@ def run(work: Work) -> None:
             runner.declared(work)
 
 
+B = TypeVar("B", bound=BaseModel)
+RATE = "learning_rate"
+
+
 class Budget(Protocol):
     """What all families' budgets hold."""
 
@@ -213,6 +224,16 @@ class Budget(Protocol):
         """All of it, as a record tells it."""
 
 
+def varied(cell: cells.Cell, budget: B) -> B:
+    """The budget with what the cell's declaration varies of it. ParamsError, with the nearest
+    name, for a setting that the family's budgets do not have and for a value out of range."""
+    own = dict(cell.training)
+    if RATE not in type(budget).model_fields:  # of the protocol: `settings` takes it from the cell
+        own.pop(RATE, None)
+    where = f"{cell.name}: training, in its experiment's cells.yaml"
+    return params.checked(type(budget), dict(budget) | own, where) if own else budget
+
+
 def settings(
     budget: Budget,
     protocol: params.Training,
@@ -221,13 +242,14 @@ def settings(
     step: int,
     **others: Any,
 ) -> Settings:
-    """The loop's settings of a cell: the learning rate, how many sets or slices a step takes, and
-    what only some families vary (`precision`, `schedule`, `select`, `per_doubling`)."""
+    """The loop's settings of a cell: the learning rate (its own, where its declaration varies it,
+    else `rate`), how many sets or slices a step takes, and what only some families vary
+    (`precision`, `schedule`, `select`, `per_doubling`)."""
     return Settings(
         steps=budget.steps,
         validate_every=budget.validate_every,
         patience=budget.patience,
-        learning_rate=rate,
+        learning_rate=float(cell.training.get(RATE, rate)),
         clip=protocol.clip,
         seed=cell.seed,
         slices=step,
@@ -240,6 +262,7 @@ def used_by(
 ) -> dict[str, Any]:
     """What a record tells of a cell's parameters."""
     return {
+        **({"training": dict(cell.training)} if cell.training else {}),
         "model": cell.model,
         "arm": cell.arm,
         "size": cell.size,

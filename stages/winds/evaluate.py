@@ -27,7 +27,6 @@ def plan(asked: Asked) -> Work:
     winds."""
     profile, prepared = asked.profile, asked.data("prepared")
     known("data set", asked["dataset"], profile.wind, f"profiles.{profile.profile}.wind")
-    from stages.scores.strays import Wanted
     from stages.winds import measure
     from stages.winds.evaluation_data import Settings
 
@@ -40,14 +39,12 @@ def plan(asked: Asked) -> Work:
         machine.threads,
         machine.device,
     )
-    seeds = (*profile.seeds, *profile.arm_seeds)
     return shell.work(
         MODULE,
         asked,
         shell.Evaluation(
             evaluate=lambda cells, final: measure.evaluate(cells, prepared, final, settings),
             entry=lambda run: measure.cell(run, prepared, settings),
-            stray=Wanted(asked.parameters, profile.sizes, seeds, profile.rivals).stray,
             models="stages.fields.models",
             params={
                 "evaluation": profile.evaluation.model_dump(mode="json"),

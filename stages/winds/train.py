@@ -33,7 +33,8 @@ def plan(asked: Asked, cell: cells.Cell) -> shell.Task:
     runner.known("data set of winds", dataset, profile.wind, f"profiles.{profile.profile}.wind")
     swept = asked.home / "sweeps" / dataset / cell.model / "best.yaml"
     arguments = cells.arguments(cell, parameters, swept)
-    model, budget, protocol = model_class(cell.model), profile.training, parameters.training
+    model, protocol = model_class(cell.model), parameters.training
+    budget = shell.varied(cell, profile.training)
     learns = model.learns == "gradient"
     cache = asked.data("contexts")
     cached = model.context == "neighbours" and learns and cache.exists()

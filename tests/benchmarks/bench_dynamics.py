@@ -42,7 +42,7 @@ def timed(profile: str) -> dict:
     """Milliseconds of a step by model, one after the other in every round, and their ratios."""
     parameters = load()
     told = dynamics_of(parameters, profile)
-    size = told.cells[0].size
+    size = next(iter(parameters.trained("chaos", profile).cells.values())).size
     data = Windows.open(prepared(profile, SET), told.training[SET], 0)
     numbers = data.slices("train")[: told.training[SET].batch]
     steps = {}
@@ -91,7 +91,7 @@ def moved(profile: str) -> dict:
         name: measure.Data.open(prepared(profile, name), told, parameters.training.seed)
         for name in told.datasets
     }
-    for cell in told.cells:
+    for cell in parameters.trained("chaos", profile).cells.values():
         for seed in (cell.seed, *FURTHER):
             budget, data = told.training[cell.dataset], opened[cell.dataset]
             windows = Windows.open(prepared(profile, cell.dataset), budget, seed)

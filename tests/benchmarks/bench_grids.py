@@ -121,7 +121,7 @@ def main_spreads(profile: str, only: list[str] | None) -> None:
     parameters = load()
     told, found = grids_of(parameters, profile), {}
     for dataset in told.datasets:
-        mine = [cell for cell in told.cells if cell.dataset == dataset]
+        mine = [*parameters.trained(EXPERIMENT, profile).of(dataset).values()]
         mine = [cell for cell in mine if only is None or f"{dataset}/{cell.name}" in only]
         if not mine:
             continue

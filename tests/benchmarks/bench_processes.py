@@ -137,7 +137,8 @@ def main_spreads(profile: str, only: list[str]) -> None:
         home = Path("reports", EXPERIMENT, profile, "evaluated", dataset, "metrics.json")
         for name, cell in files.read_json(home)["cells"].items():
             found[f"{dataset}/{name}"] = {"metrics": timeless(cell["metrics"])}
-    known = {f"{cell.dataset}/{cell.name}": cell for cell in told.cells}
+    trained = parameters.trained(EXPERIMENT, profile).cells.values()
+    known = {f"{cell.dataset}/{cell.name}": cell for cell in trained}
     for cell in [known[name] for name in only or known]:
         metrics = again(parameters, told, profile, cell)
         found[f"{cell.dataset}/{cell.name.removesuffix('s0')}s{FURTHER}"] = {"metrics": metrics}

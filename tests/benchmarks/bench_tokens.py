@@ -97,7 +97,7 @@ def moved(profile: str) -> Iterator[dict]:
     parameters = load()
     tokens, home = tokens_of(parameters, profile), Path("reports", EXPERIMENT, profile)
     found, seen = {}, set()
-    for cell in tokens.cells:
+    for cell in parameters.trained(EXPERIMENT, profile).cells.values():
         if (cell.dataset, cell.model) in seen:
             continue
         seen.add((cell.dataset, cell.model))

@@ -8,7 +8,6 @@ from committed import committed
 
 from stages.dynamics.models import build
 from stages.dynamics.prepare import starting
-from stages.dynamics.series.settings import series_of
 from stages.dynamics.settings import dynamics_of, simulated_of
 from stages.params import load
 from stages.training import cells
@@ -49,8 +48,10 @@ def test_the_ceiling_stands_above_every_network_and_rival(valid):
 @pytest.mark.parametrize("profile", ["mini", "sample", "full"])
 def test_every_cell_of_a_profile_can_be_built_and_every_forecast_fits(parameters, profile):
     told = dynamics_of(parameters, profile)
-    assert told.cells and len({(one.dataset, one.name) for one in told.cells}) == len(told.cells)
-    for one in {(cell.model, cell.arm, cell.size): cell for cell in told.cells}.values():
+    trained = parameters.trained("chaos", profile).cells.values()
+    assert trained and len({(one.dataset, one.name) for one in trained}) == len(trained)
+    assert {one.dataset for one in trained} <= {*told.datasets}
+    for one in {(cell.model, cell.arm, cell.size): cell for cell in trained}.values():
         cell = cells.Cell(one.model, one.arm, one.size, one.seed)
         build(one.model, cells.arguments(cell, parameters), 8, 0.1)
     for name in told.datasets:
@@ -60,6 +61,13 @@ def test_every_cell_of_a_profile_can_be_built_and_every_forecast_fits(parameters
 
 
 def test_mini_trains_at_most_fifteen_cells(parameters):
-    systems = dynamics_of(parameters, "mini")
-    series = series_of(parameters, "mini")
-    assert len(systems.cells) + len(systems.swept) + len(series.cells) <= 15
+    trained = [parameters.trained(name, "mini").declared() for name in ("chaos", "series")]
+    assert sum(len([*cells]) for cells in trained) <= 15
+
+
+@pytest.mark.parametrize("profile", ["mini", "sample", "full"])
+def test_every_best_of_a_search_has_its_search(parameters, profile):
+    told = dynamics_of(parameters, profile)
+    swept = parameters.trained("chaos", profile).swept.values()
+    assert swept and all(one.model in told.searches[one.dataset] for one in swept)
+    assert {(one.arm, one.size, one.seed) for one in swept} == {("swept", "swept", 0)}

@@ -341,8 +341,9 @@ def test_every_printed_number_stands_beside_an_arm_that_can_be_run(monkeypatch):
 @pytest.mark.parametrize("profile", ["mini", "sample", "full"])
 def test_every_cell_of_a_profile_can_be_built(profile):
     parameters = load(ROOT / "params.yaml")
-    declared = series_of(parameters, profile).cells
+    declared = parameters.trained("series", profile).cells.values()
     assert declared
+    assert {one.dataset for one in declared} <= {*series_of(parameters, profile).datasets}
     for one in declared:
         cell = Cell(one.model, one.arm, one.size, one.seed)
         model = build(one.model, arguments(cell, parameters), 7, 0.3)

@@ -41,7 +41,6 @@ SYSTEM = {"seed": 0, "system": "kuramoto", "length": 22.0, "points": 32, "member
           "turn": 20}  # fmt: skip
 TOLD = {
     "datasets": ("ks",),
-    "cells": ({"dataset": "ks", "model": "gru", "arm": "base", "size": "none", "seed": 0},),
     "splits": {"ks": {"train": 120, "val": 30, "gap": 5}},
     "forecasts": {"ks": {"starts": 3, "context": 24, "horizon": 30, "threshold": 0.5,
                          "spectrum": 20, "finer": 2,

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 from stages import files, params, seeds
 from stages.errors import DataError, InputError
-from stages.params.orders import OrderBudget, OrderCell
+from stages.params.orders import OrderBudget
 from stages.scores import pool, shell
 from stages.sequences import evaluate as command
 from stages.sequences.evaluation import likelihood, passes
@@ -237,7 +237,7 @@ def planned(project, monkeypatch):
     (project / "stages").symlink_to(Path.cwd() / "stages")
     budget = OrderBudget(steps=10, validate_every=5, patience=2, batch=8, learning_rate=1e-3)
     cells = [
-        OrderCell(dataset="orders", model=model, arm=arm, size="tiny", seed=seed)
+        params.Declared(dataset="orders", model=model, arm=arm, size="tiny", seed=seed)
         for model, arm, seed in (
             ("sigma_gpt", "random", 0),
             ("sigma_gpt", "random", 1),
@@ -245,11 +245,10 @@ def planned(project, monkeypatch):
             ("diffusion", "plain", 0),
         )
     ]
-    profile = SimpleNamespace(
-        profile="mini", learning_orders={"orders": budget}, orders=PLAN, order_cells=cells
-    )
+    profile = SimpleNamespace(profile="mini", learning_orders={"orders": budget}, orders=PLAN)
     parameters = SimpleNamespace(
         profiles={"mini": profile},
+        trained=lambda *_: params.Cells(cells={f"mini-orders-{one.name}": one for one in cells}),
         training=params.Training(seed=0, learning_rate=1e-3, clip=4.0, threads=1),
     )
     monkeypatch.chdir(project)
@@ -276,7 +275,7 @@ def test_the_command_writes_its_outputs_and_a_record_of_them(planned):
     ("name", "says"),
     [
         ("sigma_gpt-random-tiny-s1", "its checkpoint is that of sigma_gpt-random-tiny-s0"),
-        ("gpt2", "not in profiles.mini.order_cells"),
+        ("gpt2", "not declared in reports/any_order/cells.yaml"),
     ],
 )
 def test_a_cell_that_params_do_not_know_is_refused_by_name(planned, capsys, name, says):

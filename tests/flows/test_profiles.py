@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,13 +27,35 @@ profiles:
 run: *mini    # the one word
 after: 1
 """
+CELLS = """# an experiment's cells
+mini: &mini
+  cells: {mini-a-b: {dataset: a, model: b}}
+sample: &sample {cells: {}}
+
+run: *mini    # the same word
+"""
 
 
 @pytest.fixture(autouse=True)
 def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text(TEXT)
+    for experiment in ("x", "y"):
+        file_of(experiment).parent.mkdir(parents=True)
+        file_of(experiment).write_text(CELLS)
     return tmp_path
+
+
+def file_of(experiment):
+    return Path("reports", experiment, "cells.yaml")
+
+
+def words():
+    """The profile that each file names."""
+    return {path.as_posix(): profiles.current(path.read_text()) for path in profiles.files()}
+
+
+EVERYWHERE = ("params.yaml", "reports/x/cells.yaml", "reports/y/cells.yaml")
 
 
 def start(profile, *command):
@@ -65,8 +88,10 @@ def test_one_word_and_nothing_else():
     with profiles.switched("sample") as name:
         assert name == "sample"
         assert text() == TEXT.replace("run: *mini ", "run: *sample ")
-    assert text() == TEXT
-    assert not list(Path(".work/profile").iterdir())
+        assert file_of("x").read_text() == CELLS.replace("run: *mini ", "run: *sample ")
+        assert words() == dict.fromkeys(EVERYWHERE, "sample")
+    assert text() == TEXT and {file_of(name).read_text() for name in "xy"} == {CELLS}
+    assert not list(Path(".work/profile").rglob("*"))
 
 
 def test_line_ends_mode_and_bytes_stay():
@@ -131,9 +156,59 @@ def test_the_true_params_can_be_switched_to_every_profile():
 
     true = (ROOT / "params.yaml").read_text()
     Path("stages").symlink_to(ROOT / "stages")
+    shutil.rmtree("reports")
+    for file in sorted(ROOT.glob(profiles.CELLS)):
+        home = file.relative_to(ROOT)
+        home.parent.mkdir(parents=True)
+        home.write_bytes(file.read_bytes())
+    assert len(profiles.files()) > 10
+    Path("params.yaml").write_text(true)
     for name in params.load(ROOT / "params.yaml").profiles:
-        Path("params.yaml").write_text(profiles.switch(true, name))
-        assert params.load("params.yaml").run.profile == name
+        with profiles.switched(name):
+            assert set(words().values()) == {name}
+            assert params.load("params.yaml").run.profile == name
+
+
+def test_the_true_files_all_name_one_profile():
+    files = [ROOT / "params.yaml", *ROOT.glob(profiles.CELLS)]
+    assert len({profiles.current(file.read_text(encoding="utf-8")) for file in files}) == 1
+
+
+def test_files_that_name_different_profiles_are_refused_by_name_and_set_again():
+    file_of("y").write_text(CELLS.replace("run: *mini", "run: *sample"))
+    for profile in (None, "mini", "sample"):
+        refused = pytest.raises(FlowError, match="reports/y/cells.yaml sample")
+        with refused as error, profiles.switched(profile):
+            raise AssertionError("not reached")
+        assert error.value.exit_code == 2 and "--set mini" in str(error.value)
+    assert profiles.main(["--set", "sample"]) == 0
+    assert words() == dict.fromkeys(EVERYWHERE, "sample")
+    assert profiles.main(["--set", "mini"]) == 0
+    assert text() == TEXT and {file_of(name).read_text() for name in "xy"} == {CELLS}
+    assert not profiles.SWITCH.exists(), "set for good: nothing is to be turned back"
+
+
+def test_an_unknown_profile_is_not_set(capsys):
+    assert profiles.main(["--set", "sampel"]) == 2
+    assert "known: mini, sample" in capsys.readouterr().err
+    file_of("y").write_text(CELLS.replace("sample: &sample {cells: {}}\n", ""))
+    assert profiles.main(["--set", "sample"]) == 2
+    assert "reports/y/cells.yaml" in capsys.readouterr().err
+    assert words() == dict.fromkeys(EVERYWHERE, "mini"), "all files or none"
+
+
+def test_a_kill_between_two_files_is_healed():
+    """After each write of a switch a SIGKILL leaves some files turned and some not."""
+    files = profiles.files()
+    for turned in range(len(files) + 1):
+        for path in files:
+            profiles.write(profiles.SAVED / path, path.read_text())
+        profiles.write(profiles.SWITCH, json.dumps({"from": "mini", "to": "sample"}))
+        for path in files[:turned]:
+            path.write_text(profiles.switch(path.read_text(), "sample", path))
+        with profiles.switched() as name:
+            assert name == "mini" and words() == dict.fromkeys(EVERYWHERE, "mini")
+        assert text() == TEXT and {file_of(name).read_text() for name in "xy"} == {CELLS}
 
 
 def test_an_unknown_profile_is_told_with_the_known():
@@ -227,7 +302,7 @@ def test_killed_at_any_moment_the_next_start_heals():
         (TEXT, words, None),
         (TEXT, None, TEXT),
     ):
-        profiles.write(profiles.SAVED, saved)
+        profiles.write(profiles.SAVED / "params.yaml", saved)
         if switch:
             profiles.write(profiles.SWITCH, switch)
         Path("params.yaml").write_text(now) if now else Path("params.yaml").unlink()

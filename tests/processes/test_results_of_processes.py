@@ -74,11 +74,14 @@ def test_intervals_of_the_exact_law_hold_what_they_promise(found):
 @pytest.mark.parametrize("profile", ["mini", "sample", "full"])
 def test_every_cell_of_a_profile_can_be_built(parameters, profile):
     told = processes_of(parameters, profile)
-    assert told.cells and len({(one.dataset, one.name) for one in told.cells}) == len(told.cells)
-    for one in told.cells:
+    trained = parameters.trained("processes", profile).cells.values()
+    assert trained and len({(one.dataset, one.name) for one in trained}) == len(trained)
+    assert {one.dataset for one in trained} <= {*told.datasets}
+    assert {one.model for one in trained} <= {*told.training}
+    for one in trained:
         arguments = cells.arguments(cells.Cell(one.model, one.arm, one.size, 0), parameters)
         build(one.model, arguments, None, functions_of(parameters, one.dataset).axes, 1, 1)
 
 
 def test_mini_trains_at_most_fifteen_cells(parameters):
-    assert len(processes_of(parameters, "mini").cells) <= 15
+    assert len(parameters.trained("processes", "mini").cells) <= 15

@@ -41,7 +41,6 @@ BUDGET = {"steps": 40, "validate_every": 20, "patience": 9, "learning_rate": 0.0
           "schedule": "cosine", "tasks": 4, "targets": 8}  # fmt: skip
 TOLD = {
     "datasets": ("eq",),
-    "cells": ({"dataset": "eq", "model": "tnp", "arm": "attention", "size": "w32", "seed": 0},),
     "training": {"tnp": BUDGET},
     "asked": {"shift": 6.0, "turn_deg": 45.0, "contexts": (10, 40), "targets": (5,),
               "resamples": 100},
@@ -155,9 +154,9 @@ def test_functions_that_cannot_be_drawn_are_told(other, words):
         functions(**other)
 
 
-def test_a_profile_whose_cells_have_no_budget_is_told_all_at_once():
-    with pytest.raises(ParamsError, match=r"training: tnp is missing; asked is missing"):
-        checked(Processes, {"datasets": ("eq",), "cells": TOLD["cells"]}, "families.processes")
+def test_a_profile_whose_sets_are_asked_nothing_is_told():
+    with pytest.raises(ParamsError, match=r"asked is missing"):
+        checked(Processes, {"datasets": ("eq",)}, "families.processes")
 
 
 # --- training

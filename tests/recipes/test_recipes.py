@@ -18,10 +18,10 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = recipes(TEXT)
 MODEL, DATASET, EXPERIMENT = "Add a field model", "Add a data set", "Add an experiment"
 FAMILY = "Add a family"  # followed in test_family.py
-SMALL = [
-    ("[simulated, gp_wind", "[gp_wind"),
-    ("nowcast: [simulated]", "nowcast: [gp_wind]"),
-    ("original: [simulated]", "original: [gp_wind]"),
+SMALL = [("[simulated, gp_wind", "[gp_wind"), ("original: [simulated]", "original: [gp_wind]")]
+CELLS = [  # of mini: those of the data set that is left
+    ("wind_nowcast", r"\bsimulated\b", "gp_wind"),
+    ("wind_baselines", r"(?m)^    mini-simulated-.*\n|(?<=\[)simulated, ", ""),
 ]
 DVC = ("dvc", "repro")
 
@@ -49,6 +49,11 @@ def small(tmp_path_factory):
         assert old in head, f"params.yaml, profile mini: {old}"
         head = head.replace(old, new)
     params.write_text(f"{head}\n  sample: &sample{tail}", encoding="utf-8")
+    for experiment, old, new in CELLS:
+        file = folder / "reports" / experiment / "cells.yaml"
+        head, tail = file.read_text(encoding="utf-8").split("\nsample: &sample", 1)
+        assert re.search(old, head), file
+        file.write_text(f"{re.sub(old, new, head)}\nsample: &sample{tail}", encoding="utf-8")
     budget = folder / "stages/params/budgets/mini/winds.yaml"
     budget.write_text(
         budget.read_text(encoding="utf-8").replace("bootstrap: 1000", "bootstrap: 100"),
@@ -113,8 +118,8 @@ def test_a_model_by_the_recipe_obeys_the_laws_passes_its_own_test_and_is_a_stage
         "no:cacheprovider",
     )
     assert int(re.search(r"(\d+) passed", said)[1]) > 12 + 5
-    stages = run(project, "dvc", "stage", "list", "--name-only", "reports/wind_nowcast/dvc.yaml")
-    assert re.search(r"baseline@mini-gp_wind-median\b", stages)
+    stages = run(project, "dvc", "stage", "list", "--name-only", "reports/wind_baselines/dvc.yaml")
+    assert re.search(r"plain@mini-gp_wind-median\b", stages)
 
 
 def test_a_data_set_by_the_recipe_is_acquired_decoded_judged_and_prepared_in_six_files(
@@ -127,11 +132,7 @@ def test_a_data_set_by_the_recipe_is_acquired_decoded_judged_and_prepared_in_six
     files = follow(project, DATASET)
     assert len(files) <= 6 and files == {step.path for step in RECIPES[DATASET]}
     run(project, "pytest", "tests/preparation/test_amdar.py", "-n", "0", "-p", "no:cacheprovider")
-    params = project / "params.yaml"
-    params.write_text(
-        params.read_text(encoding="utf-8").replace("\nrun: *mini", "\nrun: *sample"),
-        encoding="utf-8",
-    )
+    run(project, "flows.profiles", "--set", "sample")
     run(project, *DVC, "prepare@sample-amdar_hour", TRADEWIND_MIRROR=str(published.parent))
     data = project / "data/sample"
     assert (data / "raw/amdar_hour/amdar_hour.csv").read_bytes() == hour()

@@ -20,7 +20,6 @@ def plan(asked: Asked) -> Work:
     where = f"profiles.{asked['profile']}.families.{SERIES}"
     known("series", dataset, told.datasets, where)
     machine, prepared = shell.Machine.of(asked), asked.data("prepared")
-    names = {one.name for one in told.cells if one.dataset == dataset}
 
     def opened() -> Any:
         from stages.dynamics.series import measure
@@ -43,17 +42,12 @@ def plan(asked: Asked) -> Work:
         measure, data = opened()
         return {name: one.entry for name, one in measure.companions(data).items()}
 
-    def stray(run: Path) -> str:
-        return "" if run.name in names else f"it is not among {where}.cells"
-
     used = {
         "forecasts": told.forecasts[dataset].model_dump(mode="json"),
         "rivals": told.rivals[dataset].model_dump(mode="json"),
         "resamples": told.resamples,
     }
-    evaluation = shell.Evaluation(
-        evaluate, entry, stray, "stages.dynamics.models", used, companions
-    )
+    evaluation = shell.Evaluation(evaluate, entry, "stages.dynamics.models", used, companions)
     return shell.work(MODULE, asked, evaluation, machine)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from stages.dynamics.settings import Budget, CellOf, ReservoirRule, Search, Selection
+from stages.dynamics.settings import Budget, ReservoirRule, Search, Selection
 from stages.params import Name, Params, Section, checked
 from stages.params.base import Count, Positive, Seed
 
@@ -84,7 +84,6 @@ class Series(Section):
     """What a profile affords of series; each mapping is by data set."""
 
     datasets: tuple[Name, ...]
-    cells: tuple[CellOf, ...] = ()
     reading: dict[Name, Reading] = {}
     borders: dict[Name, Borders] = {}
     forecasts: dict[Name, Ahead] = {}
@@ -100,11 +99,6 @@ class Series(Section):
             for what in ("reading", "borders", "forecasts", "training", "rivals")
             for name in self.datasets
             if name not in getattr(self, what)
-        ]
-        problems += [
-            f"cells: {cell.name} asks for {cell.dataset!r}, which is not among the datasets"
-            for cell in self.cells
-            if cell.dataset not in self.datasets
         ]
         if problems:
             raise ValueError("; ".join(problems))

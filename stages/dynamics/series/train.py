@@ -26,7 +26,8 @@ def plan(asked: runner.Asked, cell: cells.Cell) -> shell.Task:
     told = series_of(parameters, profile)
     runner.known("series", dataset, told.datasets, f"profiles.{profile}.families.{SERIES}")
     runner.known("model of dynamical systems", cell.model, names())
-    arguments, budget = cells.arguments(cell, parameters), told.training[dataset]
+    arguments = cells.arguments(cell, parameters)
+    budget = shell.varied(cell, told.training[dataset])
     protocol, prepared = parameters.training, asked.data("prepared")
     settings = shell.settings(
         budget, protocol, cell, budget.learning_rate, budget.batch, schedule=budget.schedule

@@ -21,7 +21,6 @@ def plan(asked: Asked) -> Work:
     known("set of tasks on a grid", dataset, told.datasets, where)
     coupled = coupled_of(asked.parameters, dataset)
     machine, prepared = shell.Machine.of(asked), asked.data("prepared")
-    names = {one.name for one in told.cells if one.dataset == dataset}
 
     def opened() -> Any:
         from stages.fields.grids import measure
@@ -43,11 +42,8 @@ def plan(asked: Asked) -> Work:
         measure, data = opened()
         return dict(measure.companions(data))
 
-    def stray(run: Path) -> str:
-        return "" if run.name in names else f"it is not among {where}.cells"
-
     used = {"resamples": told.resamples}
-    evaluation = shell.Evaluation(evaluate, entry, stray, "stages.fields.models", used, companions)
+    evaluation = shell.Evaluation(evaluate, entry, "stages.fields.models", used, companions)
     return shell.work(MODULE, asked, evaluation, machine)
 
 

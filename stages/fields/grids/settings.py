@@ -77,26 +77,10 @@ class Budget(Section):
     targets: Points
 
 
-class CellOf(Section):
-    """One trained cell of an experiment."""
-
-    dataset: Name
-    model: Name
-    arm: Name
-    size: Name
-    seed: Seed
-
-    @property
-    def name(self) -> str:
-        """The folder's name."""
-        return f"{self.model}-{self.arm}-{self.size}-s{self.seed}"
-
-
 class Grids(Section):
     """What a profile affords: `training` by data set."""
 
     datasets: tuple[Name, ...]
-    cells: tuple[CellOf, ...] = ()
     training: dict[Name, Budget] = {}
     resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
 
@@ -104,11 +88,6 @@ class Grids(Section):
     def meets(self) -> Self:
         problems = [
             f"training: {name} is missing" for name in self.datasets if name not in self.training
-        ]
-        problems += [
-            f"cells: {cell.name} asks for {cell.dataset!r}, which is not among the datasets"
-            for cell in self.cells
-            if cell.dataset not in self.datasets
         ]
         if problems:
             raise ValueError("; ".join(problems))

@@ -32,7 +32,7 @@ def plan(asked: runner.Asked, cell: cells.Cell) -> shell.Task:
     model = model_class(cell.model)
     if model.learns != "gradient" or model.context != "slice":
         raise InputError("this model does not learn from tasks", where="models", found=cell.model)
-    budget, protocol = told.training[dataset], parameters.training
+    budget, protocol = shell.varied(cell, told.training[dataset]), parameters.training
     settings = shell.settings(
         budget, protocol, cell, budget.learning_rate, budget.tasks, schedule=budget.schedule
     )

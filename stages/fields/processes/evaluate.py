@@ -21,7 +21,6 @@ def plan(asked: Asked) -> Work:
     known("set of functions", dataset, told.datasets, where)
     functions = functions_of(asked.parameters, dataset)
     machine, prepared = shell.Machine.of(asked), asked.data("prepared")
-    names = {one.name for one in told.cells if one.dataset == dataset}
 
     def opened() -> Any:
         from stages.fields.processes import measure
@@ -43,12 +42,9 @@ def plan(asked: Asked) -> Work:
         measure, data = opened()
         return dict(measure.companions(data))
 
-    def stray(run: Path) -> str:
-        return "" if run.name in names else f"it is not among {where}.cells"
-
     assert told.asked is not None
     used = {"asked": told.asked.model_dump(mode="json")}
-    evaluation = shell.Evaluation(evaluate, entry, stray, "stages.fields.models", used, companions)
+    evaluation = shell.Evaluation(evaluate, entry, "stages.fields.models", used, companions)
     return shell.work(MODULE, asked, evaluation, machine)
 
 

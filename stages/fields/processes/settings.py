@@ -79,44 +79,17 @@ class Asked(Section):
     resamples: Annotated[int, Field(ge=100, le=100_000)]
 
 
-class CellOf(Section):
-    """One trained cell of an experiment."""
-
-    dataset: Name
-    model: Name
-    arm: Name
-    size: Name
-    seed: Seed
-
-    @property
-    def name(self) -> str:
-        """The folder's name."""
-        return f"{self.model}-{self.arm}-{self.size}-s{self.seed}"
-
-
 class Processes(Section):
     """What a profile affords: `training` by model."""
 
     datasets: tuple[Name, ...]
-    cells: tuple[CellOf, ...] = ()
     training: dict[Name, Budget] = {}
     asked: Asked | None = None
 
     @model_validator(mode="after")
     def meets(self) -> Self:
-        problems = [
-            f"training: {model} is missing"
-            for model in sorted({cell.model for cell in self.cells} - {*self.training})
-        ]
-        problems += [
-            f"cells: {cell.name} asks for {cell.dataset!r}, which is not among the datasets"
-            for cell in self.cells
-            if cell.dataset not in self.datasets
-        ]
         if self.datasets and self.asked is None:
-            problems.append("asked is missing")
-        if problems:
-            raise ValueError("; ".join(problems))
+            raise ValueError("asked is missing")
         return self
 
 

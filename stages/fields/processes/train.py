@@ -33,7 +33,7 @@ def plan(asked: runner.Asked, cell: cells.Cell) -> shell.Task:
     if model.learns != "gradient" or model.context != "slice":
         raise InputError("this model does not learn from tasks", where="models", found=cell.model)
     runner.known("budget of a model", cell.model, [*told.training], f"{where}.training")
-    budget, protocol = told.training[cell.model], parameters.training
+    budget, protocol = shell.varied(cell, told.training[cell.model]), parameters.training
     settings = shell.settings(
         budget, protocol, cell, budget.learning_rate, budget.tasks, schedule=budget.schedule
     )

@@ -29,11 +29,10 @@ class Budget(Section):
 
 
 class Toys(Section):
-    """What a profile affords: its sets, the models that learn each, which shares of a coin's tosses
+    """What a profile affords: its sets, which shares of a coin's tosses
     train and select (the rest test), the budget, and the draws of the intervals."""
 
     datasets: tuple[Name, ...]
-    models: tuple[Name, ...]
     train: Annotated[float, Field(gt=0, lt=1)]
     val: Annotated[float, Field(gt=0, lt=1)]
     training: Budget

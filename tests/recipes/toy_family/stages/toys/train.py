@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from stages import runner
-from stages.toys.models import build, model_class
+from stages.toys.models import build, model_class, names
 from stages.toys.settings import FAMILY, toys_of
 from stages.toys.tosses import Tosses
 from stages.training import cells, loop, shell
@@ -25,8 +25,8 @@ def plan(asked: runner.Asked, cell: cells.Cell) -> shell.Task:
     toys = toys_of(parameters, profile)
     where = f"profiles.{profile}.families.{FAMILY}"
     runner.known("set of toys", asked["dataset"], toys.datasets, where)
-    runner.known("model of toys", cell.model, toys.models, where)
-    arguments, budget = cells.arguments(cell, parameters), toys.training
+    runner.known("model of toys", cell.model, names())
+    arguments, budget = cells.arguments(cell, parameters), shell.varied(cell, toys.training)
     protocol, rate = parameters.training, budget.learning_rate
     settings = shell.settings(budget, protocol, cell, rate, budget.batch)
     return shell.Task(
