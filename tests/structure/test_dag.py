@@ -46,10 +46,11 @@ def declared(tmp_path_factory):
         ):
             (folder / file.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, folder / file.relative_to(ROOT))
-        text = (ROOT / "params.yaml").read_text(encoding="utf-8")
-        (folder / "params.yaml").write_text(
-            re.sub(r"(?m)^run: \*\w+", f"run: *{profile}", text), encoding="utf-8"
-        )
+        for file in (ROOT / "params.yaml", *ROOT.glob("reports/*/cells.yaml")):
+            text = file.read_text(encoding="utf-8")
+            (folder / file.relative_to(ROOT)).write_text(
+                re.sub(r"(?m)^run: \*\w+", f"run: *{profile}", text), encoding="utf-8"
+            )
         (folder / ".dvc").mkdir()
         (folder / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
         running[profile] = subprocess.Popen(
