@@ -140,7 +140,7 @@ def file_of(experiment: str) -> str:
 def challenger_problems(
     profile: str, dataset: str, challenger: str, cells: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """A cell that retraining names and that no experiment trains, where there are experiments."""
+    """A cell that retraining names and that is not trained, where others of its data set are."""
     trained = [
         name for parts in cells.values() if profile in parts for name in parts[profile].of(dataset)
     ]
@@ -148,4 +148,4 @@ def challenger_problems(
         f"retraining.challenger: no experiment trains {challenger!r} of {dataset!r} in the "
         f"profile {profile}{nearest(challenger, trained)}"
     )
-    return [problem] if cells and challenger not in trained else []
+    return [problem] if trained and challenger not in trained else []

@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import declared_cells
 import numpy as np
 import pytest
 import torch
@@ -328,7 +329,14 @@ def planned(project, tmp_path, monkeypatch):
     monkeypatch.setattr(pool.os, "sched_getaffinity", lambda pid: {0})
     of = Settings.of
     monkeypatch.setattr(Settings, "of", staticmethod(lambda *told: replace(of(*told), most=20)))
-    changed = everything.model_copy(update={"profiles": {**everything.profiles, "mini": mini}})
+    runs = tmp_path / "reports/failure_modes/mini/runs"
+    trained = declared_cells.of(runs / "heat", "cnp-shared-20k-s1")
+    changed = everything.model_copy(
+        update={
+            "profiles": {**everything.profiles, "mini": mini},
+            "cells": {"failure_modes": {"mini": trained}},
+        }
+    )
     monkeypatch.setattr(params, "load", lambda: changed)
     return tmp_path
 

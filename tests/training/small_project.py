@@ -23,7 +23,8 @@ def settle(root: Path, training: str) -> None:
     budget."""
     code(root)
     (root / "reports/wind_nowcast").mkdir(parents=True)
-    (root / "reports/wind_nowcast/dvc.yaml").symlink_to(ROOT / "reports/wind_nowcast/dvc.yaml")
+    for name in ("dvc.yaml", "cells.yaml"):
+        (root / "reports/wind_nowcast" / name).symlink_to(ROOT / "reports/wind_nowcast" / name)
     shutil.copy(ROOT / "params.yaml", root / "params.yaml")
     budget = root / "stages/params/budgets/mini/winds.yaml"
     text, count = re.subn(
