@@ -133,9 +133,11 @@ def packages(place: Place) -> Finding:
 
 
 def pins(place: Place) -> Finding:
-    """What pyproject.toml asks for: each package there, within its bounds."""
-    wrong = []
-    wanted = [Requirement(text) for text in declared(place)["dependencies"]]
+    """What pyproject.toml asks for, to ask a model and to make results: each package there, within
+    its bounds."""
+    wrong, project = [], declared(place)
+    texts = (*project["dependencies"], *project.get("optional-dependencies", {}).get("lab", ()))
+    wanted = [Requirement(text) for text in texts]
     for one in wanted:
         version = installed(one.name)
         if version is None or not one.specifier.contains(version, prereleases=True):
