@@ -42,8 +42,10 @@ ORDER = (
 def _told(file: Path, stage: str, **words: str) -> dict:
     """A stage as the project declares it, its placeholders filled in; what it would read of
     other experiments and stages is left out."""
-    text = json.dumps(YAML(typ="safe", pure=True).load(file)["stages"][stage])
+    stated = YAML(typ="safe", pure=True).load(file)["stages"][stage]
+    text = json.dumps(stated.get("do", stated))
     for name, word in {
+        "run.profile": "mini",
         "item.profile": "mini",
         "item.dataset": "gp_wind",
         "here": REPORTS,
@@ -70,7 +72,10 @@ def declared() -> dict[str, dict]:
     }
     found |= {stage: _told(experiment, stage) for stage in ("evaluate", "tabulate", "page")}
     found |= {
-        f"train-{model}": _told(experiment, "fixed", **{"item.model": model}) for model in MODELS
+        f"train-{model}": _told(
+            experiment, "plain", **{"item.model": model, "key": f"mini-gp_wind-{model}"}
+        )
+        for model in MODELS
     }
     return {stage: found[stage] for stage in ORDER}
 
@@ -156,6 +161,7 @@ def settle(folder: Path) -> Path:
         "constraints.txt",
         ".gitignore",
         ".dvcignore",
+        f"{REPORTS}/cells.yaml",
         f"{REPORTS}/companions.csv",
         f"{REPORTS}/README.md",
     ):

@@ -248,6 +248,7 @@ def asked(tmp_path, monkeypatch):
                 )
             },
             training=params.Training(seed=0, learning_rate=1e-3, clip=4.0, threads=1),
+            trained=lambda experiment, profile: params.Cells(),
         )
         return runner.Asked({**names, "arm": arm, "size": "tiny", "seed": 1}, parameters)
 

@@ -169,12 +169,6 @@ profiles:
     datasets: [simulated]
     acquired: [simulated]
     wind: [simulated]
-    nowcast: [simulated]
-    baselines: [simulated]
-    optimum: []
-    sizes: [5k]
-    seeds: [0, 1]
-    arm_seeds: [0]
     prepare:
       simulated:
         slice_s: 60
@@ -184,8 +178,7 @@ profiles:
     training: {steps: 1500, validate_every: 250, patience: 4}
     evaluation: {leads_min: [5, 30], bootstrap: 1000}
   other: &other
-    {profile: other, datasets: [], acquired: [], wind: [], nowcast: [], baselines: [], optimum: \
-[], sizes: [], seeds: [], arm_seeds: [], prepare: {},
+    {profile: other, datasets: [], acquired: [], wind: [], prepare: {},
      training: {steps: 1, validate_every: 1, patience: 1},
      evaluation: {leads_min: [5], bootstrap: 100}}
 run: *mini
