@@ -214,7 +214,8 @@ def home() -> Path:
 
 def inference() -> Inference:
     """What the installed package asks its models with, wherever it is called. ParamsError."""
-    parts = read_yaml(home() / WHOLE) | read_yaml(Path(__file__).with_name("protocol.yaml"))
+    files = (home() / WHOLE, *sorted(Path(__file__).parent.glob("*.yaml")))
+    parts = {key: part for file in files for key, part in read_yaml(file).items()}
     content = {name: parts.get(name) for name in Inference.model_fields}
     return checked(Inference, _tuples(content), str(home() / WHOLE))
 
