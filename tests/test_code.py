@@ -274,7 +274,8 @@ def test_a_killed_stage_leaves_the_old_lists_or_the_new(project, old, point, ren
 def test_to_ask_for_a_closure_loads_no_library():
     text = (
         "import sys; from stages.code import closure\n"
-        "closure('stages.code'); own = {*sys.stdlib_module_names, 'stages', 'tradewind', '__main__'}\n"
+        "closure('stages.code')\n"
+        "own = {*sys.stdlib_module_names, 'stages', 'tradewind', '__main__'}\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules} - own))"
     )
     done = python(ROOT, "-S", "-c", text)
