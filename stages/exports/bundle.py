@@ -6,8 +6,8 @@ come from git, not from the working tree; members are sorted, stored unpacked, s
 commit's time. A release is refused while the tree differs from the commit or where a record, a lock
 or a result is stale, by name. Data are not in it: hashes, licences and sources are. `with_data`
 adds the raw bytes of the profiles whose every set we simulate ourselves (mini), and of no others.
-Beside the commit's own files, made from them: CITATION.cff, ro-crate-metadata.json,
-release/{COMMIT, manifest.json, environment.json, licences.md, README.md, croissant/, cards/}.
+Beside the commit's own files, made from them: ro-crate-metadata.json, release/{COMMIT,
+manifest.json, environment.json, licences.md, CITATION.cff, README.md, croissant/, cards/}.
 """
 
 import hashlib
@@ -136,7 +136,7 @@ def derived(tree: Tree) -> dict[str, bytes]:
         "release/environment.json": json_text(environments(tree)).encode(),
         "release/licences.md": citation.licences(tree).encode(),
         "release/README.md": readme(tree, about).encode(),
-        "CITATION.cff": citation.cff(tree, about).encode(),
+        "release/CITATION.cff": citation.cff(tree, about).encode(),
     }
     made |= {
         f"release/croissant/{name}.json": json_text(content).encode()
@@ -181,8 +181,8 @@ def readme(tree: Tree, about: dict[str, Any]) -> str:
                 "whose hash is the commit's name), `croissant/` (every raw data"
             ),
             (
-                "set), `cards/` (every promoted model), `licences.md`, `environment.json`; at the "
-                "top `ro-crate-metadata.json` and `CITATION.cff`."
+                "set), `cards/` (every promoted model), `licences.md`, `environment.json`, "
+                "`CITATION.cff` (of this commit); at the top `ro-crate-metadata.json`."
             ),
             "",
             (

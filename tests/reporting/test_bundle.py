@@ -97,7 +97,7 @@ def test_the_commits_files_are_all_there_with_git_own_names(released):
         tree.commit
     ) == tree.commit.name
     assert {
-        "CITATION.cff",
+        "release/CITATION.cff",
         "ro-crate-metadata.json",
         "release/licences.md",
         "release/croissant/mini/simulated.json",
@@ -134,7 +134,7 @@ def test_with_data_the_simulated_sets_come_along_and_no_others(released, tmp_pat
         "stages/training/__init__.py",
         "dvc.lock",
         "params.yaml",
-        "CITATION.cff",
+        "release/CITATION.cff",
         "release/COMMIT",
     ],
 )
