@@ -29,7 +29,7 @@ from stages.audit.snapshot import Snapshot
 from stages.audit.why import PINNED, Pair, Why, digest, evaluated, main, readable
 from stages.errors import TradewindError
 from stages.files import sha256
-from stages.params.reading import CELLS, read_yaml
+from stages.params import read_yaml
 
 SWITCHED = ("data", "parameter", "code", "seed")
 NEEDED = (
@@ -157,8 +157,7 @@ class Variant:
         """Give the settings here the seeds of the commit that they shall have, all else as it
         stands."""
         giver = self.pair.b if "seed" in self.kinds else self.pair.a
-        settings = (self.folder / SETTINGS).rglob("*.yaml"), self.folder.glob(CELLS)
-        for file in (self.folder / "params.yaml", *settings[0], *settings[1]):
+        for file in (self.folder / "params.yaml", *(self.folder / SETTINGS).rglob("*.yaml")):
             path = file.relative_to(self.folder).as_posix()
             if path in giver.tree:
                 place(self.folder / ".giver.yaml").write_bytes(giver.read({path})[path])

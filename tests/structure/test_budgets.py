@@ -2,8 +2,8 @@
 with the budgets that CONTRIBUTING.md tells.
 
 Sweeps do not count: what they found stands in git, so that a cold run repeats none. Budgets are of
-one machine; another is slower or busy, so that a family's share of the run is judged by its share
-of the budgets, and only twice that fails.
+one machine; another is slower or busy, and faster at one family than at another, so that a
+family's share of the run is judged by its share of the budgets, and only three times that fails.
 """
 
 import json
@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DURATIONS = ROOT / ".work/durations.jsonl"
 WORK = ("train", "evaluate")
-MOST = 2  # shares of the budgets
+MOST = 3  # shares of the budgets
 ROW = re.compile(r"(?m)^\| work of ([a-z, ]+?) \| ([\d.]+) \|$")
 BUDGETS = {
     family: row
