@@ -14,6 +14,7 @@ from stages.audit.hashes import Bytes, Entry, Locks
 REPRO = "run `dvc repro`"
 PULL = "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)"
 CHECKOUT = "`git checkout` it"
+IN_GIT = ("example", "sweep", "tabulate")  # stages whose folders git keeps, not DVC's cache
 
 
 @dataclass
@@ -63,9 +64,7 @@ class Case:
         """Whether a file is one of the small ones in git: a result, or a source."""
         owner = self.chain.files.get(path)
         return (
-            path in owner.homes or owner.stage in ("sweep", "tabulate")
-            if owner
-            else bool(SOURCES.fullmatch(path))
+            path in owner.homes or owner.stage in IN_GIT if owner else bool(SOURCES.fullmatch(path))
         )
 
     def fails(self, path: str, text: str, broken: bool = False) -> Problem:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from stages.audit.case import IN_GIT
 from stages.code import HOME, PACKAGE, Project, list_of
 from stages.code.__main__ import demanded
 from stages.files import read_json
@@ -211,3 +212,14 @@ def test_the_code_declared_is_the_code_recorded(declared):
     if not checked:
         pytest.skip("no stage has run here yet: nothing is recorded")
     assert differing == {}
+
+
+def test_the_audit_knows_whose_folders_git_keeps(declared):
+    stages = {
+        stage["name"].partition("@")[0]
+        for one in declared.values()
+        for stage in one
+        for out, cached in stage["outs"].items()
+        if not cached and not Path(out).suffix
+    }
+    assert stages - {"code"} == {*IN_GIT}
