@@ -62,10 +62,11 @@ class Case:
 
     def kept(self, path: str) -> bool:
         """Whether a file is one of the small ones in git: a result, or a source."""
-        owner = self.chain.files.get(path)
-        return (
-            path in owner.homes or owner.stage in IN_GIT if owner else bool(SOURCES.fullmatch(path))
-        )
+        owner, entry = self.chain.files.get(path), self.locks.producer(path)
+        if owner:
+            return path in owner.homes or owner.stage in IN_GIT
+        made = entry is not None and entry.name.partition("@")[0] in IN_GIT
+        return made or bool(SOURCES.fullmatch(path))
 
     def fails(self, path: str, text: str, broken: bool = False) -> Problem:
         """FAIL for a file, with the command that makes it."""
