@@ -8,10 +8,11 @@ and `scaled` by the number's size plus half its interval. Each is the standard d
 the root mean square of the differences of two, over sqrt(2). What was never trained moves by
 rounding alone. Few trainings of a kind tell little of its spread, so it is moderated by the kinds'
 median (Smyth 2004): their variances are averaged, that of the kind with a weight of its trainings,
-the median with PRIOR. A p-value is scaled by 1, whatever its size: .001 and .02 differ by .019. The
-tolerance is Student's of PRIOR degrees of freedom, however many were trained, for the cells of a
-kind differ, too. Used where a verdict rests on one seed (claims) and where a number was made on
-another arithmetic (`tradewind compare`).
+the median with PRIOR. A p-value is scaled by 1, whatever its size: .001 and .02 differ by .019; so
+are nats of a density, of which 0 is no less than any other. The tolerance is Student's of PRIOR
+degrees of freedom, however many were trained, for the cells of a kind differ, too. Used where a
+verdict rests on one seed (claims) and where a number was made on another arithmetic (`tradewind
+compare`).
 """
 
 import math
@@ -39,7 +40,8 @@ MAIN, ENDS = (
     ("value", "mean"),
     ("low", "high", "std", "sd"),
 )  # of one number; other fields are numbers of their own
-CHANCE = re.compile(r"_p$")  # metrics that are p-values
+# p-values, and log-densities and what one of them lacks to another, whose zero is arbitrary
+BY_ONE = re.compile(r"_p$|^log_likelihood|^lost_|^gap$")
 NUMERIC = re.compile(r"[+-]?\d+(\.\d+)?%?")
 ALL = "*"  # a kind's metrics together, or all kinds
 FIELDS = ("relative", "absolute", "scaled")  # of a spread
@@ -78,7 +80,7 @@ class Number:
     @property
     def scale(self) -> float:
         """What a difference of this number is measured by."""
-        return 1.0 if CHANCE.search(self.metric) else self.size + self.half
+        return 1.0 if BY_ONE.search(self.metric) else self.size + self.half
 
 
 def metric_of(place: tuple[str, ...]) -> str:

@@ -42,13 +42,14 @@ def seeded(arms):
 # --- numbers
 
 
-def test_a_p_value_is_scaled_by_one_and_anything_else_by_its_size_and_interval():
+@pytest.mark.parametrize("name", ["mmd_p", "log_likelihood_turned", "lost_shifted", "gap"])
+def test_what_has_no_zero_of_its_own_is_scaled_by_one_and_anything_else_by_its_size(name):
     first, second = (
-        {"cells": {"d/msa-s0": {"metrics": {"mmd_p": {"value": p}, "mse": entry(p, half=0.5)}}}}
+        {"cells": {"d/msa-s0": {"metrics": {name: {"value": p}, "mse": entry(p, half=0.5)}}}}
         for p in (0.25, 0.75)
     )
     found = spreads.measure(first, second)["msa"]
-    assert found["mmd_p"]["scaled"] == found["mmd_p"]["absolute"] == pytest.approx(0.5**1.5, 1e-4)
+    assert found[name]["scaled"] == found[name]["absolute"] == pytest.approx(0.5**1.5, 1e-4)
     assert found["mse"]["scaled"] == pytest.approx(0.5**0.5 * 0.5 / (0.5 + 0.5), 1e-4)
 
 
