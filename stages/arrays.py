@@ -1,16 +1,19 @@
-"""Raw .npy files, read strictly: one array of a known type and shape, whole, finite, and nothing
-after it.
+"""Files of arrays: .npy read strictly (one array of a known type and shape, whole, finite, and
+nothing after it), .npz written the same by every Python.
 
 The header is checked against the file's size before memory is taken, and a file that holds Python
 objects or an archive is refused. Units are the raw file's.
 """
 
+import io
 import tokenize
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from stages import files
 from stages.errors import DataError
 
 BROKEN = (
@@ -66,3 +69,15 @@ def load(path: Path, shape: tuple[int, ...], dtype: str = "float32") -> np.ndarr
             **refused,
         )
     return array
+
+
+def save(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write an archive (.npz) of named arrays, whole.
+
+    NumPy streams each array into the archive before its size is known; what the archive then says
+    of the size differs between patches of one Python. Here the size is known first."""
+    with files.atomic_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.lib.format.write_array(content, np.asanyarray(array), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content.getvalue())

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from stages import files, runner, seeds
+from stages import arrays, files, runner, seeds
 from stages.acquisition import acquire
 from stages.tokens.layout import PAIRS, ROWS
 from stages.tokens.settings import FAMILY, Made, made_of, tokens_of
@@ -39,11 +37,10 @@ def make(told: Made, folder: Path) -> None:
         return
     if told.task == "shapes":
         inputs, answers, kinds = shapes.draw(told.rows, rng)
-        arrays = {"inputs": inputs, "answers": answers, "kinds": kinds}
+        drawn = {"inputs": inputs, "answers": answers, "kinds": kinds}
     else:
-        arrays = {"sequences": pictures.draw(told.rows, told.form(), rng)}
-    with files.atomic_file(folder / ROWS) as stream:
-        np.savez(stream, **arrays)  # type: ignore[arg-type]
+        drawn = {"sequences": pictures.draw(told.rows, told.form(), rng)}
+    arrays.save(folder / ROWS, drawn)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

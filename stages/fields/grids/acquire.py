@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from stages import files, runner
+from stages import arrays, files, runner
 from stages.acquisition import acquire
 from stages.fields.grids.settings import Coupled, coupled_of, grids_of
 from stages.fields.problems.functions.plans import Kept
@@ -34,8 +32,7 @@ def make(told: Coupled, folder: Path) -> None:
     """Draw the tasks and fill the folder. DataError where a covariance has no factor."""
     for split in SPLITS:
         tasks = told.made().drawn(getattr(told, split), Kept(told.seed, split))
-        with files.atomic_file(folder / f"{split}.npz") as stream:
-            np.savez(stream, **tasks.arrays())  # type: ignore[arg-type]  # arrays alone
+        arrays.save(folder / f"{split}.npz", tasks.arrays())
     files.write_json(folder / META, told.model_dump(mode="json"))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from stages import files, seeds
+from stages import arrays, files, seeds
 from stages.contracts import FieldModel
 from stages.errors import DivergedError
 from stages.fields.grids import kept
@@ -193,5 +193,4 @@ def write(
     }
     with files.atomic_folder(final) as folder:
         files.write_json(folder / "metrics.json", {"cells": dict(cells), "about": about})
-        with files.atomic_file(folder / PICTURE) as stream:
-            np.savez(stream, **picture(data, drawn))  # type: ignore[arg-type]  # arrays alone
+        arrays.save(folder / PICTURE, picture(data, drawn))

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from stages import files, runner
+from stages import arrays, files, runner
 from stages.acquisition import acquire
 from stages.fields.problems.functions.plans import Kept
 from stages.fields.processes.settings import Functions, functions_of, processes_of
@@ -33,8 +31,7 @@ def make(told: Functions, folder: Path) -> None:
     """Draw the tasks and fill the folder. DataError where a covariance has no factor."""
     for split in SPLITS:
         tasks = told.made().drawn(getattr(told, split), Kept(told.seed, split))
-        with files.atomic_file(folder / f"{split}.npz") as stream:
-            np.savez(stream, **tasks.arrays())
+        arrays.save(folder / f"{split}.npz", tasks.arrays())
     files.write_json(folder / META, told.model_dump(mode="json"))
 
 
