@@ -210,7 +210,8 @@ def test_a_folder_that_is_no_project_is_the_users_mistake(monkeypatch, capsys, t
 
 
 def test_nowcast_passes_on_what_was_asked_and_prints_the_answer(monkeypatch, capsys):
-    asked = []
+    asked, folder = [], Path("data/mini/example/runs/simulated")
+    monkeypatch.chdir(ROOT)
     monkeypatch.setattr(params, "load", lambda: "the params")
     monkeypatch.setattr(
         nowcast, "nowcast", lambda context, **given: asked.append((context, given)) or ["a row"]
@@ -227,14 +228,14 @@ def test_nowcast_passes_on_what_was_asked_and_prints_the_answer(monkeypatch, cap
             "--at",
             "1,2,3,4",
             "--model",
-            "runs/x",
+            "data/mini/example/runs/simulated",
         )
         == 0
     )
     assert run(monkeypatch, "nowcast", "--context", "c.parquet", "--points", "p.csv") == 0
     none = dict.fromkeys(("at", "points", "grid", "route", "model")) | {"settings": "the params"}
     assert asked == [
-        ("c.csv", {**none, "at": [POINT, "1,2,3,4"], "model": "runs/x"}),
+        ("c.csv", {**none, "at": [POINT, "1,2,3,4"], "model": folder}),
         ("c.parquet", {**none, "points": "p.csv"}),
     ]
     assert capsys.readouterr() == ("rendered ['a row']\nrendered ['a row']\n", "")
