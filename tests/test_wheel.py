@@ -105,9 +105,8 @@ def test_the_command_runs_from_a_wheel(site, tmp_path):
 
 
 def test_from_a_wheel_a_capture_is_recorded_and_a_nowcast_answers(site, tmp_path):
-    recorded = asked_there(
-        site[1], tmp_path, *["-m", "tradewind.cli", "capture", "drop", "--hours", "0:1"]
-    )
+    command = ("-m", "tradewind.cli")
+    recorded = asked_there(site[1], tmp_path, *command, "capture", "drop", "--hours", "0:1")
     assert recorded.returncode == 0, recorded.stderr
     words = f"nowcast --context {recorded.stdout.strip()} --at 46.5,7.2,FL340,{TIME} --json"
     told = asked_there(site[1], tmp_path, *command, *words.split())
