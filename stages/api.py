@@ -7,6 +7,7 @@ feet of pressure altitude; times are Unix seconds, UTC.
 """
 
 import tempfile
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,16 @@ from stages.errors import InputError
 from stages.fields import fitted as fields
 from stages.sequences import fitted as sequences
 from stages.winds.forecasts import PLACE
-from stages.winds.nowcast import answers, anywhere, capture, named, nowcast, points, refusals
+from stages.winds.nowcast import (
+    answers,
+    anywhere,
+    capture,
+    doubtful,
+    named,
+    nowcast,
+    points,
+    refusals,
+)
 
 __all__ = ["Nowcaster", "decode", "fit", "load"]
 ASKED = (*PLACE, "ts_s")
@@ -60,6 +70,8 @@ class Nowcaster:
             known, where = capture.read(Path(context), settings.decode), str(context)
         else:
             winds = columns(polars(context), capture.COLUMNS, "the context")
+            for doubt in doubtful.doubts(winds):
+                warnings.warn(f"the context: {doubt}", UserWarning, stacklevel=2)
             known, where = capture.usable(winds, settings.decode), "the table of winds"
         winds_there = nowcast.answer(
             self.model,

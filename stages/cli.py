@@ -31,6 +31,7 @@ import argparse
 import os
 import re
 import sys
+import warnings
 from importlib import metadata
 from typing import Any, NoReturn
 
@@ -82,12 +83,20 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def told(message: Warning | str, category: type[Warning], *where: Any, **rest: Any) -> None:
+    """A warning of ours as a line for a person; where another's stands in its code, too."""
+    place = "" if category is UserWarning else f" ({category.__name__}, {where[0]}:{where[1]})"
+    print(f"warning: {message}{place}", file=sys.stderr)
+
+
 def main() -> int:
     """Entry point; a TradewindError becomes its message and exit code."""
     arguments = parser().parse_args()
     code = 0
     try:
-        code = arguments.run(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = told
+            code = arguments.run(arguments)
         sys.stdout.flush()  # here, where a closed pipe can be met, and not at the interpreter's end
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
