@@ -4,6 +4,7 @@ use it
 try        a nowcast from what git keeps, before anything was trained
 nowcast    the wind at places and times, from a trained model and a recent capture
 score      a file of your own, scored with a trained cell
+init       a file of your own, declared as a data set
 capture    simulated captures, as receivers would drop them
 benchmark  the simulated wind benchmark, frozen, for use elsewhere
 
@@ -37,7 +38,7 @@ from typing import Any, NoReturn
 
 from stages import params
 from stages.errors import InputError, TradewindError
-from stages.verbs import release, score, trust, unattended, winds
+from stages.verbs import init, release, score, trust, unattended, winds
 
 
 class Parser(argparse.ArgumentParser):
@@ -78,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"tradewind {metadata.version('tradewind')}"
     )
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS)
-    for kind in (winds, score, trust, release, unattended):
+    for kind in (winds, score, init, trust, release, unattended):
         kind.register(verbs)
     return top
 

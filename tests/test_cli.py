@@ -31,6 +31,7 @@ OPTIONS = {
     ),
     "try": ("--plot",),
     "score": ("EXPERIMENT/PROFILE/DATASET/CELL", "FILE", "--json", "--even-if-trained-on"),
+    "init": ("DATA_FILE", "--name", "--profile", "--licence", "--url", "--dry-run"),
     "audit": (
         "EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
         "--verify",
@@ -130,6 +131,7 @@ def test_the_installed_command_is_this_one():
         ("nowcast", "--context", "x.csv"),
         ("nowcast", "--context", "x.csv", "--at", POINT, "--points", "p.csv"),
         ("score", "a/b/c/d"),
+        ("init",),
         ("audit",),
         ("audit", "a/b/c/d/e", "--verify", "everything"),
         ("impact",),
