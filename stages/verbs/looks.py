@@ -152,8 +152,8 @@ def _columns(table: pl.DataFrame) -> tuple[Column, ...]:
 def _span(table: pl.DataFrame) -> tuple[float, float] | None:
     if "ts_s" not in table.columns:
         return None
-    times = table["ts_s"].cast(pl.Float64, strict=False).drop_nulls()
-    return (float(times.min()), float(times.max())) if len(times) else None  # type: ignore[arg-type]
+    times = table["ts_s"].cast(pl.Float64, strict=False).drop_nulls().to_numpy()
+    return (float(times.min()), float(times.max())) if len(times) else None
 
 
 def _arrays(path: Path) -> Look:
