@@ -14,7 +14,7 @@ from typing import Any
 from stages import files, records
 from stages.errors import reported
 from stages.files import atomic_file, read_json
-from stages.page import claims, printed, promotions, render
+from stages.page import claims, grand, printed, promotions, render
 from stages.page.experiment import DATA
 
 PROFILES = ("mini", "sample", "full")  # in the order that they are shown in; others follow
@@ -108,6 +108,8 @@ def report() -> None:
         front="",
         views=views,
         opening=opening(views),
+        grand=grand.rows(views),
+        grand_titles=grand.TITLES,
         claims=entries,
         filters=render.filters(views),
         start=claims.start(views, entries),
