@@ -1,4 +1,4 @@
-"""The grand table of the front page: every model on every problem in one form, with what is known
+"""The grand table, a page of its own: every model on every problem in one form, with what is known
 of it beside its main number.
 
 Main number, published value, bound and baseline are those that an experiment's page tells

@@ -55,6 +55,7 @@ def test_in_a_browser_rows_are_found_and_sorted_and_the_first_table_is_whole():
         tab.open(ROOT / "reports/index.html")
         whole = "(one => one.scrollWidth <= one.clientWidth)"
         assert tab.ask(f"{whole}(document.querySelector('.opening .scroll'))")
+        tab.open(ROOT / "reports/grand.html")
         rows = "[...document.querySelectorAll('#grand-table tbody tr')]"
         every = tab.ask(f"{rows}.length")
         tab.ask(
