@@ -43,6 +43,7 @@ class Settings:
             f"reports/{EXPERIMENT}/{self.profile}",
             str(LEDGER),
             "reports/index.html",
+            "reports/grand.html",
             "reports/README.md",
         ]
 

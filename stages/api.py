@@ -1,5 +1,5 @@
-"""What `import tradewind` offers: a trained model asked from Python, frames decoded, a field model
-fitted to one's own sets.
+"""What `import tradewind` offers: a trained model asked from Python, frames decoded, a model of
+fields or of sequences fitted to one's own data.
 
 Tables are Polars or pandas frames, grids xarray datasets; the answer has the kind of the question.
 Wind vectors are u east and v north, blowing towards, m/s; places are degrees north and east and
@@ -7,7 +7,8 @@ feet of pressure altitude; times are Unix seconds, UTC.
 """
 
 import tempfile
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,21 @@ import polars as pl
 
 from stages import files, params
 from stages.errors import InputError
-from stages.fields.fitted import Fitted, fit
+from stages.fields import fitted as fields
+from stages.sequences import fitted as sequences
 from stages.winds.forecasts import PLACE
-from stages.winds.nowcast import answers, capture, nowcast, points, refusals
+from stages.winds.nowcast import (
+    answers,
+    anywhere,
+    capture,
+    doubtful,
+    named,
+    nowcast,
+    points,
+    refusals,
+)
 
-__all__ = ["Fitted", "Nowcaster", "decode", "fit", "load"]
-EXAMPLE = "example"
+__all__ = ["Nowcaster", "decode", "fit", "load"]
 ASKED = (*PLACE, "ts_s")
 WIND = ("u_m_s", "v_m_s", "u_spread_m_s", "v_spread_m_s", "nearest_km")
 
@@ -60,6 +70,8 @@ class Nowcaster:
             known, where = capture.read(Path(context), settings.decode), str(context)
         else:
             winds = columns(polars(context), capture.COLUMNS, "the context")
+            for doubt in doubtful.doubts(winds):
+                warnings.warn(f"the context: {doubt}", UserWarning, stacklevel=2)
             known, where = capture.usable(winds, settings.decode), "the table of winds"
         winds_there = nowcast.answer(
             self.model,
@@ -72,21 +84,31 @@ class Nowcaster:
         return back(answers.table(winds_there).select(WIND))
 
 
-def load(path_or_name: str | Path = EXAMPLE) -> Nowcaster:
-    """A trained cell of the winds: its folder, or `example`, the small one that is installed too.
-    InputError where there is none; DataError for weights that we did not write."""
-    if str(path_or_name) != EXAMPLE:
-        return Nowcaster(Path(path_or_name))
-    home = params.home() / "data" / "mini" / EXAMPLE
-    told = files.read_json(home / "example.json")
-    return Nowcaster(home / "runs" / told["dataset"] / told["cell"])
+def load(path_or_name: str | Path = anywhere.EXAMPLE) -> Nowcaster:
+    """A trained cell of the winds: its folder, its name as `tradewind audit` has it or a shorter
+    one that fits no other cell, or `example`, the small one that is installed, too. InputError
+    where there is none; DataError for weights that we did not write."""
+    return Nowcaster(named.folder(path_or_name))
 
 
 def example() -> tuple[Nowcaster, pl.DataFrame, float]:
     """The installed model, half an hour of winds, and the Unix seconds that they reach."""
-    home = params.home() / "data" / "mini" / EXAMPLE
-    told = files.read_json(home / "example.json")
-    return load(), pl.read_parquet(home / "winds.parquet"), told["time_s"]
+    home = anywhere.example()
+    time_s: float = files.read_json(home / "example.json")["time_s"]
+    return load(), pl.read_parquet(home / "winds.parquet"), time_s
+
+
+def fit(model: str, data: Any, **settings: Any) -> fields.Fitted | sequences.Fitted:
+    """Train a model to data of one's own, in memory.
+
+    data: for a model of fields (`msa`, say) a mapping of context_x (S, C, X), context_y (S, C, I),
+    target_x (S, T, X) and target_y (S, T, O); for `sigma_gpt` sequences of whole numbers (N, T).
+    settings: steps, learning_rate, batch, seed, arguments, and of sequences order: as
+    stages/fields/fitted.py and stages/sequences/fitted.py tell them. Gives a model that answers
+    (`predict`; of sequences `sample` and `law`), with its `history` and its error (`error`; of
+    sequences `nats`) on what it was not trained on. InputError, DataError, DivergedError.
+    """
+    return (fields if isinstance(data, Mapping) else sequences).fit(model, data, **settings)
 
 
 def decode(frames: Any) -> Any:

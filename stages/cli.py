@@ -4,6 +4,7 @@ use it
 try        a nowcast from what git keeps, before anything was trained
 nowcast    the wind at places and times, from a trained model and a recent capture
 score      a file of your own, scored with a trained cell
+init       a file of your own, declared as a data set
 capture    simulated captures, as receivers would drop them
 benchmark  the simulated wind benchmark, frozen, for use elsewhere
 
@@ -31,12 +32,13 @@ import argparse
 import os
 import re
 import sys
+import warnings
 from importlib import metadata
 from typing import Any, NoReturn
 
 from stages import params
 from stages.errors import InputError, TradewindError
-from stages.verbs import release, score, trust, unattended, winds
+from stages.verbs import init, release, score, trust, unattended, winds
 
 
 class Parser(argparse.ArgumentParser):
@@ -77,9 +79,15 @@ def parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"tradewind {metadata.version('tradewind')}"
     )
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS)
-    for kind in (winds, score, trust, release, unattended):
+    for kind in (winds, score, init, trust, release, unattended):
         kind.register(verbs)
     return top
+
+
+def told(message: Warning | str, category: type[Warning], *where: Any, **rest: Any) -> None:
+    """A warning of ours as a line for a person; where another's stands in its code, too."""
+    place = "" if category is UserWarning else f" ({category.__name__}, {where[0]}:{where[1]})"
+    print(f"warning: {message}{place}", file=sys.stderr)
 
 
 def main() -> int:
@@ -87,7 +95,9 @@ def main() -> int:
     arguments = parser().parse_args()
     code = 0
     try:
-        code = arguments.run(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = told
+            code = arguments.run(arguments)
         sys.stdout.flush()  # here, where a closed pipe can be met, and not at the interpreter's end
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)

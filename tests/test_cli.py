@@ -31,6 +31,7 @@ OPTIONS = {
     ),
     "try": ("--plot",),
     "score": ("EXPERIMENT/PROFILE/DATASET/CELL", "FILE", "--json", "--even-if-trained-on"),
+    "init": ("DATA_FILE", "--name", "--profile", "--licence", "--url", "--dry-run"),
     "audit": (
         "EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
         "--verify",
@@ -130,6 +131,7 @@ def test_the_installed_command_is_this_one():
         ("nowcast", "--context", "x.csv"),
         ("nowcast", "--context", "x.csv", "--at", POINT, "--points", "p.csv"),
         ("score", "a/b/c/d"),
+        ("init",),
         ("audit",),
         ("audit", "a/b/c/d/e", "--verify", "everything"),
         ("impact",),
@@ -210,7 +212,8 @@ def test_a_folder_that_is_no_project_is_the_users_mistake(monkeypatch, capsys, t
 
 
 def test_nowcast_passes_on_what_was_asked_and_prints_the_answer(monkeypatch, capsys):
-    asked = []
+    asked, folder = [], Path("data/mini/example/runs/simulated")
+    monkeypatch.chdir(ROOT)
     monkeypatch.setattr(params, "load", lambda: "the params")
     monkeypatch.setattr(
         nowcast, "nowcast", lambda context, **given: asked.append((context, given)) or ["a row"]
@@ -227,14 +230,14 @@ def test_nowcast_passes_on_what_was_asked_and_prints_the_answer(monkeypatch, cap
             "--at",
             "1,2,3,4",
             "--model",
-            "runs/x",
+            "data/mini/example/runs/simulated",
         )
         == 0
     )
     assert run(monkeypatch, "nowcast", "--context", "c.parquet", "--points", "p.csv") == 0
     none = dict.fromkeys(("at", "points", "grid", "route", "model")) | {"settings": "the params"}
     assert asked == [
-        ("c.csv", {**none, "at": [POINT, "1,2,3,4"], "model": "runs/x"}),
+        ("c.csv", {**none, "at": [POINT, "1,2,3,4"], "model": folder}),
         ("c.parquet", {**none, "points": "p.csv"}),
     ]
     assert capsys.readouterr() == ("rendered ['a row']\nrendered ['a row']\n", "")

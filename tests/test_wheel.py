@@ -23,6 +23,9 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 NEEDLESS = ("dvc", "prefect", "optuna", "great_expectations", "matplotlib", "jinja2", "xarray")
 ASKED = {"lat_deg": [46.5, 47.0], "lon_deg": [7.2, 8.0], "alt_ft": [34000.0, 33000.0]}
+TIME = (
+    "2026-01-15T07:20:00Z"  # half an hour after the middle of the first hour of the simulated sky
+)
 SCRIPT = """
 import importlib.abc, json, pickle, sys
 class Refuse(importlib.abc.MetaPathFinder):
@@ -99,6 +102,17 @@ def test_a_nowcast_from_a_wheel_is_that_of_a_clone(site, tmp_path):
 def test_the_command_runs_from_a_wheel(site, tmp_path):
     done = asked_there(site[1], tmp_path, "-m", "tradewind.cli", "--version")
     assert done.stdout == f"tradewind {PROJECT['project']['version']}\n", done.stderr
+
+
+def test_from_a_wheel_a_capture_is_recorded_and_a_nowcast_answers(site, tmp_path):
+    command = ("-m", "tradewind.cli")
+    recorded = asked_there(site[1], tmp_path, *command, "capture", "drop", "--hours", "0:1")
+    assert recorded.returncode == 0, recorded.stderr
+    words = f"nowcast --context {recorded.stdout.strip()} --at 46.5,7.2,FL340,{TIME} --json"
+    told = asked_there(site[1], tmp_path, *command, *words.split())
+    assert told.returncode == 0, told.stderr
+    answer = json.loads(told.stdout)
+    assert answer["model"] == "kalman-swept-none-s0" and answer["winds"][0]["speed_m_s"] > 1
 
 
 def test_a_wheel_holds_every_package_and_its_data(site):

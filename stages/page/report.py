@@ -1,5 +1,5 @@
-"""reports/index.html, the front page, and reports/README.md: every result beside what it must be
-compared with, and where it came from.
+"""reports/index.html, the front page, reports/grand.html, every model on every problem, and
+reports/README.md: every result beside what it must be compared with, and where it came from.
 
 A page is one file and its figures: styles and a small script inside, no network, whole without the
 script. Experiments are found by what they wrote: reports/EXPERIMENT/PROFILE/page.json. The same
@@ -14,11 +14,11 @@ from typing import Any
 from stages import files, records
 from stages.errors import reported
 from stages.files import atomic_file, read_json
-from stages.page import claims, printed, promotions, render
+from stages.page import claims, grand, printed, promotions, render
 from stages.page.experiment import DATA
 
 PROFILES = ("mini", "sample", "full")  # in the order that they are shown in; others follow
-INDEX = "index.html"
+INDEX, GRAND = "index.html", "grand.html"
 ATTACKS = Path("reports/attacks.json")  # what the audit was tried with (make bench-audit)
 
 
@@ -97,8 +97,8 @@ def markdown(views: list[dict[str, Any]]) -> str:
 
 
 def report() -> None:
-    """Write the front page and reports/README.md from what is in git for every profile that has
-    been run."""
+    """Write the front page, the grand table and reports/README.md from what is in git for every
+    profile that has been run."""
     views = found()
     entries = [one for view in views for one in view["claims"]]
     profiles = sorted({view["profile"] for view in views})
@@ -126,6 +126,8 @@ def report() -> None:
     )
     with atomic_file(f"reports/{INDEX}", "w") as stream:
         stream.write(text)
+    with atomic_file(f"reports/{GRAND}", "w") as stream:
+        stream.write(render.page("grand.html", grand=grand.rows(views), grand_titles=grand.TITLES))
     with atomic_file("reports/README.md", "w") as stream:
         stream.write(markdown(views))
 

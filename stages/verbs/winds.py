@@ -19,10 +19,10 @@ STEP = 0.25  # degrees, of the example's level
 
 def nowcast(arguments: argparse.Namespace) -> int:
     """Print wind, direction and spread at the points asked for, or write them to a file."""
-    from stages.winds.nowcast import answers
+    from stages.winds.nowcast import answers, anywhere, named
     from stages.winds.nowcast import nowcast as forecaster
 
-    settings, model = params.load(), arguments.model
+    settings, model = anywhere.settings(), arguments.model
     for path in filter(None, (arguments.out, arguments.plot)):
         writable(path)
     if arguments.out:
@@ -30,7 +30,9 @@ def nowcast(arguments: argparse.Namespace) -> int:
     if model == "champion":
         from stages.winds.retraining import champions
 
-        model = champions.folder_now(settings)
+        model = champions.folder_now(params.load())
+    elif model or not anywhere.in_clone():
+        model = named.folder(model or anywhere.EXAMPLE)
     with given(arguments.context) as context:
         rows = forecaster.nowcast(
             context,
@@ -73,26 +75,20 @@ def given(context: str) -> Iterator[str]:
 def attempt(arguments: argparse.Namespace) -> int:
     """Ask the model that git keeps for a level; print the middle of it, draw it all."""
     from stages import files
-    from stages.winds import example
-    from stages.winds.nowcast import answers, picture
+    from stages.winds.nowcast import answers, anywhere, picture
     from stages.winds.nowcast import nowcast as forecaster
 
     writable(arguments.plot)
-    home = example.place("mini")
-    if not (home / "example.json").exists():
-        raise InputError("there is no example here", where=str(home), remedy="run it in a clone")
+    home, model = anywhere.example(), anywhere.example_cell()
     told = files.read_json(home / "example.json")
-    model = home / "runs" / told["dataset"] / told["cell"]
     context, grid = home / "winds.parquet", f"{told['alt_ft']},{told['time_s']:.0f},{STEP}"
-    rows = forecaster.nowcast(context, grid=grid, model=model, settings=params.load())
+    rows = forecaster.nowcast(context, grid=grid, model=model, settings=anywhere.settings())
     picture.draw(rows, arguments.plot)
     print(f"{told['cell']} is {told['why']}. A level over its area, and the middle of it:\n")
     print(answers.render([rows[len(rows) // 2]]))
     print(f"\nThe whole level: {arguments.plot}. The same by hand:\n")
-    print(
-        f"  tradewind nowcast --context {context} --model {model} \\\n    --grid {grid} --plot "
-        f"{arguments.plot}"
-    )
+    command = f"  tradewind nowcast --context {context} --model {anywhere.EXAMPLE} \\\n"
+    print(f"{command}    --grid {grid} --plot {arguments.plot}")
     if os.environ.get("DISPLAY") and sys.stdout.isatty():
         webbrowser.open(arguments.plot.absolute().as_uri())
     return 0
@@ -118,16 +114,10 @@ def benchmark(arguments: argparse.Namespace) -> int:
 
 def capture(arguments: argparse.Namespace) -> int:
     """Write simulated captures into a folder and print their names."""
+    from stages.winds.nowcast import anywhere
     from stages.winds.sky import capture as receiver
 
-    hours, known = receiver.asked_hours(arguments.hours), params.load().datasets
-    plan = known["simulated"].simulate if "simulated" in known else None
-    if plan is None:
-        raise InputError(
-            "there is no simulated sky to capture",
-            where="params.yaml",
-            expected="a data set `simulated` of kind simulate",
-        )
+    hours, plan = receiver.asked_hours(arguments.hours), anywhere.sky()
     for path in receiver.capture(plan, Path(arguments.folder), *hours, seed=arguments.seed):
         print(path)
     return 0
@@ -174,9 +164,11 @@ def add_nowcast(verbs: Verbs) -> None:
     )
     verb.add_argument(
         "--model",
-        metavar="FOLDER",
-        help="a trained cell (reports/<experiment>/<profile>/runs/<data set>/<cell>), or the word "
-        "champion; default: the best on the validation minutes of the profile's first data set",
+        metavar="CELL",
+        help="a trained cell: its folder, EXPERIMENT/PROFILE/DATASET/CELL or a shorter name that "
+        "fits no other, champion, or example (the small one that is installed, too); default: the "
+        "best on the validation minutes of the profile's first data set; outside of a clone the "
+        "example",
     )
     form = verb.add_mutually_exclusive_group()
     for name, text in (("json", "print one JSON object"), ("csv", "print CSV")):

@@ -84,4 +84,5 @@ def test_the_verb_draws_a_level_of_what_git_keeps(monkeypatch, capsys, tmp_path)
 def test_without_an_example_it_is_said_where_one_is(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["tradewind", "try"])
+    monkeypatch.setattr(params, "home", lambda: tmp_path)
     assert cli.main() == 2 and "no example here" in capsys.readouterr().err

@@ -62,6 +62,7 @@ def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_make
         "#results",
         "#ledger",
         "#claims",
+        "grand.html",
         "#errata",
         "#printed",
         "#validation",

@@ -4,11 +4,15 @@ table, or raw frames.
 The form is found by looking, never by the name: parquet by its first bytes, tables by their header,
 frames by the one parser of frames (modes/frames.py). Everything that is not yet winds passes
 through the decode stage's own code, so a capture of today is treated like the training data. Units
-are in the column names; the wind blows towards (u east, v north).
+are in the column names (declared.py); the wind blows towards (u east, v north). Values that look
+like another unit's are warned of (doubtful.py).
 """
 
+import gzip
 import shutil
 import tempfile
+import warnings
+import zlib
 from pathlib import Path
 
 import polars as pl
@@ -19,11 +23,13 @@ from stages.winds import decode as decoding
 from stages.winds.decoding import bounds, readers
 from stages.winds.decoding.winds import split
 from stages.winds.modes import frames
+from stages.winds.nowcast import declared, doubtful
 
+HEAD, GZIP = 1 << 16, b"\x1f\x8b"
 COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
 EXPECTED = (
-    f"winds as parquet or CSV ({', '.join(COLUMNS)}), a published winds or states table, or frames "
-    "with their times as CSV, JSON lines or AVR"
+    f"winds as parquet or CSV ({', '.join(COLUMNS)}, or alt_m, u_kn, v_kn, time), a published "
+    "winds or states table, or frames with their times as CSV, JSON lines or AVR"
 )
 
 
@@ -32,12 +38,15 @@ def form(path: Path) -> str:
     anything else."""
     try:
         with path.open("rb") as stream:
-            head = stream.read(1 << 16)
-    except OSError as error:
+            head = stream.read(HEAD)
+        if head[:2] == GZIP:
+            with gzip.open(path) as unpacked:
+                head = unpacked.read(HEAD)
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             "the capture cannot be read",
             where=str(path),
-            found=error.strerror or str(error),
+            found=getattr(error, "strerror", None) or str(error),
             remedy="name an existing file",
         ) from None
     if head[:4] == b"PAR1":
@@ -46,7 +55,7 @@ def form(path: Path) -> str:
     names = (
         set(lines[0].decode("utf-8-sig", "replace").replace('"', "").split(",")) if lines else set()
     )
-    if set(COLUMNS) <= names:
+    if declared.known(names):
         return "csv"
     for kind, formats in (("winds", readers.WINDS), ("states", readers.STATES)):
         if any(set(known.columns) <= names for known in formats.values()):
@@ -82,7 +91,8 @@ def read(path: Path, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
     try:
         if kind in ("parquet", "csv"):
             lazy = pl.scan_parquet(path) if kind == "parquet" else pl.scan_csv(path)
-            missing = [name for name in COLUMNS if name not in lazy.collect_schema().names()]
+            ways = declared.ours(lazy.collect_schema())
+            missing = [name for name in COLUMNS if name not in ways]
             if missing:
                 raise InputError(
                     "the capture lacks columns",
@@ -90,7 +100,7 @@ def read(path: Path, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
                     expected=EXPECTED,
                     found=f"no {', '.join(missing)}",
                 )
-            rows = lazy.select(pl.col(COLUMNS).cast(pl.Float64)).collect(engine="streaming")
+            rows = lazy.select(ways[name] for name in COLUMNS).collect(engine="streaming")
         else:
             rows, dropped = decoded(path, kind, decode)
     except pl.exceptions.PolarsError as error:
@@ -100,6 +110,8 @@ def read(path: Path, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
             expected=EXPECTED,
             found=" ".join(str(error).split())[:200],
         ) from None
+    for doubt in doubtful.doubts(rows):
+        warnings.warn(f"{path}: {doubt}", UserWarning, stacklevel=2)
     kept, counts = usable(rows, decode)
     for name, count in counts.items():
         dropped[name] = dropped.get(name, 0) + count

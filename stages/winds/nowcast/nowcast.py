@@ -37,7 +37,7 @@ def nowcast(
     grid: str | None = None,
     route: str | None = None,
     model: str | Path | None = None,
-    settings: Params,
+    settings: Inference,
 ) -> list[Wind]:
     """Winds at `at` ("LAT,LON,ALT,TIME" each), at the rows of a CSV, in the order asked, along a
     route (route.py), or on a grid ("ALT,TIME,STEP": degrees apart) over the model's area, from
@@ -51,8 +51,12 @@ def nowcast(
     asked += routes.read(route).points if route else []
     if not asked and grid is None:
         raise InputError("no point was asked for", remedy="give --at, --points, --grid or --route")
-    run = settings.run
-    folder, why = (Path(model), "") if model is not None else choice.best(run.profile, run.wind)
+    if model is not None:
+        folder, why = Path(model), ""
+    elif isinstance(settings, Params):
+        folder, why = choice.best(settings.run.profile, settings.run.wind)
+    else:
+        raise InputError("no model was named", remedy="name a trained cell")
     net, meta = load(folder)
     prepared = meta["prepared"]
     if grid is not None:

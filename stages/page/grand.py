@@ -1,0 +1,81 @@
+"""The grand table, a page of its own: every model on every problem in one form, with what is known
+of it beside its main number.
+
+Main number, published value, bound and baseline are those that an experiment's page tells
+(page.json); log-likelihood, CRPS, coverage and parameters stand in its metrics.json. What was not
+measured of a model is told so; no time and no memory is here, for they differ by machine.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from stages.files import read_json
+from stages.tables.tabulation import home_of
+
+TITLES = (
+    "experiment",
+    "problem",
+    "model",
+    "measure",
+    "value",
+    "published",
+    "bound",
+    "baseline",
+    "log-likelihood [nats]",
+    "CRPS",
+    "90 % interval holds [%]",
+    "parameters",
+)
+LIKELIHOOD, CRPS, COVERAGE = ("log_likelihood",), ("crps", "crps_kn"), ("coverage_90",)
+COUNTS = ("parameters", "weights")  # of a cell
+ABSENT = "–"
+
+
+def rows(views: list[dict[str, Any]]) -> list[list[str]]:
+    """The rows of every experiment and profile that tells one of these measures of a model."""
+    found = []
+    for view in views:
+        file = home_of(view["experiment"], view["profile"]) / "metrics.json"
+        content = read_json(file) if Path(file).exists() else {"arms": {}, "cells": {}}
+        mine = [[*told(view, one), *beside(content, one)] for one in view["results"]]
+        if any(cell != ABSENT for row in mine for cell in row[-4:]):
+            found += mine
+    return found
+
+
+def told(view: dict[str, Any], one: dict[str, Any]) -> list[str]:
+    """What the experiment's page tells of a result."""
+    where = f"{view['experiment']}/{view['profile']}"
+    names = ("dataset", "name", "measure", "value", "published", "bound", "trivial")
+    return [where, *(str(one[name]) for name in names)]
+
+
+def beside(content: dict[str, Any], one: dict[str, Any]) -> list[str]:
+    """Log-likelihood, CRPS with its unit, coverage and parameters of a result's arm."""
+    arm = f"{one['dataset']}/{one['arm']}"
+    metrics = content["arms"].get(arm, {}).get("metrics", {})
+
+    def first(names: tuple[str, ...]) -> dict[str, Any]:
+        return next((metrics[name] for name in names if name in metrics), {})
+
+    likelihood, crps, coverage = map(first, (LIKELIHOOD, CRPS, COVERAGE))
+    unit = f" {crps['unit']}" if crps.get("unit", "1") != "1" else ""
+    counts = {
+        cell[name]
+        for key, cell in content["cells"].items()
+        if re.fullmatch(rf"{re.escape(arm)}(-s\d+)?", key)
+        for name in COUNTS
+        if isinstance(cell.get(name), int)
+    }
+    return [
+        number(likelihood, 3),
+        number(crps, 3, unit),
+        f"{100 * coverage['mean']:.1f}" if "mean" in coverage else ABSENT,
+        f"{max(counts):,}" if counts else ABSENT,
+    ]
+
+
+def number(metric: dict[str, Any], digits: int, unit: str = "") -> str:
+    """A mean to that many digits, or that there is none."""
+    return f"{metric['mean']:.{digits}g}{unit}" if "mean" in metric else ABSENT

@@ -1,0 +1,71 @@
+"""Units that a table of winds does not seem to have: what its distribution says against the names
+of its columns.
+
+A column named in feet may hold metres, one in m/s knots: numbers that pass every bound, and answers
+that are wrong by a factor. Each test is of a distribution that traffic has: cruise levels of 28,000
+to 42,000 ft, where flights spend most of their time; jet streams of 110 m/s at most; Unix seconds
+of this century. It is a doubt and no proof: it is told, with the remedy, and nothing is changed.
+"""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from stages.units import FOOT_M, KNOT_M_S
+
+LEAST = 50  # rows, below which a distribution says nothing
+CRUISE_M = (8_500.0, 12_900.0)  # 28,000 to 42,000 ft
+HIGHEST_M = 15_500.0  # above every airliner, below most cruises in feet
+LEVELS_MOST = 600.0  # above every flight level
+JET_M_S = 110.0  # the fastest jet streams
+YEAR_2100_S = 4.1e9
+FRACTIONS = {1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
+
+
+def doubts(winds: pl.DataFrame) -> list[str]:
+    """A sentence for each of ts_s, alt_ft and the pair u_m_s, v_m_s whose values look like another
+    unit's; none for columns that are not there, or hold few numbers."""
+    tests = {("ts_s",): time, ("alt_ft",): altitude, ("u_m_s", "v_m_s"): speed}
+    found = []
+    for names, told in tests.items():
+        if set(names) <= set(winds.columns):
+            rows = winds.select(pl.col(names).cast(pl.Float64, strict=False)).to_numpy()
+            rows = rows[np.isfinite(rows).all(1)]
+            found.append(told(rows) if len(rows) >= LEAST else "")
+    return [one for one in found if one]
+
+
+def time(rows: Any) -> str:
+    """Whether times (N, 1) are fractions of a second."""
+    middle = float(np.median(rows))
+    for factor, unit in FRACTIONS.items():
+        if YEAR_2100_S < middle <= YEAR_2100_S * factor:
+            return f"ts_s holds Unix {unit}, not seconds? Divide by {factor:,.0f}"
+    return ""
+
+
+def altitude(rows: Any) -> str:
+    """Whether altitudes (N, 1) are metres, or flight levels."""
+    highest = float(np.quantile(rows, 0.999))
+    if 0 < highest < LEVELS_MOST:
+        return f"alt_ft holds flight levels, not feet? Nothing is above {highest:,.0f}"
+    cruise = float(((rows >= CRUISE_M[0]) & (rows <= CRUISE_M[1])).mean())
+    if highest > HIGHEST_M or cruise <= 0.5:
+        return ""
+    return (
+        f"alt_ft holds metres, not feet? {100 * cruise:.0f} % lie between {CRUISE_M[0]:,.0f} and "
+        f"{CRUISE_M[1]:,.0f}, nothing above {highest:,.0f}. Name the column alt_m, or divide by "
+        f"{FOOT_M}"
+    )
+
+
+def speed(rows: Any) -> str:
+    """Whether winds (N, 2) are knots."""
+    fast = float(np.quantile(np.hypot(*rows.T), 0.99))
+    if fast <= JET_M_S:
+        return ""
+    return (
+        f"u_m_s and v_m_s hold knots, not m/s? One wind of a hundred is above {fast:.0f} m/s, "
+        f"beyond any jet stream. Name the columns u_kn and v_kn, or multiply by {KNOT_M_S:.6f}"
+    )

@@ -1,0 +1,72 @@
+"""Which trained cell of the winds a name means: a folder, the word `example`, the name by which the
+audit knows cells, or any shorter one that fits no other cell.
+
+A short name leaves parts of EXPERIMENT/PROFILE/DATASET/CELL out, but not the cell; of the cell its
+beginning does, where no cell is called just so.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from safetensors import safe_open
+
+from stages.errors import InputError
+from stages.params import nearest
+from stages.training import store
+from stages.winds.nowcast import anywhere
+
+FORM = "EXPERIMENT/PROFILE/DATASET/CELL"
+WEIGHTS = "weights.safetensors"
+SHOWN = 5
+
+
+def folder(name: str | Path, root: Path = Path()) -> Path:
+    """The folder of the cell of that name. InputError where none or several fit."""
+    if Path(name).is_dir():
+        return Path(name)
+    if str(name) == anywhere.EXAMPLE:
+        return anywhere.example_cell()
+    known = cells(root)
+    wanted = str(name).strip("/").split("/")
+    exact = [one for one in known if within(wanted, one.split("/"))]
+    found = exact or [one for one in known if within(wanted, one.split("/"), begins=True)]
+    if len(found) == 1:
+        return known[found[0]]
+    if found:
+        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+        raise InputError(
+            "several trained cells have that name",
+            found=str(name),
+            expected=" or ".join(found[:SHOWN] + more),
+            remedy="say more of it",
+        )
+    raise InputError(
+        "that is not a trained cell",
+        where=str(name),
+        expected=f"a folder with {WEIGHTS}, {FORM}, or {anywhere.EXAMPLE}",
+        found=nearest(wanted[-1], {one.rpartition("/")[2] for one in known}).lstrip("; ")
+        if known
+        else "no cell is trained here",
+        remedy="run `make repro`, which trains the cells" if not known else "name one of them",
+    )
+
+
+def cells(root: Path) -> dict[str, Path]:
+    """Every trained cell of the winds, name -> folder: those whose weights tell a lead."""
+    found = {}
+    for path in sorted(root.glob(f"reports/*/*/runs/*/[!.]*/{WEIGHTS}")):
+        with safe_open(str(path), framework="np") as file:
+            told = json.loads((file.metadata() or {}).get(store.ENTRY, "{}"))
+        if "lead_s" in told.get("prepared", {}):
+            experiment, profile, _, dataset, name = path.parent.parts[-5:]
+            found["/".join((experiment, profile, dataset, name))] = path.parent
+    return found
+
+
+def within(wanted: Sequence[str], parts: Sequence[str], begins: bool = False) -> bool:
+    """Whether these are, in this order, some of the parts, and the last of them the last; of
+    which, where asked, the beginning does."""
+    fits = parts[-1].startswith(wanted[-1]) if begins else parts[-1] == wanted[-1]
+    before = iter(parts[:-1])
+    return fits and all(part in before for part in wanted[:-1])
