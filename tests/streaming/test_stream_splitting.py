@@ -79,8 +79,8 @@ def test_every_prefix_of_beast_loses_nothing_but_what_has_not_come():
 
 
 def test_broken_beast_costs_the_frame_and_no_other():
-    one, two, three = (beast(*COUNTED[i]) for i in (0, 1, 2))
-    content = one + two[:9] + three + b"noise" + beast("0102", 0, "1") + one
+    one, two, three = (beast(h, 0x123456, kind) for h, _, kind in COUNTED[:3])
+    content = one + two[:7] + three + b"noise" + beast("0102", 0, "1") + one
     splitter, found = split([content], live=False)
     assert [digits for _, digits, _ in found] == [A, SHORT, A]
     assert +splitter.dropped == {"broken_frame": 1, "not_beast": 1, "mode_ac": 1}

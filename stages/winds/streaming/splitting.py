@@ -85,7 +85,8 @@ class Splitter:
 
     def cut(self) -> None:
         """Forget what is not whole: the stream goes on somewhere else."""
-        self.dropped["cut_off"] += bool(self.rest)
+        if self.rest:
+            self.dropped["cut_off"] += 1
         self.rest, self.overlong = b"", False
 
     def close(self, arrived_s: float) -> list[Frame]:
