@@ -181,27 +181,7 @@ def add_nowcast(verbs: Verbs) -> None:
         "tradewind nowcast --context data/mini/decoded/simulated/winds.parquet --at "
         "46.5,7.2,34000,2026-01-17T05:00:00Z",
     )
-    source = verb.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--context",
-        metavar="FILE",
-        help="a recent capture: winds as parquet or CSV, or raw frames with their times as CSV, "
-        "JSON lines or AVR, also .gz; - is standard input",
-    )
-    source.add_argument(
-        "--follow",
-        metavar="SOURCE",
-        help="raw frames as they come (as of --context, or Beast): a growing file, - or "
-        "tcp://HOST:PORT; a JSON line each --every seconds, which --out FILE appends and --plot "
-        "draws. TIME is +SECONDS after the stream's, or +lead, as far as the model's lead reaches",
-    )
-    verb.add_argument(
-        "--every",
-        type=float,
-        default=10.0,
-        metavar="SECONDS",
-        help="of the stream's time, between two answers of --follow; default: %(default)g",
-    )
+    add_sources(verb)
     place = verb.add_mutually_exclusive_group(required=True)
     place.add_argument(
         "--at",
@@ -241,6 +221,31 @@ def add_nowcast(verbs: Verbs) -> None:
     )
     verb.add_argument("--plot", type=Path, metavar="FILE", help="draw the answer as a PNG")
     verb.set_defaults(run=nowcast)
+
+
+def add_sources(verb: argparse.ArgumentParser) -> None:
+    """What a nowcast is made from: a capture, or a stream."""
+    source = verb.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--context",
+        metavar="FILE",
+        help="a recent capture: winds as parquet or CSV, or raw frames with their times as CSV, "
+        "JSON lines or AVR, also .gz; - is standard input",
+    )
+    source.add_argument(
+        "--follow",
+        metavar="SOURCE",
+        help="raw frames as they come (as of --context, or Beast): a growing file, - or "
+        "tcp://HOST:PORT; a JSON line each --every seconds, which --out FILE appends and --plot "
+        "draws. TIME is +SECONDS after the stream's, or +lead, as far as the model's lead reaches",
+    )
+    verb.add_argument(
+        "--every",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="of the stream's time, between two answers of --follow; default: %(default)g",
+    )
 
 
 def add_try(verbs: Verbs) -> None:

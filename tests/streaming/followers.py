@@ -19,6 +19,7 @@ PREPARED = {
         "y_std": [12.0, 10.0],
     },
 }
+WINDOW_S = 600.0  # of the Kalman filter, so that winds are let go within the sky's hour
 MSA = {"width": 12, "heads": 2, "layers": 2}
 MODELS = {
     "kalman": {},
@@ -37,6 +38,8 @@ def given(*at, **more):
 def follower(name="persistence", *at, every_s=60.0, **more) -> Answering:
     torch.manual_seed(0)
     net = build(name, MODELS[name]).eval()
+    if name == "kalman":
+        net.window_s = WINDOW_S
     points = asked(PREPARED, **given(*at, **more))
     cell = (net, PREPARED, Path("nowhere") / name, "")
     return Answering(cell, points, SETTINGS, every_s=every_s)

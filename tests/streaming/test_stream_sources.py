@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from sky_frames import flown
 
+from stages import cli
 from stages.errors import InputError
+from stages.winds import example
 from stages.winds.streaming import follow, sources
 
 ROOT = Path(__file__).parents[2]
@@ -107,6 +109,16 @@ def test_pauses_grow_and_begin_anew_with_the_first_bytes(monkeypatch):
     assert pauses == [0.01, 0.02, 0.04, 0.08, 0.01, 0.02, 0.04, 0.08, 0.08]
 
 
+def test_a_connection_that_is_silent_for_long_is_made_anew(monkeypatch):
+    monkeypatch.setattr(sources, "SILENT_S", 0.05)
+    told = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        source = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        chunks = sources.open_source(source, threading.Event(), told.append)
+        assert read_until(chunks, 2) == b"||" and told == ["disconnected"]
+        chunks.close()
+
+
 @pytest.mark.parametrize(
     "name",
     ["nowhere/at all", "tcp://", "tcp://host", "tcp://host:0", "tcp://h:99999", "udp://host:1"],
@@ -136,13 +148,20 @@ def test_a_file_that_cannot_be_written(tmp_path):
         follow.append(tmp_path, "line\n")
 
 
-def test_the_command_follows_a_file_until_it_is_told_to_end(tmp_path):
-    from stages import params
-    from stages.winds import example
+def test_a_stream_is_not_answered_as_csv_or_beside_a_capture(monkeypatch, capsys):
+    words = ["tradewind", "nowcast", "--follow", "feed", "--at", "46,7,FL340,+lead"]
+    monkeypatch.setattr("sys.argv", [*words, "--csv"])
+    assert cli.main() == 2 and "JSON lines" in capsys.readouterr().err
+    monkeypatch.setattr("sys.argv", [*words, "--every", "0"])
+    assert cli.main() == 2 and "no time between answers" in capsys.readouterr().err
+    monkeypatch.setattr("sys.argv", [*words, "--context", "winds.csv"])
+    with pytest.raises(SystemExit):
+        cli.main()
 
+
+def test_the_command_follows_a_file_until_it_is_told_to_end(tmp_path):
     home = ROOT / example.place("mini")
     (run,) = (home / "runs").glob("*/*")
-    assert params.load().run.profile == "mini"
     lines = [f"{ts_s:.3f},{digits}\n" for ts_s, digits, _ in flown()]
     source, out, picture = tmp_path / "feed", tmp_path / "out.jsonl", tmp_path / "now.png"
     source.write_text("".join(lines[:3000]))

@@ -10,6 +10,7 @@ import select
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ from stages.winds.modes.frames import GZIP
 BLOCK_BYTES = 1 << 16
 LOOK_S = 0.25  # between two looks at a source that is quiet
 CONNECT_S = 10.0
+SILENT_S = 120.0  # a connection that is silent for so long may be dead without saying so
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 EXPECTED = "a file, - (standard input), or tcp://HOST:PORT"
 Chunks = Iterator[bytes | None]
@@ -136,9 +138,10 @@ def received(host: str, port: int, stop: threading.Event, tell: Tell) -> Chunks:
 
 
 def arriving(connection: socket.socket, stop: threading.Event) -> Chunks:
-    """What comes through a connection until it breaks."""
+    """What comes through a connection until it breaks or is silent for SILENT_S."""
     connection.settimeout(LOOK_S)
-    while not stop.is_set():
+    last_s = time.monotonic()
+    while not stop.is_set() and time.monotonic() - last_s < SILENT_S:
         try:
             chunk = connection.recv(BLOCK_BYTES)
         except TimeoutError:
@@ -148,4 +151,5 @@ def arriving(connection: socket.socket, stop: threading.Event) -> Chunks:
             return
         if not chunk:
             return
+        last_s = time.monotonic()
         yield chunk
