@@ -23,7 +23,7 @@ def resident() -> int:
 
 @pytest.mark.parametrize(
     ("name", "hours"),
-    [("persistence", 2), pytest.param("kalman", 24, marks=pytest.mark.slow_fault)],
+    [("persistence", 2), pytest.param("kriging", 24, marks=pytest.mark.slow_fault)],
 )
 def test_a_stream_is_followed_for_hours_without_growing(tmp_path, name, hours):
     answering = follower(name, every_s=300.0)
