@@ -19,7 +19,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup try repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-audit bench-dag clean
+.PHONY: help setup try repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-stream bench-audit bench-dag clean
 
 help:
 	@echo "make try                                          a nowcast to look at, before anything is trained"
@@ -88,9 +88,9 @@ doctor: $(READY)
 	$(BIN)/tradewind doctor
 
 # Benchmarks time the kernels that each machine has.
-bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics: export TRADEWIND_ARITHMETIC := native
+bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-stream: export TRADEWIND_ARITHMETIC := native
 
-bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-dag
+bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-stream bench-dag
 
 bench-decode: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_decode
@@ -128,6 +128,10 @@ bench-tokens: $(READY)
 # Cells, free runs and a reservoir beside their goals, met or missed; two minutes on an idle machine.
 bench-dynamics: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_forecasts $(ARGS)
+
+# One more message and an answer at 10,000 winds of context, beside the batch answer; a minute on an idle machine.
+bench-stream: $(READY)
+	$(BIN)/python -m tests.benchmarks.bench_stream $(ARGS)
 
 # Every attack of tests/audit on this clone's mini results, at every depth until it falls; writes reports/attacks.json, which the report shows.
 bench-audit: $(READY)

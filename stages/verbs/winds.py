@@ -9,6 +9,7 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from stages import params
 from stages.errors import InputError
@@ -25,14 +26,16 @@ def nowcast(arguments: argparse.Namespace) -> int:
     settings, model = anywhere.settings(), arguments.model
     for path in filter(None, (arguments.out, arguments.plot)):
         writable(path)
-    if arguments.out:
-        answers.check_suffix(arguments.out)
     if model == "champion":
         from stages.winds.retraining import champions
 
         model = champions.folder_now(params.load())
     elif model or not anywhere.in_clone():
         model = named.folder(model or anywhere.EXAMPLE)
+    if arguments.follow:
+        return followed(arguments, model, settings)
+    if arguments.out:
+        answers.check_suffix(arguments.out)
     with given(arguments.context) as context:
         rows = forecaster.nowcast(
             context,
@@ -57,6 +60,41 @@ def nowcast(arguments: argparse.Namespace) -> int:
             from stages.winds.nowcast import route
 
             print(f"\n{route.summary(route.read(arguments.route), rows)}")
+    return 0
+
+
+def followed(arguments: argparse.Namespace, model: Any, settings: params.Inference) -> int:
+    """Answer a stream line by line, and tell at its end what was counted."""
+    from stages.winds.streaming import follow
+
+    if arguments.form == "csv":
+        raise InputError("a stream is answered in JSON lines", found="--csv")
+
+    def emit(answering: Any, line: dict[str, Any]) -> None:
+        text = follow.written(line)
+        if arguments.out:
+            follow.append(arguments.out, text)
+        else:
+            print(text, end="", flush=True)
+        if arguments.plot and "winds" in line:
+            from stages.winds.nowcast import picture
+
+            drawn = arguments.plot.with_name(f".{arguments.plot.name}.tmp")
+            picture.draw(answering.rows, drawn)
+            os.replace(drawn, arguments.plot)
+
+    ended = follow.follow(
+        arguments.follow,
+        emit,
+        model=model,
+        settings=settings,
+        every_s=arguments.every,
+        at=arguments.at,
+        points=arguments.points,
+        grid=arguments.grid,
+        route=arguments.route,
+    )
+    print(follow.summary(ended), file=sys.stderr)
     return 0
 
 
@@ -133,13 +171,7 @@ def add_nowcast(verbs: Verbs) -> None:
         "tradewind nowcast --context data/mini/decoded/simulated/winds.parquet --at "
         "46.5,7.2,34000,2026-01-17T05:00:00Z",
     )
-    verb.add_argument(
-        "--context",
-        required=True,
-        metavar="FILE",
-        help="a recent capture: winds as parquet or CSV, or raw frames with their times as CSV, "
-        "JSON lines or AVR, also .gz; - is standard input",
-    )
+    add_sources(verb)
     place = verb.add_mutually_exclusive_group(required=True)
     place.add_argument(
         "--at",
@@ -181,6 +213,31 @@ def add_nowcast(verbs: Verbs) -> None:
     )
     verb.add_argument("--plot", type=Path, metavar="FILE", help="draw the answer as a PNG")
     verb.set_defaults(run=nowcast)
+
+
+def add_sources(verb: argparse.ArgumentParser) -> None:
+    """What a nowcast is made from: a capture, or a stream."""
+    source = verb.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--context",
+        metavar="FILE",
+        help="a recent capture: winds as parquet or CSV, or raw frames with their times as CSV, "
+        "JSON lines or AVR, also .gz; - is standard input",
+    )
+    source.add_argument(
+        "--follow",
+        metavar="SOURCE",
+        help="raw frames as they come (as of --context, or Beast): a growing file, - or "
+        "tcp://HOST:PORT; a JSON line each --every seconds, which --out FILE appends and --plot "
+        "draws. TIME is +SECONDS after the stream's, or +lead, as far as the model's lead reaches",
+    )
+    verb.add_argument(
+        "--every",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="of the stream's time, between two answers of --follow; default: %(default)g",
+    )
 
 
 def add_try(verbs: Verbs) -> None:

@@ -8,6 +8,7 @@ the direction told is the one the wind comes FROM, degrees true. The spread is a
 per component (spread.py), and it is said where it comes from.
 """
 
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -47,23 +48,40 @@ def nowcast(
     its lead does not reach from this capture, a text that is no point; DataError for files that are
     not what they should be.
     """
-    asked = read_points(points) if points is not None else [parse(text) for text in at or []]
-    asked += routes.read(route).points if route else []
-    if not asked and grid is None:
-        raise InputError("no point was asked for", remedy="give --at, --points, --grid or --route")
-    if model is not None:
-        folder, why = Path(model), ""
-    elif isinstance(settings, Params):
-        folder, why = choice.best(settings.run.profile, settings.run.wind)
-    else:
-        raise InputError("no model was named", remedy="name a trained cell")
+    folder, why = chosen(model, settings)
     net, meta = load(folder)
     prepared = meta["prepared"]
-    if grid is not None:
-        asked += level(grid, prepared["area"])
-    refuse_outside(asked, prepared["area"])
+    asked = places(prepared["area"], at=at, points=points, grid=grid, route=route)
     given = (*capture.read(Path(context), settings.decode), str(context))
     return answer(net, prepared, asked, given, settings=settings, folder=folder, why=why)
+
+
+def chosen(model: str | Path | None, settings: Inference) -> tuple[Path, str]:
+    """The folder of the cell that answers, and why it does where none was named. InputError where
+    none is named and there are no cells to choose from."""
+    if model is not None:
+        return Path(model), ""
+    if isinstance(settings, Params):
+        return choice.best(settings.run.profile, settings.run.wind)
+    raise InputError("no model was named", remedy="name a trained cell")
+
+
+def places(
+    area: dict[Any, Any],
+    *,
+    at: list[str] | None,
+    points: str | Path | None,
+    grid: str | None,
+    route: str | None,
+) -> list[Point]:
+    """What is asked for, as `nowcast` takes it, inside a model's area; InputError as there."""
+    asked = read_points(points) if points is not None else [parse(text) for text in at or []]
+    asked += routes.read(route).points if route else []
+    asked += level(grid, area) if grid is not None else []
+    if not asked:
+        raise InputError("no point was asked for", remedy="give --at, --points, --grid or --route")
+    refuse_outside(asked, area)
+    return asked
 
 
 def answer(
@@ -75,10 +93,12 @@ def answer(
     settings: Inference,
     folder: Path,
     why: str = "",
+    spreads: Callable[..., spread.Told] = spread.of_cell,
 ) -> list[Wind]:
     """Winds at points inside the model's area. `given`: the context's usable winds in order of
     time, its dropped rows by reason (capture.read gives both), what it is called in errors;
-    `folder`: the cell. InputError as `nowcast`."""
+    `folder`: the cell; `spreads`: what finds out how its spread is told. InputError as
+    `nowcast`."""
     known, dropped, where = given
     wanted = sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})
     windows = {j: window(known, j, prepared, net.context) for j in wanted}
@@ -103,7 +123,7 @@ def answer(
         )
         latest = window(known, j, prepared, "slice")[0]
         km = nearest(here, winds if latest.is_empty() else latest)
-        told = told or spread.of_cell(folder, own=scale is not None)
+        told = told or spreads(folder, own=scale is not None)
         for i, (u, v), pair, near in zip(
             chosen, mean.tolist(), told.of(scale, km), km.tolist(), strict=True
         ):
