@@ -1,5 +1,5 @@
-"""The experiment as it was run in mini, read from git: what the issue asked of it, and that every
-cell that a profile declares can be built."""
+"""The experiment as it was run, read from git: what the issue asked of it, and that every cell that
+a profile declares can be built."""
 
 import math
 from pathlib import Path
@@ -21,11 +21,21 @@ def parameters():
     return load(ROOT / "params.yaml")
 
 
+def metrics(profile: str) -> dict[str, dict]:
+    """Metrics by cell."""
+    content = committed(f"reports/processes/{profile}/metrics.json")
+    return {name: cell["metrics"] for name, cell in content["cells"].items()}
+
+
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict]:
-    """Metrics by cell."""
-    content = committed("reports/processes/mini/metrics.json")
-    return {name: cell["metrics"] for name, cell in content["cells"].items()}
+    return metrics("mini")
+
+
+@pytest.fixture(scope="module")
+def longer() -> dict[str, dict]:
+    """Those of sample, where cells train for minutes."""
+    return metrics("sample")
 
 
 def reached(found, name: str) -> float:
@@ -47,7 +57,7 @@ def test_nobody_stands_above_the_bound_by_three_standard_errors(found):
         assert gap["value"] > -3 * error or name.endswith(EXACT), name
 
 
-@pytest.mark.parametrize("model", ["tnp-attention", "tetnp-post"])
+@pytest.mark.parametrize("model", ["tnp-attention", "tetnp-post", "pseudo_tnp-perceiver"])
 def test_transformers_come_near_to_the_exact_law_in_seconds(found, model):
     assert reached(found, f"eq_1d/{model}-w32-s0") >= -0.75
 
@@ -61,6 +71,20 @@ def test_a_shift_costs_nothing_where_it_must_not(found):
     for name, metrics in found.items():
         if name.split("/")[1].startswith(("tetnp", "convcnp")):
             assert abs(metrics["lost_shifted"]["value"]) < 0.01, name
+
+
+def test_the_plain_one_learns_the_plane_and_loses_it_where_it_is_turned(found):
+    plain, turned = (found[f"sawtooth_2d/tetnp-{one}-w32-s0"] for one in ("post", "turned"))
+    assert plain["log_likelihood"]["low"] > 0.25 + reached(found, f"sawtooth_2d/{PRIOR}")
+    assert plain["lost_turned"]["low"] > 0.5 and abs(turned["lost_turned"]["value"]) < 0.01
+
+
+def test_the_exact_law_gains_by_a_chain_and_who_breaks_where_points_are_shifted_loses(found):
+    gained = {one.split("/")[1]: metrics["lost_apart"]["value"] for one, metrics in found.items()
+              if one.startswith("eq_1d/")}  # fmt: skip
+    assert gained[EXACT] > gained["tetnp-post-w32-s0"] > 0.05
+    assert gained["tnp-attention-w32-s0"] < 0, "told values where no context lay in training"
+    assert gained["neural_process-weighted-w64-s0"] > 0
 
 
 def test_intervals_of_the_exact_law_hold_what_they_promise(found):
