@@ -95,6 +95,14 @@ def test_intervals_of_the_exact_law_hold_what_they_promise(found):
                 assert share == pytest.approx(level / 100, abs=0.02)
 
 
+def test_minutes_bring_tnp_to_the_exact_law_and_leave_it_behind_on_the_sawtooth(longer):
+    tnp = longer["eq_1d/tnp-attention-w64-s0"]
+    assert tnp["log_likelihood"]["value"] >= -0.45 and tnp["gap"]["value"] < 0.06
+    saw = [reached(longer, f"sawtooth_1d/{one}-w64-s0") for one in ("tetnp-post", "tnp-attention")]
+    assert saw[0] > saw[1] + 0.75
+    assert -0.55 < reached(longer, "eq_1d/tetnp-post-w32-s0") < tnp["log_likelihood"]["value"]
+
+
 @pytest.mark.parametrize("profile", ["mini", "sample", "full"])
 def test_every_cell_of_a_profile_can_be_built(parameters, profile):
     told = processes_of(parameters, profile)
