@@ -24,7 +24,7 @@ from stages.fields.processes.fresh import Fresh
 from stages.fields.processes.laws import Peak
 from stages.fields.processes.settings import functions_of, processes_of
 from stages.params import load
-from stages.spreads import of_seeds, place
+from stages.spreads import ALL, kind_of, of_seeds, place, pooled
 from stages.training import cells, loop
 from stages.training.checkpoint import Checkpoints
 from tests.benchmarks.clock import Contender, race
@@ -130,7 +130,8 @@ def main_race(quick: bool, large: bool) -> None:
 
 def main_spreads(profile: str, only: list[str]) -> None:
     """Spreads over seeds, by kind of model, of all metrics of the profile's cells (or `only` those
-    of these names, DATASET/CELL, in their order); written after every cell, of those until then."""
+    of these names, DATASET/CELL, in their order); written after every cell, of those until then.
+    What was measured of other kinds than theirs stays."""
     parameters = load()
     told, found = processes_of(parameters, profile), {}
     for dataset in told.datasets:
@@ -139,14 +140,33 @@ def main_spreads(profile: str, only: list[str]) -> None:
             found[f"{dataset}/{name}"] = {"metrics": timeless(cell["metrics"])}
     trained = parameters.trained(EXPERIMENT, profile).cells.values()
     known = {f"{cell.dataset}/{cell.name}": cell for cell in trained}
-    for cell in [known[name] for name in only or known]:
+    chosen = [known[name] for name in only or known]
+    kinds = {cell.model for cell in chosen}
+    file = place(EXPERIMENT, profile)
+    kept = files.read_json(file) if only and file.exists() else {}
+    found = {name: one for name, one in found.items() if kind_of(name.partition("/")[2]) in kinds}
+    for cell in chosen:
         metrics = again(parameters, told, profile, cell)
         found[f"{cell.dataset}/{cell.name.removesuffix('s0')}s{FURTHER}"] = {"metrics": metrics}
         print(cell.dataset, cell.name, metrics["log_likelihood"]["value"], flush=True)
+        rounding = others(kept.get("rounding", {}), kinds)
         files.write_json(
-            place(EXPERIMENT, profile),
-            {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found})},
+            file,
+            {
+                "between": kept["between"] if rounding else [],
+                "rounding": rounding,
+                "seeds": others(kept.get("seeds", {}), kinds) | of_seeds({"cells": found}),
+            },
         )
+
+
+def others(table: dict, kinds: set[str]) -> dict:
+    """The rows of other kinds than these, and of all these together."""
+    rows = {kind: one for kind, one in table.items() if kind not in {*kinds, ALL}}
+    whole: dict = {}
+    for one in rows.values() if ALL in table else ():
+        whole = pooled(whole, {ALL: {ALL: one[ALL]}})
+    return whole | rows
 
 
 def again(parameters, told, profile: str, cell) -> dict:

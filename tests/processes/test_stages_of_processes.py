@@ -265,7 +265,7 @@ def test_the_table_has_a_row_for_each_and_no_number_that_is_none(evaluated):
 def test_figures_are_drawn(evaluated, tmp_path):
     figures.draw(evaluated, tmp_path, content_of(evaluated), "eq")
     assert {file.name for file in tmp_path.iterdir()} == {
-        "eq-bands.png", "eq-shifted.png", "eq-learning.png"}  # fmt: skip
+        "eq-bands.png", "eq-shifted.png", "eq-functions.png", "eq-learning.png"}  # fmt: skip
     told = files.read_json(evaluated / BANDS)["truth"]
     assert len(told["x"]) == len(told["mean"]) and len(told["context_x"]) >= 1
 

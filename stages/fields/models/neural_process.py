@@ -43,6 +43,11 @@ class Coherent(Mixture):
         noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype)
         return mean + scale * noise.to(mean.device)
 
+    def joint(self, y: Tensor) -> Tensor:
+        """The log-density of all targets of each set together, y (B, T, O): (B,)."""
+        each = Gaussian(self.means, self.scales).log_prob(y[..., None]).double().sum((1, 2))
+        return each.logsumexp(1) - math.log(each.shape[1])
+
 
 class NeuralProcess(FieldModel):
     """latent: "none", or by what z is learned: "bound", "weighted"."""

@@ -1,5 +1,5 @@
 """The experiment's figures: what every model says of one task (document N, figures 4.2.2, 5.4.2),
-the same task shifted, and the validation loss against steps.
+the same task shifted, functions drawn of it, and the validation loss against steps.
 
 Points black; a model's mean and its band of two standard deviations in colour; dashed, the exact
 law's.
@@ -18,13 +18,21 @@ from stages.tables.table import arm_of
 
 COLOURS = ("#1d6fa5", "#c1121f", "#01665e", "#762a83", "#e69f00", "#3a0ca3", "#8d8741", "#4cc9f0")
 WIDTH, COLUMNS = 2.0, 4  # standard deviations of a band; panels in a row
+WHOLE = (  # of which functions are drawn
+    "neural_process-conditional",
+    "neural_process-weighted",
+    "neural_process-bound",
+    "tnp-attention",
+    "tetnp-post",
+    "convcnp-plain",
+)
 SHIFTED = ("tnp-attention", "tetnp-post", "convcnp-plain")  # what is drawn shifted, as N has it
-Content = dict[str, Any]
+Content = Any  # of JSON
 
 
 def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
-    """Write DATASET-learning.png, and of sets in one dimension DATASET-bands.png and
-    DATASET-shifted.png into `folder`."""
+    """Write DATASET-learning.png, and of sets in one dimension DATASET-bands.png,
+    DATASET-shifted.png and DATASET-functions.png into `folder`."""
     told = read_json(evaluated / BANDS)
     arms = [arm for arm in ranked(content, dataset) if arm not in (EXACT, PRIOR)]
     cells = {arm: next(cell for cell in told["cells"] if arm_of(cell) == arm) for arm in arms}
@@ -40,6 +48,9 @@ def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
     few = {arm: one for arm, one in said.items() if arm.rpartition("-")[0] in SHIFTED}
     if few:
         save(shifts(few, colours, told["truth"]), folder / f"{dataset}-shifted.png")
+    few = {arm: one for arm, one in said.items() if arm.rpartition("-")[0] in WHOLE}
+    if few:
+        save(bands(few, colours, told["truth"], whole=True), folder / f"{dataset}-functions.png")
 
 
 def learning(
@@ -58,14 +69,17 @@ def learning(
     return figure
 
 
-def told_of(
-    panel: Any, said: dict[str, list[float]], truth: Content, colour: str, by: float
-) -> None:
-    """One model's law along the line, the exact law's, and the points, all moved `by`."""
+def told_of(panel: Any, said: Content, truth: Content, colour: str, by: float) -> None:
+    """One model's law along the line, or functions of it, the exact law's, and the points, all
+    moved `by`."""
     x = np.array(truth["x"]) + by
-    mean, sd = np.array(said["mean"]), np.array(said["sd"])
-    panel.fill_between(x, mean - WIDTH * sd, mean + WIDTH * sd, color=colour, alpha=0.2, lw=0)
-    panel.plot(x, mean, color=colour, lw=1.4)
+    if isinstance(said, list):
+        for one in said:
+            panel.plot(np.linspace(x[0], x[-1], len(one)), one, color=colour, lw=1.0)
+    else:
+        mean, sd = np.array(said["mean"]), np.array(said["sd"])
+        panel.fill_between(x, mean - WIDTH * sd, mean + WIDTH * sd, color=colour, alpha=0.2, lw=0)
+        panel.plot(x, mean, color=colour, lw=1.4)
     exact, spread = np.array(truth["mean"]), np.array(truth["sd"])
     for side in (-WIDTH, WIDTH):
         panel.plot(x, exact + side * spread, color="#555555", lw=0.7, ls="--")
@@ -75,14 +89,16 @@ def told_of(
     panel.set(xlim=(x[0], x[-1]), ylim=(min(low, -0.5), max(high, 1.0)))
 
 
-def bands(said: dict[str, Content], colours: dict[str, str], truth: Content) -> Any:
-    """A panel a model, the best first."""
+def bands(
+    said: dict[str, Content], colours: dict[str, str], truth: Content, whole: bool = False
+) -> Any:
+    """A panel a model, the best first: its band, or functions of it as a `whole`."""
     rows = -(-len(said) // COLUMNS)
     figure, panels = plt.subplots(
         rows, COLUMNS, figsize=(3.1 * COLUMNS, 2.3 * rows), sharex=True, sharey=True, squeeze=False
     )
     for panel, (arm, one) in zip(panels.flat, said.items(), strict=False):
-        told_of(panel, one["plain"], truth, colours[arm], 0.0)
+        told_of(panel, one["functions" if whole else "plain"], truth, colours[arm], 0.0)
         panel.set_title(called(arm), fontsize=9)
     for panel in panels.flat[len(said) :]:
         panel.axis("off")

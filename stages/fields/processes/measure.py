@@ -2,9 +2,11 @@
 
 A number is a mean over targets, then over tasks, with its 90 % interval over tasks: the log-density
 in nats a target; `gap`, how far it lies below the exact law's on the same targets; the same of the
-tasks shifted, and of a plane's turned, where the exact law turns with them; score and coverage.
-Written: metrics.json and bands.json, what every cell says of one task along a line, also shifted.
-Shapes: S tasks, T targets, G places of the line.
+tasks shifted, and of a plane's turned, where the exact law turns with them; score and coverage; in
+one dimension also of several targets together, by a chain (chain.py) or by the law's own functions.
+Written: metrics.json and bands.json, what every cell says of one task along a line, also shifted,
+and functions that it draws there.
+Shapes: S tasks, T targets, G places of the line, D draws.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,16 +22,20 @@ from stages import files, seeds
 from stages.batches import Batch, single
 from stages.contracts import FieldModel
 from stages.errors import DivergedError
-from stages.fields.processes import kept, laws
+from stages.fields.models.neural_process import Coherent
+from stages.fields.processes import chain, kept, laws
 from stages.fields.processes.fresh import CHUNK
 from stages.fields.processes.layout import BANDS, EXACT, PRIOR
 from stages.fields.processes.settings import FAMILY, Asked, Functions, Processes
+from stages.layers.heads import Gaussian, Predictive
 from stages.layers.relative import RelativeAttention
 from stages.scores import groups, shell
 from stages.scores.scores import log_likelihood
 
 NATS = "nats"
 PLACES, LEAST_POINTS = 161, 12  # of the line that is drawn; context points of the task that is
+EVERY, DRAWN = 4, 3  # of the line's places, where functions are drawn; and how many
+TOGETHER = (64, 8)  # tasks, and targets of each, whose joint density is measured
 Law = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -108,14 +114,16 @@ def scored(law: Law, data: Data) -> dict[str, Any]:
     """What is measured of the laws at all test targets."""
     y, reached = data.y, density(law, data.y)
     near = (np.abs(data.test.batch.target_x.numpy()) <= data.functions.reach).all(2)
-    inside = (reached * near).sum(1) / np.maximum(near.sum(1), 1)
     best = density(data.exact, y)
     found = {
         "log_likelihood": data.mean(reached.mean(1), NATS),
         "gap": data.mean((best - reached).mean(1), NATS),
-        "log_likelihood_near": data.mean(inside[near.any(1)], NATS),
         "crps": data.mean(laws.crps(law, y).mean(1), "1"),
     }
+    for name, there in (("near", near), ("far", ~near)):
+        if there.any():  # where contexts lie, and beyond
+            mean = (reached * there).sum(1) / np.maximum(there.sum(1), 1)
+            found[f"log_likelihood_{name}"] = data.mean(mean[there.any(1)], NATS)
     for level in (0.5, 0.9):
         share = laws.covered(law, y, level).mean(1)
         found[f"coverage_{100 * level:.0f}"] = data.mean(share, "1")
@@ -126,8 +134,50 @@ def companions(data: Data) -> dict[str, dict[str, Any]]:
     """The exact law, and the law of a value of which nothing is known."""
     mean, sd = data.about["prior"]["mean"], data.about["prior"]["sd"]
     one = np.ones((*data.y.shape, 1))
-    found = {EXACT: data.exact, PRIOR: (one, mean * one, sd * one)}
-    return {name: {"metrics": scored(law, data)} for name, law in found.items()}
+    function = {key: value[: TOGETHER[0]].numpy() for key, value in data.test.function.items()}
+
+    def exact(batch: Batch) -> Gaussian:
+        x, y, targets = (
+            part.double().numpy()
+            for part in (batch.context_x, batch.context_y[..., 0], batch.target_x)
+        )
+        known = batch.context_mask.numpy()
+        law = data.functions.made().exact(function, x, y, known, targets)
+        return Gaussian(*(torch.from_numpy(part)[..., None] for part in law))
+
+    def prior(batch: Batch) -> Gaussian:
+        zero = torch.zeros_like(batch.target_x[:, :, :1])
+        return Gaussian(zero + mean, zero + sd)
+
+    found = {EXACT: (data.exact, exact), PRIOR: ((one, mean * one, sd * one), prior)}
+    return {
+        name: {"metrics": scored(law, data) | together(model, data)}
+        for name, (law, model) in found.items()
+    }
+
+
+@torch.no_grad()
+def together(model: Callable[[Batch], Predictive], data: Data) -> dict[str, Any]:
+    """The density of several targets together, in nats a target, and how much lower it is where the
+    law takes each for itself; {} but in one dimension."""
+    tasks, targets = TOGETHER
+    if data.functions.axes != 1:
+        return {}
+    batch = data.test.some(slice(0, tasks))
+    batch = replace(
+        batch,
+        target_x=batch.target_x[:, :targets],
+        target_mask=batch.target_mask[:, :targets],
+        target_y=batch.target_y[:, :targets],
+    )
+    law, y = model(batch), batch.target_y
+    each = law.log_prob(y).double().mean((1, 2)).numpy()
+    joint = law.joint(y) if isinstance(law, Coherent) else chain.joint(model, batch)
+    whole = (joint / targets).numpy()
+    return {
+        "log_likelihood_joint": data.mean(whole, NATS),
+        "lost_apart": data.mean(whole - each, NATS),
+    }
 
 
 def memory(model: FieldModel, data: Data, whole: bool = False) -> dict[str, Any]:
@@ -173,7 +223,7 @@ def answered(model: FieldModel, data: Data) -> dict[str, Any]:
         elsewhere = density(said(model, data, move), data.y)
         found[f"log_likelihood_{name}"] = data.mean(elsewhere.mean(1), NATS)
         found[f"lost_{name}"] = data.mean((plain - elsewhere).mean(1), NATS)
-    return found
+    return found | together(model, data)
 
 
 def network(run: Path, data: Data, threads: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -208,8 +258,8 @@ def line(data: Data) -> Tensor:
 
 @torch.no_grad()
 def bands(model: FieldModel, data: Data) -> dict[str, Any]:
-    """Mean and standard deviation along the line of the task that is drawn, as it is and
-    shifted; nothing but in one dimension."""
+    """Mean and standard deviation along the line of the task that is drawn, as it is and shifted,
+    and functions of its law (D, G); nothing but in one dimension."""
     if data.functions.axes != 1:
         return {}
     row, found = drawn_task(data), {}
@@ -220,7 +270,20 @@ def bands(model: FieldModel, data: Data) -> dict[str, Any]:
     for name, one in (("plain", plain), ("shifted", shifted(plain, data.asked.shift))):
         law = model(one)
         found[name] = {"mean": _short(law.mean), "sd": _short(law.scale)}
-    return found
+    few = replace(plain, target_x=places[:, ::EVERY], target_mask=mask[:, ::EVERY])
+    generator = seeds.torch_stream(data.seed, FAMILY, "functions")
+    return found | {"functions": [_short(one) for one in functions(model, few, generator)]}
+
+
+def functions(model: FieldModel, batch: Batch, generator: torch.Generator) -> Tensor:
+    """Draws of one task's law at its targets (D, T): one function of the law each where it has
+    such, else by a chain over the targets in a random order."""
+    law = model(batch)
+    if isinstance(law, Coherent):
+        return law.sample(DRAWN, generator)[:, 0, :, 0]
+    order = torch.randperm(batch.target_x.shape[1], generator=generator)
+    mixed = replace(batch, target_x=batch.target_x[:, order])
+    return chain.drawn(model, mixed, DRAWN, generator)[:, order.argsort()]
 
 
 def truth(data: Data) -> dict[str, Any]:

@@ -21,6 +21,8 @@ CAPTIONS = {
     "bands": "One test task, the best model first: context points, each model's mean and its band "
     "of two standard deviations; dashed, the band of the exact law.",
     "shifted": "The same task where models trained (left), and shifted out of it (right).",
+    "functions": "Functions drawn of the same task. The latent process draws a vector a function; "
+    "the others are told each value that they drew before the next is asked, in a random order.",
     "learning": "Negative log-likelihood of the tasks that select, against steps. Dashed: the "
     "bound of the test tasks; dotted: their prior.",
 }

@@ -35,6 +35,8 @@ TITLES = (
     "log-likelihood [nats a target]",
     "below the exact law [nats]",
     "where context lies [nats]",
+    "beyond it [nats]",
+    "together [nats a target]",
     "shifted [nats]",
     "turned by 45° [nats]",
     "CRPS",
@@ -86,6 +88,8 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> tupl
                 number(told[MAIN], True),
                 number(told["gap"], True),
                 number(told["log_likelihood_near"]),
+                number(told.get("log_likelihood_far")),
+                number(told.get("log_likelihood_joint")),
                 number(told.get("log_likelihood_shifted")),
                 number(told.get("log_likelihood_turned")),
                 number(told["crps"]),
@@ -100,15 +104,16 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> tupl
     return Table(dataset, TITLES, tuple(rows), best=best), notes(used)
 
 
-def exponent(told: dict[str, Any], kind: str, targets: int) -> float | None:
-    """How memory grows with the context, between the two largest contexts; None where they were
-    not measured."""
-    form = re.compile(rf"{kind}_(\d+)_{targets}")
+def exponent(told: dict[str, Any], kind: str, contexts: int | None, targets: int | None) -> str:
+    """How memory grows with the number that is None, the other being given: the slope in logarithms
+    between its two largest counts; NONE where they were not measured."""
+    places = [r"(\d+)" if count is None else str(count) for count in (contexts, targets)]
+    form = re.compile(f"{kind}_{places[0]}_{places[1]}")
     found = {int(one[1]): told[one[0]]["mean"] for one in map(form.fullmatch, told) if one}
     if len(found) < 2:
-        return None
+        return NONE
     less, more = sorted(found)[-2:]
-    return math.log(found[more] / found[less]) / math.log(more / less)
+    return f"{math.log(found[more] / found[less]) / math.log(more / less):.2f}"
 
 
 def memory(content: Content, dataset: str) -> Table | None:
@@ -123,18 +128,19 @@ def memory(content: Content, dataset: str) -> Table | None:
             values = [told.get(f"{kind}_{c}_{t}") for c, t in pairs]
             if not any(values):
                 continue
-            grows = exponent(told, kind, asked["targets"][0])
             rows.append(
                 (
                     called(arm) + more,
                     *(number(value) for value in values),
-                    NONE if grows is None else f"{grows:.2f}",
+                    exponent(told, kind, None, asked["targets"][0]),
+                    exponent(told, kind, asked["contexts"][0], None),
                 )
             )
     titles = (
         "model",
         *(f"{c:,} / {t:,} [MB]" for c, t in pairs),
         f"exponent of the context, {asked['targets'][0]} targets",
+        f"exponent of the targets, {asked['contexts'][0]} context points",
     )
     return Table(f"memory on {dataset}", titles, tuple(rows)) if rows else None
 
@@ -167,7 +173,9 @@ NOTES = (
     "Intervals are the central 90 % over test tasks, of one training. Log-likelihoods are natural "
     "logarithms of the density of one target given the context, targets each for itself. Below the "
     "exact law: the mean difference on the same targets. Where context lies: targets within its "
-    "range alone. Memory is the most bytes that tensors held at once during an answer to one task, "
-    "weights and question aside: counted, not timed. Printed numbers are of 2-D tasks whose "
+    "range alone; beyond it: the others. Together: eight targets of 64 tasks, each told those "
+    "before it; the latent process has a law of all at once. Memory is the most bytes that tensors "
+    "held at once during an answer to one task, weights and question aside: counted, not timed. "
+    "Printed numbers are of 2-D tasks whose "
     "settings the document leaves open: compare their order, not their level."
 )
