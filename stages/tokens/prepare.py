@@ -2,10 +2,12 @@
 
 Writes inputs.npy (S, N), word numbers (0 is padding) or standardised numbers; targets.npy, (S,)
 classes or (S, N); split.npy (S,), 0 trains, 1 selects, 2 tests; of shapes kinds.npy (S, N); and
-about.json. A pair that also trains neither selects nor tests: it is left out and counted.
+about.json. Of pinned tables words are pieces of WordPiece, learnt from what trains. A row that also
+trains neither selects nor tests: it is left out and counted.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,8 @@ import numpy as np
 from stages import files, records, runner
 from stages.errors import DataError, InputError
 from stages.tokens.layout import ABOUT, INPUTS, KINDS, PAIRS, ROWS, SPLIT, TARGETS
-from stages.tokens.settings import TASKS, Made, Split, made_of, tokens_of
-from stages.tokens.tasks import glue, pictures, shapes
+from stages.tokens.settings import TASKS, Made, Split, Text, made_of, tokens_of
+from stages.tokens.tasks import glue, pictures, shapes, wordpiece
 
 MODULE = "stages.tokens.prepare"
 SEPARATOR = "<sep>"
@@ -30,14 +32,16 @@ def plan(asked: runner.Asked) -> runner.Work:
     told = tokens_of(asked.parameters, profile)
     runner.known("set of tokens", dataset, told.datasets)
     made, split = made_of(asked.parameters, dataset), told.splits[dataset]
-    if split.train + split.val >= made.rows:
+    where = f"profiles.{profile}.families.tokens.splits.{dataset}"
+    if (made is None) != (split.text is not None):
         raise InputError(
-            "the split leaves nothing to test",
-            where=f"profiles.{profile}.families.tokens.splits.{dataset}",
-            expected=f"train and val below made.rows, {made.rows}, together",
-            found=f"{split.train} and {split.val}",
-            remedy="lower them, or make more rows",
+            "how the set is read does not fit how it comes here",
+            where=f"{where}.text",
+            expected="`text` for a set of kind files, none for one that is made here",
+            found="none" if split.text is None else "`text`, but the set is made here",
         )
+    if made is not None:
+        leaves(split, made.rows, where)
     raw, final = asked.data("raw"), asked.data("prepared")
 
     def do() -> dict[str, Path]:
@@ -56,11 +60,29 @@ def plan(asked: runner.Asked) -> runner.Work:
     )
 
 
-def write(raw: Path, folder: Path, made: Made, split: Split) -> None:
-    """Fill the prepared folder. DataError for raw files that are not what they should be."""
-    prepared = {"pairs": pairs, "shapes": numbers, "pictures": sequences}[made.task]
-    arrays, about = prepared(raw, made, split)
-    about |= {"made": made.model_dump(mode="json"), "task": TASKS[made.task]}
+def leaves(split: Split, rows: int, where: str) -> None:
+    """InputError for a split that leaves nothing to test of so many rows."""
+    if split.train + split.val >= rows:
+        raise InputError(
+            "the split leaves nothing to test",
+            where=where,
+            expected=f"train and val below {rows}, the number of rows, together",
+            found=f"{split.train} and {split.val}",
+            remedy="lower them, or make more rows",
+        )
+
+
+def write(raw: Path, folder: Path, made: Made | None, split: Split) -> None:
+    """Fill the prepared folder. DataError for raw files that are not what they should be,
+    InputError for a split that leaves nothing to test of pinned tables."""
+    if made is None:
+        assert split.text is not None
+        arrays, about = text(raw, split.text, split)
+        about |= {"text": split.text.model_dump(mode="json"), "task": TASKS["text"]}
+    else:
+        prepared = {"pairs": pairs, "shapes": numbers, "pictures": sequences}[made.task]
+        arrays, about = prepared(raw, made, split)
+        about |= {"made": made.model_dump(mode="json"), "task": TASKS[made.task]}
     about["longest"] = arrays[INPUTS].shape[1]
     parts = np.bincount(arrays[SPLIT], minlength=3).tolist()
     about["rows"] = dict(zip(("train", "val", "test"), parts, strict=True))
@@ -97,6 +119,39 @@ def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
     about = {"words": ["", *words], "classes": list(form.labels), "dropped": dropped,
              "vocabulary": len(words) + 1, "outputs": len(form.labels),
              "bound": {"accuracy": 1.0}}  # fmt: skip
+    return {INPUTS: inputs, TARGETS: targets, SPLIT: parts[kept]}, about
+
+
+def text(raw: Path, told: Text, split: Split) -> tuple[Arrays, dict[str, Any]]:
+    """Pieces as numbers, a pair as one sequence with a separator, rows cut at the longest. Of the
+    rows that train one in `every` is kept, and teaches WordPiece."""
+    form = glue.FORMATS[told.form]
+    tables = [glue.read(raw / name, form) for name in told.files]
+    sentences = [one for table in tables for one in table.sentences]
+    labels = [one for table in tables for one in table.labels]
+    leaves(split, len(labels), str(raw))
+    parts = parts_of(len(labels), split)
+    trains = {one for one, part in zip(sentences, parts, strict=True) if part == 0}
+    rest = np.array([part == 0 or one not in trains
+                     for one, part in zip(sentences, parts, strict=True)])  # fmt: skip
+    kept = np.nonzero(rest & ((parts > 0) | (np.arange(len(parts)) % told.every == 0)))[0]
+    learnt = [one for place in kept if parts[place] == 0 for one in sentences[place]]
+    pieces = wordpiece.Pieces(learnt, told.pieces)
+    rows: list[list[int]] = [[] for _ in kept]
+    for column in range(len(form.sentences)):
+        given = pieces.encode([sentences[place][column] for place in kept])
+        for row, found in zip(rows, given, strict=True):
+            row += [pieces.words.index(wordpiece.SEPARATOR), *found] if column else found
+    longest = min(told.longest, max(map(len, rows)))
+    inputs = np.zeros((len(rows), longest), dtype=np.int32)
+    for line, row in zip(inputs, rows, strict=True):
+        line[: len(row)] = row[:longest]
+    dropped = sum((Counter(table.dropped) for table in tables), Counter())
+    dropped["trains"] = int((~rest).sum())
+    about = {"words": pieces.words, "classes": list(form.labels), "dropped": dict(dropped),
+             "cut": sum(len(row) > longest for row in rows), "vocabulary": len(pieces.words),
+             "outputs": len(form.labels), "bound": {}}  # fmt: skip
+    targets = np.array([labels[place] for place in kept], dtype=np.int64)
     return {INPUTS: inputs, TARGETS: targets, SPLIT: parts[kept]}, about
 
 

@@ -1,0 +1,151 @@
+"""Tables of sentences of others: from pinned files to pieces, splits and claims."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages import files
+from stages.errors import DataError, InputError
+from stages.params import checked, load
+from stages.tokens import claims, prepare, tables
+from stages.tokens.layout import ABOUT, INPUTS, SPLIT, TARGETS
+from stages.tokens.settings import Split, tokens_of
+
+tasks = pytest.importorskip("stages.tokens.tasks.wordpiece")
+pytest.importorskip("tokenizers")
+ROOT = Path(__file__).parents[2]
+WORDS = ("unaffecting", "affected", "a", "film", "films", "filming", "good", "bad", "goodness")
+SENTENCES = [" ".join(WORDS[(row + place) % len(WORDS)] for place in range(1 + row % 7))
+             for row in range(400)]  # fmt: skip
+DEV = ["what a goodness !", SENTENCES[3], "films , filmed", "bad bad", "good film"]
+
+
+def split(**other) -> Split:
+    told = {"form": "sst2_text", "files": ("train.tsv", "dev.tsv"), "pieces": 120, "longest": 12}
+    return checked(Split, {"train": 400, "val": 2, "text": told | other}, "splits.sst2")
+
+
+@pytest.fixture
+def raw(tmp_path) -> Path:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for name, sentences in (("train.tsv", SENTENCES), ("dev.tsv", DEV)):
+        rows = [f"{one}\t{place % 2}" for place, one in enumerate(sentences)]
+        (folder / name).write_text("\n".join(["text\tlabel", *rows]) + "\n", encoding="utf-8")
+    return folder
+
+
+def prepared(raw: Path, told: Split) -> tuple[dict, dict[str, np.ndarray]]:
+    folder = raw.parent / "prepared"
+    folder.mkdir(exist_ok=True)
+    prepare.write(raw, folder, None, told)
+    arrays = {name: np.load(folder / name) for name in (INPUTS, TARGETS, SPLIT)}
+    return files.read_json(folder / ABOUT), arrays
+
+
+def test_a_row_is_its_pieces_and_spells_its_words(raw):
+    about, arrays = prepared(raw, split())
+    words = about["words"]
+    assert words[:3] == ["[PAD]", "[UNK]", "[SEP]"] and len(words) == about["vocabulary"] <= 120
+    spelt = " ".join(words[number] for number in arrays[INPUTS][0] if number).replace(" ##", "")
+    assert spelt == SENTENCES[0] and arrays[TARGETS][:4].tolist() == [0, 1, 0, 1]
+    assert about["rows"] == {"train": 400, "val": 1, "test": 3}
+    assert about["dropped"] == {"trains": 1}, "a sentence that trains does not select"
+    assert "1 that train, too, were left out" in tables.sentence(about)
+
+
+def test_pieces_are_learnt_from_what_trains_alone_and_what_they_cannot_spell_is_unknown(raw):
+    about, arrays = prepared(raw, split())
+    assert "!" not in about["words"] and "," not in about["words"]
+    assert (arrays[INPUTS][arrays[SPLIT] > 0] == 1).any()
+    assert not (arrays[INPUTS][arrays[SPLIT] == 0] == 1).any()
+
+
+def test_a_tenth_is_every_tenth_row_and_leaves_the_others_as_they_are(raw):
+    _, whole = prepared(raw, split())
+    about, tenth = prepared(raw, split(every=10))
+    assert about["rows"] == {"train": 40, "val": 1, "test": 3}
+    np.testing.assert_array_equal(tenth[TARGETS][:40], whole[TARGETS][:400:10])
+    np.testing.assert_array_equal(tenth[TARGETS][40:], whole[TARGETS][400:])
+
+
+def test_long_rows_are_cut_and_counted(raw):
+    about, arrays = prepared(raw, split(longest=4))
+    assert arrays[INPUTS].shape[1] == 4 and about["cut"] > 50
+
+
+def test_a_pair_is_one_sequence_with_a_separator(tmp_path):
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    lines = [f"{row}\twhat is {SENTENCES[row]}\t{SENTENCES[row + 1]}\t"
+             f"{('entailment', 'not_entailment')[row % 2]}" for row in range(60)]  # fmt: skip
+    text = "\n".join(["index\tquestion\tsentence\tlabel", *lines]) + "\n"
+    (raw / "dev.tsv").write_text(text, encoding="utf-8")
+    told = {"form": "qnli", "files": ("dev.tsv",), "pieces": 120, "longest": 64}
+    one = checked(Split, {"train": 40, "val": 10, "text": told}, "splits.qnli")
+    about, arrays = prepared(raw, one)
+    spelt = " ".join(about["words"][k] for k in arrays[INPUTS][5] if k).replace(" ##", "")
+    assert spelt == f"what is {SENTENCES[5]} [SEP] {SENTENCES[6]}"
+
+
+def test_the_same_sentences_give_the_same_pieces_in_another_process():
+    found = tasks.Pieces(SENTENCES, 60).words
+    program = (
+        "import sys; from stages.tokens.tasks.wordpiece import Pieces\n"
+        "print('|'.join(Pieces(sys.stdin.read().split('\\n'), 60).words))"
+    )
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", program], input="\n".join(SENTENCES), capture_output=True,
+            text=True, check=True, cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": seed},
+        )  # fmt: skip
+        assert done.stdout.rstrip("\n").split("|") == found
+
+
+def test_a_split_that_leaves_nothing_to_test_and_a_table_of_another_form_are_told(raw):
+    few = split().model_copy(update={"val": 5})
+    with pytest.raises(InputError, match=r"leaves nothing to test[\s\S]*below 405"):
+        prepared(raw, few)
+    with pytest.raises(DataError, match=r"lacks columns[\s\S]*no sentence"):
+        prepared(raw, split(form="sst2"))
+
+
+def test_without_the_library_the_remedy_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(InputError, match="needs the tokenizers library"):
+        tasks.Pieces(SENTENCES, 60)
+
+
+@pytest.mark.parametrize("profile", ["sample"])
+def test_every_text_of_a_profile_is_pinned_and_names_its_files(profile):
+    parameters = load(ROOT / "params.yaml")
+    told = {name: one.text for name, one in tokens_of(parameters, profile).splits.items()}
+    texts = {name: one for name, one in told.items() if one}
+    assert set(texts) == {"sst2", "sst2_tenth", "qnli_5463"}
+    for name, one in texts.items():
+        pinned = parameters.datasets[name].files
+        assert set(one.files) == set(pinned) and all(source.sha256 for source in pinned.values())
+
+
+@pytest.mark.parametrize(("tenth", "verdict"), [(0.04, "holds"), (-0.04, "fails")])
+def test_less_data_is_judged_by_the_lead_over_attention(tenth, verdict, tmp_path):
+    home = tmp_path / "reports/token_mixing/sample"
+    for name, every, lead in (("sst2", 1, 0.0), ("sst2_tenth", 10, tenth)):
+        levels = {"hypermixing-tied": 0.75 + lead, "self_attention-post_norm": 0.75}
+        cells = {
+            f"{arm}-w-s{seed}": {"metrics": {"accuracy": {
+                "value": value + 0.001 * seed, "low": value, "high": value + 0.002, "n": 600}}}
+            for arm, value in levels.items() for seed in (0, 1, 2)
+        }  # fmt: skip
+        text = {"form": "sst2_text", "every": every}
+        (home / "evaluated" / name).mkdir(parents=True)
+        about = {"task": "label", "text": text}
+        content = {"cells": cells, "about": about}
+        files.write_json(home / "evaluated" / name / "metrics.json", content)
+    entries = {entry["id"]: entry for entry in claims.check(home)}
+    assert entries["H-2"]["verdict"] == verdict and entries["H-2"]["dataset"] == "sst2"
+    assert "gmlp" in entries["H-1"]["why"], "H-1 is judged on the text where there is one"
