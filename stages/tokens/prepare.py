@@ -22,6 +22,7 @@ from stages.tokens.tasks import glue, pictures, shapes, wordpiece
 
 MODULE = "stages.tokens.prepare"
 SEPARATOR = "<sep>"
+UNUSED = 3  # beside the splits 0, 1, 2
 Arrays = dict[str, np.ndarray]
 
 
@@ -83,7 +84,9 @@ def write(raw: Path, folder: Path, made: Made | None, split: Split) -> None:
         prepared = {"pairs": pairs, "shapes": numbers, "pictures": sequences}[made.task]
         arrays, about = prepared(raw, made, split)
         about |= {"made": made.model_dump(mode="json"), "task": TASKS[made.task]}
-    about["longest"] = arrays[INPUTS].shape[1]
+    used = arrays[SPLIT] != UNUSED
+    arrays = {name: array[used] for name, array in arrays.items()}
+    about |= {"every": split.every, "longest": arrays[INPUTS].shape[1]}
     parts = np.bincount(arrays[SPLIT], minlength=3).tolist()
     about["rows"] = dict(zip(("train", "val", "test"), parts, strict=True))
     for name, array in arrays.items():
@@ -93,10 +96,21 @@ def write(raw: Path, folder: Path, made: Made | None, split: Split) -> None:
 
 
 def parts_of(count: int, split: Split) -> np.ndarray:
-    """Each row's split (S,)."""
+    """Each row's split (S,); UNUSED where it would train, but another of `every` does."""
     found = np.full(count, 2, dtype=np.int8)
-    found[: split.train], found[split.train : split.train + split.val] = 0, 1
+    found[: split.train], found[split.train : split.train + split.val] = UNUSED, 1
+    found[: split.train : split.every] = 0
     return found
+
+
+def unseen(sentences: list[tuple[str, ...]], parts: np.ndarray) -> list[int]:
+    """The places of the rows that train, or would, and of those whose sentences do not."""
+    trains = {one for one, part in zip(sentences, parts, strict=True) if part in (0, UNUSED)}
+    return [
+        place
+        for place, one in enumerate(sentences)
+        if parts[place] in (0, UNUSED) or one not in trains
+    ]
 
 
 def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
@@ -104,9 +118,7 @@ def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
     form = glue.FORMATS["pairs"]
     table = glue.read(raw / PAIRS, form)
     parts = parts_of(len(table.labels), split)
-    trains = {one for one, part in zip(table.sentences, parts, strict=True) if part == 0}
-    kept = [place for place, one in enumerate(table.sentences)
-            if parts[place] == 0 or one not in trains]  # fmt: skip
+    kept = unseen(table.sentences, parts)
     texts = [f" {SEPARATOR} ".join(table.sentences[place]).split() for place in kept]
     words = sorted({word for text in texts for word in text})
     number = {word: place for place, word in enumerate(words, 1)}
@@ -123,18 +135,14 @@ def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
 
 
 def text(raw: Path, told: Text, split: Split) -> tuple[Arrays, dict[str, Any]]:
-    """Pieces as numbers, a pair as one sequence with a separator, rows cut at the longest. Of the
-    rows that train one in `every` is kept, and teaches WordPiece."""
+    """Pieces as numbers, a pair as one sequence with a separator, rows cut at the longest."""
     form = glue.FORMATS[told.form]
     tables = [glue.read(raw / name, form) for name in told.files]
     sentences = [one for table in tables for one in table.sentences]
     labels = [one for table in tables for one in table.labels]
     leaves(split, len(labels), str(raw))
     parts = parts_of(len(labels), split)
-    trains = {one for one, part in zip(sentences, parts, strict=True) if part == 0}
-    rest = np.array([part == 0 or one not in trains
-                     for one, part in zip(sentences, parts, strict=True)])  # fmt: skip
-    kept = np.nonzero(rest & ((parts > 0) | (np.arange(len(parts)) % told.every == 0)))[0]
+    kept = unseen(sentences, parts)
     learnt = [one for place in kept if parts[place] == 0 for one in sentences[place]]
     pieces = wordpiece.Pieces(learnt, told.pieces)
     rows: list[list[int]] = [[] for _ in kept]
@@ -147,7 +155,7 @@ def text(raw: Path, told: Text, split: Split) -> tuple[Arrays, dict[str, Any]]:
     for line, row in zip(inputs, rows, strict=True):
         line[: len(row)] = row[:longest]
     dropped = sum((Counter(table.dropped) for table in tables), Counter())
-    dropped["trains"] = int((~rest).sum())
+    dropped["trains"] = len(labels) - len(kept)
     about = {"words": pieces.words, "classes": list(form.labels), "dropped": dict(dropped),
              "cut": sum(len(row) > longest for row in rows), "vocabulary": len(pieces.words),
              "outputs": len(form.labels), "bound": {}}  # fmt: skip
@@ -176,15 +184,15 @@ def numbers(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]
     """Shapes: inputs standardised by what trains, answers as they are."""
     found = loaded(raw, ("inputs", "answers", "kinds"), made.rows)
     inputs, answers = found["inputs"], found["answers"]
-    train = inputs[: split.train].astype(np.float64)
-    mean, scale = float(train.mean()), float(train.std())
-    spread = float(answers[: split.train].astype(np.float64).std())
+    parts = parts_of(len(inputs), split)
+    train, asked = (one[parts == 0].astype(np.float64) for one in (inputs, answers))
+    mean, scale, spread = float(train.mean()), float(train.std()), float(asked.std())
     about = {"mean": mean, "sd": scale, "answer_sd": spread, "dropped": {}, "vocabulary": 1,
              "outputs": 1, "bound": {"mse": shapes.FLOOR}}  # fmt: skip
     arrays = {
         INPUTS: ((inputs - mean) / scale).astype(np.float32),
         TARGETS: answers,
-        SPLIT: parts_of(len(inputs), split),
+        SPLIT: parts,
         KINDS: found["kinds"],
     }
     return arrays, about

@@ -46,22 +46,21 @@ class Made(Section):
 
 class Text(Section):
     """How pinned tables of sentences are read: their format, the files one after another, how many
-    pieces WordPiece may learn, at how many pieces a row is cut, and each how many-th row that
-    trains is kept."""
+    pieces WordPiece may learn, and at how many pieces a row is cut."""
 
     form: Literal["mnli", "qqp", "qnli", "sst2", "sst2_text"]
     files: Annotated[tuple[str, ...], Field(min_length=1)]
     pieces: Annotated[int, Field(ge=100, le=100_000)]
     longest: Annotated[int, Field(ge=4, le=4096)]
-    every: Count = 1
 
 
 class Split(Section):
-    """How many of the first rows train, how many after them select; the rest test. Of pinned
-    tables, how they are read."""
+    """How many of the first rows train (of them each `every`-th alone), how many after them select;
+    the rest test. Of pinned tables, how they are read."""
 
     train: Count
     val: Count
+    every: Count = 1
     text: Text | None = None
 
 

@@ -105,12 +105,13 @@ def sentence(about: dict[str, Any]) -> str:
     """What the set is."""
     rows = about["rows"]
     split = f"{rows['train']:,} rows train, {rows['val']:,} select, {rows['test']:,} test."
+    if about["every"] > 1:
+        split += f" Of what would train, every {about['every']}th row is used."
     left = about["dropped"].get("trains", 0)
     if told := about.get("text"):
-        share = f"Of what trains every {told['every']}th row is used. " if told["every"] > 1 else ""
         lost = sum(about["dropped"].values()) - left
         return (
-            f"{TEXTS[told['form']]} {share}{split} {lost:,} rows could not be used, {left:,} that "
+            f"{TEXTS[told['form']]} {split} {lost:,} rows could not be used, {left:,} that "
             f"train, too, were left out of the others, {about['cut']:,} were cut at "
             f"{about['longest']} pieces. WordPiece has {about['vocabulary']:,} pieces, learnt from "
             "what trains."

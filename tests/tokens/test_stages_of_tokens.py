@@ -151,6 +151,18 @@ def test_a_set_that_says_too_much_or_too_little_is_told():
         checked(Tokens, {"datasets": ("x",)}, "families.tokens")
 
 
+def test_of_every_fifth_row_the_others_neither_train_nor_test(place, tmp_path):
+    few = Split(train=200, val=60, every=5)
+    prepare.write(place / "raw/shapes", tmp_path, made("shapes"), few)
+    whole = place / "prepared/shapes"
+    answers, split = np.load(whole / TARGETS), np.load(tmp_path / SPLIT)
+    assert (split == 0).sum() == 40 and len(split) == 240
+    expected = np.concatenate((answers[:200:5], answers[200:]))
+    np.testing.assert_array_equal(np.load(tmp_path / TARGETS), expected)
+    inputs = np.load(tmp_path / INPUTS)
+    assert inputs[split == 0].mean() == pytest.approx(0, abs=1e-5), "standardised by what trains"
+
+
 @each
 def test_the_gate_sees_splits_and_classes(name, place):
     raw = place / "raw" / name
@@ -296,7 +308,7 @@ def test_claims_are_decided_from_seeds_and_fail_only_by_what_has_learned(tied, v
         entry["metrics"]["satisfied_other"] = one(0.2)
     found = {"label": cells(accuracy, "accuracy"), "value": cells(error, "mse"), "next": drawn}
     for task, told in found.items():
-        about = {"task": task, "made": {"task": KINDS_OF[task]}}
+        about = {"task": task, "made": {"task": KINDS_OF[task]}, "every": 1}
         about |= {"costs": costs.curves()} if task == "label" else {}
         (home / "evaluated" / task).mkdir(parents=True)
         text = json.dumps({"cells": told, "about": about})

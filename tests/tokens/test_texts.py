@@ -11,7 +11,7 @@ import pytest
 from stages import files
 from stages.errors import DataError, InputError
 from stages.params import checked, load
-from stages.tokens import claims, prepare, tables
+from stages.tokens import prepare, tables
 from stages.tokens.layout import ABOUT, INPUTS, SPLIT, TARGETS
 from stages.tokens.settings import Split, tokens_of
 
@@ -24,9 +24,11 @@ SENTENCES = [" ".join(WORDS[(row + place) % len(WORDS)] for place in range(1 + r
 DEV = ["what a goodness !", SENTENCES[3], "films , filmed", "bad bad", "good film"]
 
 
-def split(**other) -> Split:
+def split(every: int = 1, **other) -> Split:
     told = {"form": "sst2_text", "files": ("train.tsv", "dev.tsv"), "pieces": 120, "longest": 12}
-    return checked(Split, {"train": 400, "val": 2, "text": told | other}, "splits.sst2")
+    return checked(
+        Split, {"train": 400, "val": 2, "every": every, "text": told | other}, "splits.sst2"
+    )
 
 
 @pytest.fixture
@@ -129,23 +131,3 @@ def test_every_text_of_a_profile_is_pinned_and_names_its_files(profile):
     for name, one in texts.items():
         pinned = parameters.datasets[name].files
         assert set(one.files) == set(pinned) and all(source.sha256 for source in pinned.values())
-
-
-@pytest.mark.parametrize(("tenth", "verdict"), [(0.04, "holds"), (-0.04, "fails")])
-def test_less_data_is_judged_by_the_lead_over_attention(tenth, verdict, tmp_path):
-    home = tmp_path / "reports/token_mixing/sample"
-    for name, every, lead in (("sst2", 1, 0.0), ("sst2_tenth", 10, tenth)):
-        levels = {"hypermixing-tied": 0.75 + lead, "self_attention-post_norm": 0.75}
-        cells = {
-            f"{arm}-w-s{seed}": {"metrics": {"accuracy": {
-                "value": value + 0.001 * seed, "low": value, "high": value + 0.002, "n": 600}}}
-            for arm, value in levels.items() for seed in (0, 1, 2)
-        }  # fmt: skip
-        text = {"form": "sst2_text", "every": every}
-        (home / "evaluated" / name).mkdir(parents=True)
-        about = {"task": "label", "text": text}
-        content = {"cells": cells, "about": about}
-        files.write_json(home / "evaluated" / name / "metrics.json", content)
-    entries = {entry["id"]: entry for entry in claims.check(home)}
-    assert entries["H-2"]["verdict"] == verdict and entries["H-2"]["dataset"] == "sst2"
-    assert "gmlp" in entries["H-1"]["why"], "H-1 is judged on the text where there is one"
