@@ -7,11 +7,11 @@ from stages.dynamics.printed import Printed, beside, companions
 from stages.dynamics.series.tables import CALLED, MAIN, NOTES, called, ranked, results, sentence
 from stages.dynamics.settings import FAMILY
 from stages.page import experiment as page
-from stages.page.blocks import Block, Cells, Grid, Part, Section, Words, lineage_block, pictures
-from stages.page.lineage import UNDECODED, lineage
-from stages.page.result import NOT_PUBLISHED, Result
-from stages.tables.table import cells_of, datasets_of, digits, number
-from stages.tables.tabulation import Content, home_of
+from stages.page.blocks import Grid
+from stages.page.ranked import Ranked, about
+from stages.page.result import NOT_PUBLISHED
+from stages.tables.table import digits, number
+from stages.tables.tabulation import Content
 
 CAPTIONS = {
     "curves": "NRMSE against time, the median over starts, of each class the arm that was valid "
@@ -21,71 +21,32 @@ CAPTIONS = {
 }
 
 
-def rows(
-    experiment: str, profile: str, content: Content, dataset: str, printed: dict[str, Printed]
-) -> list[Result]:
+def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
     """Each arm's valid time beside the printed one and persistence."""
-    arms, found = content["arms"], []
-    trivial = f"persistence {number(arms[f'{dataset}/persistence']['metrics'][MAIN])}"
-    for arm in ranked(content, dataset):
-        told, other = arms[f"{dataset}/{arm}"], beside(printed, dataset, arm)
-        found.append(
-            Result(
-                experiment=experiment,
-                profile=profile,
-                dataset=dataset,
-                arm=arm,
-                name=called(arm),
-                seeds=str(told["seeds"]) if arm not in CALLED else "–",
-                measure="valid time [days]",
-                value=number(told["metrics"][MAIN], True),
-                published=f"{digits(other.document)} ({other.table})" if other else NOT_PUBLISHED,
-                bound="–",
-                trivial=trivial,
-                metric=MAIN,
-            )
-        )
-    return found
+    trivial = number(content["arms"][f"{dataset}/persistence"]["metrics"][MAIN])
 
+    def published(arm: str) -> str:
+        other = beside(printed, dataset, arm)
+        return f"{digits(other.document)} ({other.table})" if other else NOT_PUBLISHED
 
-def section(
-    experiment: str, profile: str, content: Content, dataset: str, printed: dict[str, Printed]
-) -> Section:
-    """What the page shows of one series."""
-    shown = {f"{dataset}-{name}": words for name, words in CAPTIONS.items()}
-    svg = lineage(experiment, profile, dataset, UNDECODED)
-    blocks: tuple[Block, ...] = (
-        Words(sentence(content["about"][dataset])),
-        Grid(results(content, dataset, printed), "How long forecasts are valid"),
-        *pictures(home_of(experiment, profile), shown),
-        lineage_block(dataset, f"{experiment}, {profile}", svg),
-        Cells(MAIN, tuple(cells_of(content["cells"], dataset))),
-    )
-    return Section(dataset, dataset, blocks, dataset)
-
-
-def part(experiment: str, profile: str, content: Content) -> Part:
-    """What is told of an experiment in a profile; `content` is its metrics.json."""
-    printed, datasets = companions(experiment), datasets_of(content["arms"])
-    labels = {
-        name: {arm: called(arm) for arm in ranked(content, name) if called(arm) != arm}
-        for name in datasets
-    }
-    return Part(
-        family=FAMILY,
-        results=[
-            one for name in datasets for one in rows(experiment, profile, content, name, printed)
-        ],
-        intro=(Words(NOTES, quiet=True),),
-        sections=tuple(section(experiment, profile, content, name, printed) for name in datasets),
-        labels=labels,
-        wraps=True,
+    return Ranked(
+        words=sentence(content["about"][dataset]),
+        grid=Grid(results(content, dataset, printed), "How long forecasts are valid"),
+        captions=CAPTIONS,
+        arms=ranked(content, dataset),
+        called=called,
+        untrained=CALLED,
+        metric=MAIN,
+        measure="valid time [days]",
+        bound="–",
+        published=published,
+        trivial=lambda _: f"persistence {trivial}",
     )
 
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command("stages.dynamics.series.page", part, argv)
+    return page.command("stages.dynamics.series.page", about(FAMILY, NOTES, companions, told), argv)
 
 
 if __name__ == "__main__":
