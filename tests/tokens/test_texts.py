@@ -8,12 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages import files
+from stages import files, seeds
 from stages.errors import DataError, InputError
 from stages.params import checked, load
-from stages.tokens import prepare, tables
+from stages.scores import shell
+from stages.tables.gather import over_seeds
+from stages.tokens import measure, prepare, tables
 from stages.tokens.layout import ABOUT, INPUTS, SPLIT, TARGETS
-from stages.tokens.settings import Split, tokens_of
+from stages.tokens.models import build
+from stages.tokens.printed import Printed
+from stages.tokens.sets import Sets
+from stages.tokens.settings import Split, Tokens, tokens_of
+from stages.training import loop, store
+from stages.training.checkpoint import Checkpoints
 
 tasks = pytest.importorskip("stages.tokens.tasks.wordpiece")
 pytest.importorskip("tokenizers")
@@ -131,3 +138,31 @@ def test_every_text_of_a_profile_is_pinned_and_names_its_files(profile):
     for name, one in texts.items():
         pinned = parameters.datasets[name].files
         assert set(one.files) == set(pinned) and all(source.sha256 for source in pinned.values())
+
+
+@pytest.mark.parametrize("name", ["hypermixing", "fnet"])
+def test_a_trained_mixer_of_a_text_has_a_row_beside_the_printed_number(name, raw, tmp_path):
+    prepared(raw, split())
+    sets = Sets.open(tmp_path / "prepared")
+    seeds.everything(0)
+    arguments = {"width": 16, "feed": 16, "layout": "post_norm"}
+    model = build(name, arguments, sets.dimensions)
+    settings = loop.Settings(10, 5, 9, 0.005, 4.0, 0, slices=8, schedule="cosine")
+    history = loop.train(model, sets, settings, Checkpoints(tmp_path / "kept"))
+    run = tmp_path / f"runs/{name}-tied-w-s0"
+    run.mkdir(parents=True)
+    metadata = {"model": name, "arm": "tied", "size": "w", "seed": 0, "arguments": arguments}
+    weights = store.dump(model, metadata | sets.dimensions)
+    (run / shell.WEIGHTS).write_bytes(weights)
+    files.write_json(run / "history.json", history)
+    told = Tokens(datasets=(), resamples=100)
+    data = measure.Data.open(tmp_path / "prepared", None, told, 0, "cpu")
+    found = measure.companions(data) | {run.name: measure.network(run, data, 1)}
+    measure.write(found, data, tmp_path / "evaluated/sst2")
+    content = files.read_json(tmp_path / "evaluated/sst2/metrics.json")
+    cells = {f"sst2/{cell}": entry for cell, entry in content["cells"].items()}
+    whole = {"cells": cells, "arms": over_seeds(cells), "about": {"sst2": content["about"]}}
+    printed = {f"sst2/{name}-tied": Printed("thesis 2.3", 80.7, "sst2")}
+    rows = tables.results(whole, "sst2", printed).rows
+    assert [row[0] for row in rows] == [f"{name}-tied-w", "the most frequent class"]
+    assert rows[0][2] == "80.7 (SST-2, thesis 2.3)" and rows[1][2] == "–"
