@@ -1,5 +1,6 @@
-"""A set made into data/P/raw/D, seeded: pairs.tsv (sentence1, sentence2, label; as GLUE has them),
-or rows.npz (shapes: inputs, answers, kinds; pictures: sequences)."""
+"""A set into data/P/raw/D: tables of sentences verbatim as pinned; or made here, seeded: pairs.tsv
+(sentence1, sentence2, label; as GLUE has them), or rows.npz (shapes: inputs, answers, kinds;
+pictures: sequences)."""
 
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ def plan(asked: runner.Asked) -> runner.Work:
     """Acquire data/P/raw/D. InputError for a data set of another family."""
     known = tokens_of(asked.parameters, asked["profile"]).datasets
     told = made_of(asked.parameters, runner.known("set of tokens", asked["dataset"], known))
+    if told is None:
+        return acquire.work(asked, known, MODULE, lambda _: None)
     size = BYTES[told.task] * told.rows * (told.form().length if told.task == "pictures" else 1)
     own = acquire.Own(partial(make, told), float(size))
     return acquire.work(asked, known, MODULE, lambda _: own)
@@ -45,7 +48,7 @@ def make(told: Made, folder: Path) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The stage's command line; its exit code."""
-    about = "Make a set of tokens: sentence pairs, shapes or pictures."
+    about = "Make a set of tokens (sentence pairs, shapes, pictures), or fetch tables of sentences."
     return runner.command(MODULE, about, ("profile", "dataset"), plan, argv)
 
 

@@ -37,13 +37,15 @@ class Data:
 
     sets: Sets
     kinds: Array
-    made: Made
+    made: Made | None  # None of pinned tables
     told: Tokens
     seed: int
     device: str = "cpu"
 
     @classmethod
-    def open(cls, prepared: Path, made: Made, told: Tokens, seed: int, device: str) -> "Data":
+    def open(
+        cls, prepared: Path, made: Made | None, told: Tokens, seed: int, device: str
+    ) -> "Data":
         """That of a prepared folder."""
         sets, path = Sets.open(prepared, device), prepared / KINDS
         kinds = np.load(path, allow_pickle=False) if path.exists() else np.empty(0)
@@ -58,6 +60,12 @@ class Data:
     def tests(self) -> list[int]:
         """The rows that test."""
         return self.sets.slices("test")
+
+    @property
+    def form(self) -> pictures.Form:
+        """The form of pictures."""
+        assert self.made is not None
+        return self.made.form()
 
     def mean(self, values: Array, unit: str) -> dict[Any, Any]:
         """A mean over rows (S,) with its 90 % interval."""
@@ -154,7 +162,7 @@ def partners(maps: Array, kinds: Array) -> Array:
 def drawings(model: TokenModel, data: Data) -> Measured:
     """Surprise of true pictures, and the statements that drawn ones meet."""
     _, lost = said_of(model, data)
-    given, form = data.said(), data.made.form()
+    given, form = data.said(), data.form
     made = draw(model, given[:, : form.said], form, data)
     entry = {"metrics": {"nats": data.mean(lost, "nats/token"), **satisfied(made, given, data)}}
     return Measured(entry, made[:SHOWN])
@@ -178,7 +186,7 @@ def draw(model: TokenModel, given: Array, form: pictures.Form, data: Data) -> Ar
 
 def satisfied(made: Array, given: Array, data: Data) -> dict[str, Any]:
     """The share of statements that pictures (S, N) meet, of their own and of the next row's."""
-    form = data.made.form()
+    form = data.form
     shares = {
         "satisfied": [pictures.share(said, one[form.said :], form)
                       for said, one in zip(given, made, strict=True)],

@@ -5,7 +5,7 @@ import sys
 from stages.page import experiment as page
 from stages.page.blocks import Block, Cells, Grid, Part, Section, Words, lineage_block, pictures
 from stages.page.lineage import UNDECODED, lineage
-from stages.page.result import NOT_PUBLISHED, Result
+from stages.page.result import NO_BOUND, NOT_PUBLISHED, Result
 from stages.tables.table import cells_of, datasets_of, digits, number
 from stages.tables.tabulation import Content, home_of
 from stages.tokens.printed import Printed, beside, companions
@@ -46,7 +46,8 @@ def rows(
     task = about["task"]
     metric, scale = MAIN[task], 1 if task == "value" else 100
     unit = "" if task == "value" else " %"
-    bound = f"{digits(scale * about['bound'][metric])}{unit}"
+    best = about["bound"].get(metric)
+    bound = NO_BOUND if best is None else f"{digits(scale * best)}{unit}"
     found = []
     for arm in best_first(content, dataset):
         told, other = arms[f"{dataset}/{arm}"], beside(printed, dataset, arm)
@@ -56,7 +57,7 @@ def rows(
         else:
             least = told["metrics"]["satisfied_other"]
             trivial = f"other statements {number(least, scale=scale)}{unit}"
-        theirs = f"{other.accuracy:.1f} % of SNLI ({other.table})" if other else NOT_PUBLISHED
+        theirs = f"{other.accuracy:.1f} % ({other.source})" if other else NOT_PUBLISHED
         found.append(
             Result(
                 experiment=experiment,

@@ -2,10 +2,12 @@
 
 Writes inputs.npy (S, N), word numbers (0 is padding) or standardised numbers; targets.npy, (S,)
 classes or (S, N); split.npy (S,), 0 trains, 1 selects, 2 tests; of shapes kinds.npy (S, N); and
-about.json. A pair that also trains neither selects nor tests: it is left out and counted.
+about.json. Of pinned tables words are pieces of WordPiece, learnt from what trains. A row that also
+trains neither selects nor tests: it is left out and counted.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,12 @@ import numpy as np
 from stages import files, records, runner
 from stages.errors import DataError, InputError
 from stages.tokens.layout import ABOUT, INPUTS, KINDS, PAIRS, ROWS, SPLIT, TARGETS
-from stages.tokens.settings import TASKS, Made, Split, made_of, tokens_of
-from stages.tokens.tasks import glue, pictures, shapes
+from stages.tokens.settings import TASKS, Made, Split, Text, made_of, tokens_of
+from stages.tokens.tasks import glue, pictures, shapes, wordpiece
 
 MODULE = "stages.tokens.prepare"
 SEPARATOR = "<sep>"
+UNUSED = 3  # beside the splits 0, 1, 2
 Arrays = dict[str, np.ndarray]
 
 
@@ -30,14 +33,16 @@ def plan(asked: runner.Asked) -> runner.Work:
     told = tokens_of(asked.parameters, profile)
     runner.known("set of tokens", dataset, told.datasets)
     made, split = made_of(asked.parameters, dataset), told.splits[dataset]
-    if split.train + split.val >= made.rows:
+    where = f"profiles.{profile}.families.tokens.splits.{dataset}"
+    if (made is None) != (split.text is not None):
         raise InputError(
-            "the split leaves nothing to test",
-            where=f"profiles.{profile}.families.tokens.splits.{dataset}",
-            expected=f"train and val below made.rows, {made.rows}, together",
-            found=f"{split.train} and {split.val}",
-            remedy="lower them, or make more rows",
+            "how the set is read does not fit how it comes here",
+            where=f"{where}.text",
+            expected="`text` for a set of kind files, none for one that is made here",
+            found="none" if split.text is None else "`text`, but the set is made here",
         )
+    if made is not None:
+        leaves(split, made.rows, where)
     raw, final = asked.data("raw"), asked.data("prepared")
 
     def do() -> dict[str, Path]:
@@ -56,12 +61,32 @@ def plan(asked: runner.Asked) -> runner.Work:
     )
 
 
-def write(raw: Path, folder: Path, made: Made, split: Split) -> None:
-    """Fill the prepared folder. DataError for raw files that are not what they should be."""
-    prepared = {"pairs": pairs, "shapes": numbers, "pictures": sequences}[made.task]
-    arrays, about = prepared(raw, made, split)
-    about |= {"made": made.model_dump(mode="json"), "task": TASKS[made.task]}
-    about["longest"] = arrays[INPUTS].shape[1]
+def leaves(split: Split, rows: int, where: str) -> None:
+    """InputError for a split that leaves nothing to test of so many rows."""
+    if split.train + split.val >= rows:
+        raise InputError(
+            "the split leaves nothing to test",
+            where=where,
+            expected=f"train and val below {rows}, the number of rows, together",
+            found=f"{split.train} and {split.val}",
+            remedy="lower them, or make more rows",
+        )
+
+
+def write(raw: Path, folder: Path, made: Made | None, split: Split) -> None:
+    """Fill the prepared folder. DataError for raw files that are not what they should be,
+    InputError for a split that leaves nothing to test of pinned tables."""
+    if made is None:
+        assert split.text is not None
+        arrays, about = text(raw, split.text, split)
+        about |= {"text": split.text.model_dump(mode="json"), "task": TASKS["text"]}
+    else:
+        prepared = {"pairs": pairs, "shapes": numbers, "pictures": sequences}[made.task]
+        arrays, about = prepared(raw, made, split)
+        about |= {"made": made.model_dump(mode="json"), "task": TASKS[made.task]}
+    used = arrays[SPLIT] != UNUSED
+    arrays = {name: array[used] for name, array in arrays.items()}
+    about |= {"every": split.every, "longest": arrays[INPUTS].shape[1]}
     parts = np.bincount(arrays[SPLIT], minlength=3).tolist()
     about["rows"] = dict(zip(("train", "val", "test"), parts, strict=True))
     for name, array in arrays.items():
@@ -71,10 +96,21 @@ def write(raw: Path, folder: Path, made: Made, split: Split) -> None:
 
 
 def parts_of(count: int, split: Split) -> np.ndarray:
-    """Each row's split (S,)."""
+    """Each row's split (S,); UNUSED where it would train, but another of `every` does."""
     found = np.full(count, 2, dtype=np.int8)
-    found[: split.train], found[split.train : split.train + split.val] = 0, 1
+    found[: split.train], found[split.train : split.train + split.val] = UNUSED, 1
+    found[: split.train : split.every] = 0
     return found
+
+
+def unseen(sentences: list[tuple[str, ...]], parts: np.ndarray) -> list[int]:
+    """The places of the rows that train, or would, and of those whose sentences do not."""
+    trains = {one for one, part in zip(sentences, parts, strict=True) if part in (0, UNUSED)}
+    return [
+        place
+        for place, one in enumerate(sentences)
+        if parts[place] in (0, UNUSED) or one not in trains
+    ]
 
 
 def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
@@ -82,9 +118,7 @@ def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
     form = glue.FORMATS["pairs"]
     table = glue.read(raw / PAIRS, form)
     parts = parts_of(len(table.labels), split)
-    trains = {one for one, part in zip(table.sentences, parts, strict=True) if part == 0}
-    kept = [place for place, one in enumerate(table.sentences)
-            if parts[place] == 0 or one not in trains]  # fmt: skip
+    kept = unseen(table.sentences, parts)
     texts = [f" {SEPARATOR} ".join(table.sentences[place]).split() for place in kept]
     words = sorted({word for text in texts for word in text})
     number = {word: place for place, word in enumerate(words, 1)}
@@ -97,6 +131,35 @@ def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
     about = {"words": ["", *words], "classes": list(form.labels), "dropped": dropped,
              "vocabulary": len(words) + 1, "outputs": len(form.labels),
              "bound": {"accuracy": 1.0}}  # fmt: skip
+    return {INPUTS: inputs, TARGETS: targets, SPLIT: parts[kept]}, about
+
+
+def text(raw: Path, told: Text, split: Split) -> tuple[Arrays, dict[str, Any]]:
+    """Pieces as numbers, a pair as one sequence with a separator, rows cut at the longest."""
+    form = glue.FORMATS[told.form]
+    tables = [glue.read(raw / name, form) for name in told.files]
+    sentences = [one for table in tables for one in table.sentences]
+    labels = [one for table in tables for one in table.labels]
+    leaves(split, len(labels), str(raw))
+    parts = parts_of(len(labels), split)
+    kept = unseen(sentences, parts)
+    learnt = [one for place in kept if parts[place] == 0 for one in sentences[place]]
+    pieces = wordpiece.Pieces(learnt, told.pieces)
+    rows: list[list[int]] = [[] for _ in kept]
+    for column in range(len(form.sentences)):
+        given = pieces.encode([sentences[place][column] for place in kept])
+        for row, found in zip(rows, given, strict=True):
+            row += [pieces.words.index(wordpiece.SEPARATOR), *found] if column else found
+    longest = min(told.longest, max(map(len, rows)))
+    inputs = np.zeros((len(rows), longest), dtype=np.int32)
+    for line, row in zip(inputs, rows, strict=True):
+        line[: len(row)] = row[:longest]
+    dropped = sum((Counter(table.dropped) for table in tables), Counter())
+    dropped["trains"] = len(labels) - len(kept)
+    about = {"words": pieces.words, "classes": list(form.labels), "dropped": dict(dropped),
+             "cut": sum(len(row) > longest for row in rows), "vocabulary": len(pieces.words),
+             "outputs": len(form.labels), "bound": {}}  # fmt: skip
+    targets = np.array([labels[place] for place in kept], dtype=np.int64)
     return {INPUTS: inputs, TARGETS: targets, SPLIT: parts[kept]}, about
 
 
@@ -121,15 +184,15 @@ def numbers(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]
     """Shapes: inputs standardised by what trains, answers as they are."""
     found = loaded(raw, ("inputs", "answers", "kinds"), made.rows)
     inputs, answers = found["inputs"], found["answers"]
-    train = inputs[: split.train].astype(np.float64)
-    mean, scale = float(train.mean()), float(train.std())
-    spread = float(answers[: split.train].astype(np.float64).std())
+    parts = parts_of(len(inputs), split)
+    train, asked = (one[parts == 0].astype(np.float64) for one in (inputs, answers))
+    mean, scale, spread = float(train.mean()), float(train.std()), float(asked.std())
     about = {"mean": mean, "sd": scale, "answer_sd": spread, "dropped": {}, "vocabulary": 1,
              "outputs": 1, "bound": {"mse": shapes.FLOOR}}  # fmt: skip
     arrays = {
         INPUTS: ((inputs - mean) / scale).astype(np.float32),
         TARGETS: answers,
-        SPLIT: parts_of(len(inputs), split),
+        SPLIT: parts,
         KINDS: found["kinds"],
     }
     return arrays, about

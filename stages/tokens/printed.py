@@ -1,4 +1,5 @@
-"""The thesis' accuracies beside ours: of SNLI, its entailment task of three classes, on validation.
+"""The thesis' accuracies beside ours, on validation rows: of the same corpus where it is one of the
+thesis'; beside generated pairs those of SNLI, its entailment task of three classes.
 
 Generated pairs are not SNLI: the printed number tells the order of the mixers there, not a target.
 """
@@ -7,13 +8,21 @@ from dataclasses import dataclass
 
 from stages.tables.published import listed, named, read
 
+CORPORA = {"snli": "SNLI", "sst2": "SST-2", "qnli": "QNLI", "mnli": "MNLI", "qqp": "QQP"}
+
 
 @dataclass(frozen=True)
 class Printed:
-    """One printed accuracy, percent, and its table."""
+    """One printed accuracy, percent, its table and its corpus."""
 
     table: str
     accuracy: float
+    corpus: str
+
+    @property
+    def source(self) -> str:
+        """The corpus and the table, as people write them."""
+        return f"{CORPORA[self.corpus]}, {self.table}"
 
 
 def companions(experiment: str) -> dict[str, Printed]:
@@ -23,7 +32,7 @@ def companions(experiment: str) -> dict[str, Printed]:
     rows = rows.filter((rows["metric"] == "accuracy") & (rows["split"] == "val"))
     for row in listed(experiment, ("arm",)):
         one = named(rows, row, ("dataset", "variant"), experiment).row(0, named=True)
-        found[row["arm"]] = Printed(one["table"], one["mean"])
+        found[row["arm"]] = Printed(one["table"], one["mean"], one["dataset"])
     return found
 
 

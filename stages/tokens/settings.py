@@ -10,7 +10,7 @@ from stages.params.base import Count, Positive, Seed
 from stages.tokens.tasks.pictures import COLOURS, Form
 
 FAMILY = "tokens"
-TASKS = {"pairs": "label", "shapes": "value", "pictures": "next"}  # of a set -> of a model
+TASKS = {"pairs": "label", "text": "label", "shapes": "value", "pictures": "next"}  # -> a model's
 
 
 class Made(Section):
@@ -44,11 +44,24 @@ class Made(Section):
         return Form(self.high, self.wide, self.points, self.statements)
 
 
+class Text(Section):
+    """How pinned tables of sentences are read: their format, the files one after another, how many
+    pieces WordPiece may learn, and at how many pieces a row is cut."""
+
+    form: Literal["mnli", "qqp", "qnli", "sst2", "sst2_text"]
+    files: Annotated[tuple[str, ...], Field(min_length=1)]
+    pieces: Annotated[int, Field(ge=100, le=100_000)]
+    longest: Annotated[int, Field(ge=4, le=4096)]
+
+
 class Split(Section):
-    """How many of the first rows train, how many after them select; the rest test."""
+    """How many of the first rows train (of them each `every`-th alone), how many after them select;
+    the rest test. Of pinned tables, how they are read."""
 
     train: Count
     val: Count
+    every: Count = 1
+    text: Text | None = None
 
 
 class Budget(Section):
@@ -91,7 +104,10 @@ def tokens_of(parameters: Params, profile: str) -> Tokens:
     return parameters.family(profile, FAMILY, Tokens)
 
 
-def made_of(parameters: Params, dataset: str) -> Made:
-    """How a set is made. ParamsError lists every problem."""
-    made = parameters.datasets[dataset].made
+def made_of(parameters: Params, dataset: str) -> Made | None:
+    """How a set is made, None for pinned tables. ParamsError lists every problem."""
+    told = parameters.datasets[dataset]
+    if told.kind == "files":
+        return None
+    made = told.made
     return checked(Made, made.model_dump() if made else {}, f"datasets.{dataset}.made")

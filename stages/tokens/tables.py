@@ -12,22 +12,30 @@ CALLED = {
     "mean": "the mean answer of each place",
     "true": "true pictures (ceiling)",
 }
+TEXTS = {
+    "mnli": "MNLI: does the premise entail the hypothesis?",
+    "qqp": "QQP: do two questions ask the same?",
+    "qnli": "QNLI: does the sentence answer the question?",
+    "sst2": "SST-2: does a film's critic like it?",
+    "sst2_text": "SST-2: does a film's critic like it?",
+}
 MEASURE = {
     "label": "accuracy",
     "value": "mean squared error, height squared",
     "next": "statements met",
 }
 COLUMNS = {
-    "label": ("accuracy [%]", "printed, SNLI [%]", "cross-entropy [nats]", "weights"),
+    "label": ("accuracy [%]", "printed [%]", "cross-entropy [nats]", "weights"),
     "value": ("mean squared error [height²]", "share of convolutions alone",
               "partner's share of the gradients [%]", "weights"),
     "next": ("own statements met [%]", "other statements met [%]", "ratio",
              "surprise [nats a token]", "weights"),
 }  # fmt: skip
 NOTES = (
-    "Intervals are the central 90 % over test rows, of one training. Networks are trained for "
-    "seconds on generated data: compare them with each other and with the bounds. Printed numbers "
-    "are of SNLI, in validation, of networks of 11 million weights."
+    "Intervals are the central 90 % over test rows, of one training. Networks are small and "
+    "trained for seconds or minutes: compare them with each other and with the bounds. Printed "
+    "numbers are of validation rows, of networks of 11 million weights; beside generated pairs "
+    "those of SNLI."
 )
 
 
@@ -72,7 +80,7 @@ def beyond(
 ) -> tuple[str, ...]:
     """The columns behind an arm's main number; `alone`: the error of convolutions alone."""
     if task == "label":
-        theirs = f"{other.accuracy:.1f} ({other.table})" if other else NONE
+        theirs = f"{other.accuracy:.1f} ({other.source})" if other else NONE
         return theirs, number(mine.get("cross_entropy"))
     if task == "value":
         share = f"{mine['mse']['mean'] / alone:.3f}" if alone else NONE
@@ -95,10 +103,21 @@ def costs(content: Content) -> Table:
 
 def sentence(about: dict[str, Any]) -> str:
     """What the set is."""
-    rows, made = about["rows"], about["made"]
+    rows = about["rows"]
     split = f"{rows['train']:,} rows train, {rows['val']:,} select, {rows['test']:,} test."
+    if about["every"] > 1:
+        split += f" Of what would train, every {about['every']}th row is used."
+    left = about["dropped"].get("trains", 0)
+    if told := about.get("text"):
+        lost = sum(about["dropped"].values()) - left
+        return (
+            f"{TEXTS[told['form']]} {split} {lost:,} rows could not be used, {left:,} that "
+            f"train, too, were left out of the others, {about['cut']:,} were cut at "
+            f"{about['longest']} pieces. WordPiece has {about['vocabulary']:,} pieces, learnt from "
+            "what trains."
+        )
+    made = about["made"]
     if made["task"] == "pairs":
-        left = about["dropped"].get("trains", 0)
         return (
             f"Sentence pairs: does the premise entail the hypothesis? {split} {left:,} pairs that "
             "train, too, were left out of the others. The law is known: the best accuracy is 100 %."

@@ -3,13 +3,16 @@ experiment token_mixing.
 
 `python -m tests.benchmarks.bench_tokens [--quick]` (`make bench-tokens`): one layer forward and
 backward, HyperMixing, linear attention and the house's attention over torch's fused
-nn.MultiheadAttention, at d = 256, d' = 512; tied over untied; training of the frame over
+nn.MultiheadAttention, at d = 256, d' = 512, and the lengths where they cross (thesis, figure 2.2a);
+tied over untied; training of the frame over
 nn.TransformerEncoder of equal shape. `... --spreads PROFILE` trains the profile's first arm of each
 model again with another seed, in a scratch folder, and writes
 data/spreads/PROFILE/token_mixing.json; it needs the evaluated experiment (`dvc repro`).
 """
 
 import argparse
+import math
+import statistics
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,7 +35,7 @@ from stages.training import cells, loop, store
 from stages.training.checkpoint import Checkpoints
 from tests.benchmarks import clock
 
-LENGTHS, ROUNDS = (256, 1024, 4096, 16384), 5
+LENGTHS, ROUNDS = (64, 256, 1024, 4096, 16384), 5
 EXPERIMENT, FURTHER = "token_mixing", 1  # the seed beside the cells' own
 Step = Callable[[], object]
 
@@ -54,8 +57,39 @@ def layer_step(mixer: nn.Module, count: int) -> Step:
     return lambda: mixer(tokens, real).sum().backward()
 
 
+def crossings(raced: dict[int, clock.Times], name: str, yardstick: str) -> list[float]:
+    """The length from which a contender is faster than the yardstick, by rounds: where the line
+    through the logarithms of the ratios meets 0. The shortest length where it is faster there, inf
+    where it never is."""
+    lengths, found = sorted(raced), []
+    for number in range(min(len(raced[one].others) for one in lengths)):
+        ratios = [raced[one].rounds_ms[name][number] / raced[one].rounds_ms[yardstick][number]
+                  for one in lengths]  # fmt: skip
+        above = [place for place, ratio in enumerate(ratios) if ratio > 1]
+        if not above:
+            found.append(float(lengths[0]))
+        elif above[-1] + 1 == len(lengths):
+            found.append(math.inf)
+        else:
+            place = above[-1]
+            one, other = (math.log(ratio) for ratio in ratios[place : place + 2])
+            step = math.log(lengths[place + 1] / lengths[place])
+            found.append(lengths[place] * math.exp(step * one / (one - other)))
+    return found
+
+
+def crossed(raced: dict[int, clock.Times], yardstick: str) -> None:
+    """Print from which length each contender is faster than the yardstick, and over rounds."""
+    for name in next(iter(raced.values())).rounds_ms:
+        if name != yardstick:
+            found = crossings(raced, name, yardstick)
+            print(f"{name} is faster than {yardstick} from N = {statistics.median(found):,.0f} on "
+                  f"({min(found):,.0f} to {max(found):,.0f})", flush=True)  # fmt: skip
+
+
 def layers(rounds: int, lengths: tuple[int, ...]) -> None:
-    """One layer of each mixer over torch's fused attention."""
+    """One layer of each mixer over torch's fused attention, and the lengths where they cross."""
+    raced = {}
     for count in lengths:
         mixers = {
             "torch": nn.MultiheadAttention(WIDTH, 8, batch_first=True),
@@ -67,9 +101,11 @@ def layers(rounds: int, lengths: tuple[int, ...]) -> None:
         }
         steps = {name: layer_step(one, count) for name, one in mixers.items()}
         times = clock.race({name: clock.Contender(one, 1) for name, one in steps.items()}, rounds)
+        raced[count] = times
         told(times, "torch", f"N = {count:,}")
         tied = times.ratio("hypermixing", "hypermixing, untied")
         print(f"N = {count:,}: tied / untied: {tied:.2f}")
+    crossed(raced, "torch")
 
 
 def training(rounds: int) -> None:
@@ -139,7 +175,7 @@ def main() -> int:
         for known in moved(asked.spreads):
             files.write_json(place(EXPERIMENT, asked.spreads), known)
         return 0
-    rounds, lengths = (2, LENGTHS[:2]) if asked.quick else (ROUNDS, LENGTHS)
+    rounds, lengths = (2, LENGTHS[:3]) if asked.quick else (ROUNDS, LENGTHS)
     layers(rounds, lengths)
     training(rounds)
     return 0

@@ -83,6 +83,23 @@ def test_a_transform_refuses_padding_and_is_the_sum_that_it_stands_for():
         Fourier()(tokens, torch.arange(5)[None] < 4)
 
 
+def test_the_transform_labels_each_row_by_its_own_tokens_whatever_stands_beside_it():
+    seeds.everything(0)
+    network = build("fnet", {"width": WIDTH, "feed": 32, "layout": "post_norm"}, LABEL)
+    inputs = torch.randint(1, 17, (5, 9), generator=seeds.torch_stream(0, "words"))
+    real = torch.arange(9)[None] < torch.tensor([4, 9, 4, 7, 1])[:, None]
+    targets = torch.zeros(5, dtype=torch.long)
+    found = network(Batch(inputs * real, real, targets, real)).values
+    for row, count in enumerate(real.sum(1).tolist()):
+        alone = inputs[row : row + 1, :count]
+        whole = torch.ones(1, count, dtype=torch.bool)
+        expected = network(Batch(alone, whole, targets[:1], whole)).values
+        torch.testing.assert_close(found[row : row + 1], expected, atol=1e-6, rtol=1e-5)
+    holed = real & (torch.arange(9) != 2)
+    with pytest.raises(InputError, match="cannot leave padding out"):
+        network(Batch(inputs, holed, targets, holed))
+
+
 @pytest.mark.parametrize("heads", [1, 4])
 def test_tied_is_untied_with_copied_weights(heads):
     seeds.everything(0)

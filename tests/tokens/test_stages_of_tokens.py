@@ -48,6 +48,7 @@ TOLD = {
     "training": dict.fromkeys(MADE, BUDGET),
     "drawn": 20, "maps": 4, "resamples": 100,
 }  # fmt: skip
+KINDS_OF = {"label": "pairs", "value": "shapes", "next": "pictures"}
 MODELS = {"pairs": "hypermixing", "shapes": "mlp_mixer", "pictures": "self_attention"}
 each = pytest.mark.parametrize("name", MADE)
 
@@ -148,6 +149,18 @@ def test_a_set_that_says_too_much_or_too_little_is_told():
         made("pairs", fillers=None)
     with pytest.raises(ParamsError, match=r"splits: x is missing.*training: x is missing"):
         checked(Tokens, {"datasets": ("x",)}, "families.tokens")
+
+
+def test_of_every_fifth_row_the_others_neither_train_nor_test(place, tmp_path):
+    few = Split(train=200, val=60, every=5)
+    prepare.write(place / "raw/shapes", tmp_path, made("shapes"), few)
+    whole = place / "prepared/shapes"
+    answers, split = np.load(whole / TARGETS), np.load(tmp_path / SPLIT)
+    assert (split == 0).sum() == 40 and len(split) == 240
+    expected = np.concatenate((answers[:200:5], answers[200:]))
+    np.testing.assert_array_equal(np.load(tmp_path / TARGETS), expected)
+    inputs = np.load(tmp_path / INPUTS)
+    assert inputs[split == 0].mean() == pytest.approx(0, abs=1e-5), "standardised by what trains"
 
 
 @each
@@ -295,7 +308,8 @@ def test_claims_are_decided_from_seeds_and_fail_only_by_what_has_learned(tied, v
         entry["metrics"]["satisfied_other"] = one(0.2)
     found = {"label": cells(accuracy, "accuracy"), "value": cells(error, "mse"), "next": drawn}
     for task, told in found.items():
-        about = {"task": task} | ({"costs": costs.curves()} if task == "label" else {})
+        about = {"task": task, "made": {"task": KINDS_OF[task]}, "every": 1}
+        about |= {"costs": costs.curves()} if task == "label" else {}
         (home / "evaluated" / task).mkdir(parents=True)
         text = json.dumps({"cells": told, "about": about})
         (home / "evaluated" / task / "metrics.json").write_text(text)
@@ -335,8 +349,10 @@ def test_a_name_that_is_none_is_told_before_any_work(main, names, told, monkeypa
 def test_every_split_of_a_profile_leaves_rows_to_test(profile):
     parameters = params.load()
     asked = tokens_of(parameters, profile)
+    made = {name: made_of(parameters, name) for name in asked.datasets}
     left = {
-        name: made_of(parameters, name).rows - asked.splits[name].train - asked.splits[name].val
-        for name in asked.datasets
-    }
+        name: one.rows - asked.splits[name].train - asked.splits[name].val
+        for name, one in made.items() if one
+    }  # fmt: skip
     assert left and min(left.values()) >= 100, left
+    assert all((made[name] is None) == (asked.splits[name].text is not None) for name in made)

@@ -40,6 +40,8 @@ FORMATS = {
         ("entailment", "not_entailment"),
     ),
     "sst2": Format(("sentence", "label"), ("sentence",), "label", ("0", "1")),
+    # a public copy of SST-2 with a header of its own
+    "sst2_text": Format(("text", "label"), ("text",), "label", ("0", "1")),
 }  # fmt: skip
 
 

@@ -1,0 +1,57 @@
+"""Claims that compare two amounts of data: H-2 on SST-2, H-5 on shapes."""
+
+from pathlib import Path
+
+import pytest
+
+from stages import files
+from stages.tokens import claims
+
+HYPER, ATTENTION, MIXER = "hypermixing-tied", "self_attention-post_norm", "mlp_mixer-post_norm"
+SEEDS = (0, 1, 2)
+
+
+def evaluated(home: Path, name: str, metric: str, levels: dict[str, float], about: dict) -> None:
+    """A set's metrics.json: three seeds an arm, a per mille apart."""
+    cells = {
+        f"{arm}-w-s{seed}": {"metrics": {metric: {
+            "value": value * (1 + 1e-3 * seed), "low": value * 0.999, "high": value * 1.003,
+            "n": 600}}}
+        for arm, value in levels.items() for seed in SEEDS
+    }  # fmt: skip
+    (home / "evaluated" / name).mkdir(parents=True)
+    content = {"cells": cells, "about": about}
+    files.write_json(home / "evaluated" / name / "metrics.json", content)
+
+
+@pytest.mark.parametrize(("tenth", "verdict"), [(0.04, "holds"), (-0.04, "fails")])
+def test_less_data_is_judged_by_the_lead_over_attention(tenth, verdict, tmp_path):
+    home = tmp_path / "reports/token_mixing/sample"
+    for name, every, lead in (("sst2", 1, 0.0), ("sst2_tenth", 10, tenth)):
+        about = {"task": "label", "text": {"form": "sst2_text"}, "every": every}
+        evaluated(home, name, "accuracy", {HYPER: 0.75 + lead, ATTENTION: 0.75}, about)
+    entries = {entry["id"]: entry for entry in claims.check(home)}
+    assert entries["H-2"]["verdict"] == verdict and entries["H-2"]["dataset"] == "sst2"
+    assert "gmlp" in entries["H-1"]["why"], "H-1 is judged on the text where there is one"
+
+
+@pytest.mark.parametrize(("few", "verdict"), [(0.5, "holds"), (2.0, "fails")])
+def test_five_times_the_rows_are_judged_by_the_error_of_a_fifth(few, verdict, tmp_path):
+    home = tmp_path / "reports/token_mixing/mini"
+    levels = {HYPER: 0.2, ATTENTION: 0.4, MIXER: 1.0, "unmixed-post_norm": 6.0}
+    for name, every, mine in (("shapes", 1, levels), ("shapes_fifth", 5, {HYPER: few})):
+        evaluated(home, name, "mse", mine, {"task": "value", "made": {"task": "shapes"},
+                                            "every": every})  # fmt: skip
+    entry = next(one for one in claims.check(home) if one["id"] == "H-5")
+    assert entry["verdict"] == verdict
+    part = entry["compared"]["error of MLPMixer with 5 × the rows / HyperMixer"]
+    assert part["value"] == pytest.approx(1 / few, rel=0.01)
+
+
+def test_without_the_fifth_more_data_is_undecided(tmp_path):
+    home = tmp_path / "reports/token_mixing/mini"
+    levels = {HYPER: 0.2, ATTENTION: 0.4, MIXER: 1.0, "unmixed-post_norm": 6.0}
+    evaluated(home, "shapes", "mse", levels, {"task": "value", "made": {"task": "shapes"},
+                                              "every": 1})  # fmt: skip
+    entry = next(one for one in claims.check(home) if one["id"] == "H-5")
+    assert entry["verdict"] == "undecided" and "one amount" in entry["why"]
