@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import real
-from attacks import ATTACKS, Attack
+from attack import Attack
+from attacks import ATTACKS
 
 from stages.audit import DEPTHS, audit, render
 
