@@ -36,6 +36,7 @@ from doctored import (
     winds_leaked,
     winner,
 )
+from edges import EDGES
 from flattered import FLATTERED
 from planted import bytecode, filtered, grafted, kernels, linked, replaced, shadow, site, unseen
 
@@ -276,4 +277,5 @@ ATTACKS = (
         "11",
     ),
     *FLATTERED,
+    *EDGES,
 )
