@@ -38,7 +38,18 @@ from doctored import (
 )
 from edges import EDGES
 from flattered import FLATTERED
-from planted import bytecode, filtered, grafted, kernels, linked, replaced, shadow, site, unseen
+from planted import (
+    bytecode,
+    filtered,
+    grafted,
+    kernels,
+    linked,
+    programs,
+    replaced,
+    shadow,
+    site,
+    unseen,
+)
 
 TABLE = "reports/sparse_fields/mini/metrics.json"
 ATTACKS = (
@@ -274,6 +285,15 @@ ATTACKS = (
         DARCY,
         "leads out of the project",
         linked,
+        "11",
+    ),
+    Attack(
+        "programs that git's settings run: gpg, a transport",
+        ROOMS,
+        "nowhere",
+        "",
+        "",
+        programs,
         "11",
     ),
     *FLATTERED,
