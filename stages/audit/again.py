@@ -20,6 +20,7 @@ from stages.audit.case import REPRO, Case
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry
 from stages.audit.laid import Laid
+from stages.audit.served import Servers
 from stages.errors import TradewindError
 from stages.page import findings, promotions
 from stages.page.experiment import DATA as PAGE
@@ -35,8 +36,15 @@ def begun(case: Case) -> Iterator[Check]:
     made; gives the check that waits for them and tells what differs. Processes of their own do
     it, so that it begins before all else is checked."""
     cores = len(os.sched_getaffinity(0))
-    with tempfile.TemporaryDirectory(prefix="verify-") as folder, ThreadPoolExecutor(cores) as pool:
-        jobs = [*tables(case, Path(folder, "tables")), *pages(case, Path(folder, "pages"))]
+    with (
+        tempfile.TemporaryDirectory(prefix="verify-") as folder,
+        contextlib.ExitStack() as ends,
+        ThreadPoolExecutor(cores) as pool,
+    ):
+        jobs = [
+            *tables(case, served(case, Path(folder, "tables"), ends)),
+            *pages(case, served(case, Path(folder, "pages"), ends)),
+        ]
         waiting = [pool.submit(job) for job in jobs]
 
         def written(_: Case) -> Iterator[Problem]:
@@ -49,9 +57,17 @@ def begun(case: Case) -> Iterator[Check]:
             pool.shutdown(cancel_futures=True)
 
 
-def tables(case: Case, folder: Path) -> list[Job]:
+def served(case: Case, folder: Path, ends: contextlib.ExitStack) -> Laid:
+    """The project laid out, with processes that serve its commands until the end."""
+    laid = Laid(case.root, folder)
+    laid.servers = Servers(folder)
+    ends.callback(laid.servers.close)
+    return laid
+
+
+def tables(case: Case, laid: Laid) -> list[Job]:
     """What derives each published table; the evaluations are used where all are here."""
-    laid, deps = Laid(case.root, folder), set[str]()
+    deps = set[str]()
     long: list[Job] = []
     short: list[Job] = []
     for table in case.chain.tables:
@@ -84,9 +100,9 @@ def derived(case: Case, laid: Laid, table: str, here: bool) -> list[Problem]:
     return list(derive.derived(case.locks, laid, table, here))
 
 
-def pages(case: Case, folder: Path) -> list[Job]:
+def pages(case: Case, laid: Laid) -> list[Job]:
     """What renders each output that no record speaks of."""
-    laid, recorded = Laid(case.root, folder), set(recorded_places(case))
+    recorded = set(recorded_places(case))
     entries = [
         entry
         for entry in case.locks.entries

@@ -143,15 +143,24 @@ def trained(place: Path) -> Found:
 
 
 def intervals(place: Path) -> Found:
-    """No interval excludes its own value by more than rounding, and nothing is counted below 0."""
+    """No interval lies farther from its own value than it is wide, and nothing is counted below
+    0."""
     for address, one in numbers(read_json(place / "metrics.json")["cells"]):
         value, low, high = (one.get(key) for key in ("value", "low", "high"))
         if None not in (low, high) and low > high + 1e-9 * abs(high):
             yield f"{place.as_posix()}/metrics.json", f"{address}: low {low} is above high {high}"
+        elif None not in (low, high) and beyond(value, low, high):
+            text = f"{address}: {value} lies far out of its interval, {low} to {high}"
+            yield f"{place.as_posix()}/metrics.json", text
         if isinstance(one.get("n"), (int, float)) and one["n"] < 0:
             yield f"{place.as_posix()}/metrics.json", f"{address}: {one['n']} values"
         if not math.isfinite(value):
             yield f"{place.as_posix()}/metrics.json", f"{address}: {value} is no number"
+
+
+def beyond(value: float, low: float, high: float) -> bool:
+    """Whether a value lies farther from its interval than that is wide, and than rounding."""
+    return max(low - value, value - high) > high - low + SUMS * max(abs(low), abs(high), 1e-3)
 
 
 def numbers(content: Any, address: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

@@ -75,8 +75,8 @@ def ledgers(case: Case) -> Iterator[Problem]:
     if now and History(case.root).shallow:
         text = "git's history is cut off here, which holds its earlier lines: `git fetch "
         yield Problem("INCONCLUSIVE", path, f"{text}--unshallow`")
-    names = {one: f"{one}:./{path}" for one in commits}
-    texts = [(one, history.git(case.root, "show", names[one]) or "") for one in reversed(commits)]
+    commits.reverse()
+    texts = list(zip(commits, history.at_commits(case.root, commits, path), strict=True))
     for (before, earlier), (after, later) in zip(
         texts, [*texts[1:], ("the working copy", now)], strict=False
     ):

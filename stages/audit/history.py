@@ -22,7 +22,14 @@ from pathlib import Path
 from stages.errors import DataError
 
 # Settings of a repository that run programs, or answer for objects without reading them.
-PLAIN = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.commitGraph=false")
+PLAIN = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.commitGraph=false",
+    "log.showSignature=false",  # asks gpg.program
+)
+# No transport, which a promised object that is missing would call for (ext:: runs any program).
+ALONE = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 FILES = ("100644", "100755")  # modes of plain files: no link, no other repository
 FOLDER = "40000"
 
@@ -50,7 +57,7 @@ def environment() -> dict[str, str]:
         for key, value in os.environ.items()
         if not key.startswith("GIT_") or key.startswith("GIT_CONFIG")
     }
-    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_GRAFT_FILE": os.devnull, "LC_ALL": "C"}
+    return kept | ALONE | {"GIT_OPTIONAL_LOCKS": "0", "GIT_GRAFT_FILE": os.devnull, "LC_ALL": "C"}
 
 
 def git(root: Path, *arguments: str) -> str | None:
@@ -201,6 +208,13 @@ def changed_below(root: Path, folder: str) -> list[str]:
     index = git(root, "ls-files", "-z", "--", folder) or ""
     names = {*(tree(root, [folder]) or ()), *filter(None, (new + index).split("\0"))}
     return changed(root, sorted(names))
+
+
+def at_commits(root: Path, commits: list[str], path: str) -> list[str]:
+    """The text of a file at each commit, "" where it has none."""
+    names = [(git(root, "rev-parse", f"{commit}:./{path}") or "").strip() for commit in commits]
+    read = blobs(root, set(filter(None, names))) if any(names) else {}
+    return [read.get(name, b"").decode("utf-8", "replace") for name in names]
 
 
 def contents(root: Path, files: list[str]) -> dict[str, bytes]:

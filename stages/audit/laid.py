@@ -18,6 +18,7 @@ from stages import params
 from stages.audit import history, loading
 from stages.audit.commands import Command
 from stages.audit.hashes import Cache
+from stages.audit.served import Servers
 from stages.code import PACKAGE
 from stages.errors import DataError, TradewindError
 from stages.files import read_json
@@ -36,6 +37,7 @@ class Laid:
 
     def __init__(self, root: Path, folder: Path):
         self.root, self.folder = root.resolve(), folder
+        self.servers: Servers | None = None  # of many commands; None: each has its own process
         self.cache = Cache(self.root).folder.resolve()
         for path, content in ground(self.root).items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -71,6 +73,10 @@ class Laid:
 
         `mirror`: where pinned files are looked for, by digest, if the environment names no place.
         """
+        if self.servers is not None and mirror is None:
+            code, said = self.servers.run(command.module, *command.words, *more)
+            self._ended(command, code, said)
+            return
         environment = loading.environment()
         if mirror and mirror.is_dir():
             environment.setdefault("TRADEWIND_MIRROR", str(mirror.resolve()))
@@ -84,11 +90,14 @@ class Laid:
             errors="replace",
             check=False,
         )
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-            raise Unmade(
-                f"it ended with exit code {done.returncode}", where=str(command), found=last.strip()
-            )
+        self._ended(command, done.returncode, done.stderr)
+
+    @staticmethod
+    def _ended(command: Command, code: int, said: str) -> None:
+        """Unmade with the last words of a command that failed."""
+        if code:
+            last = (said.strip().splitlines() or ["it said nothing"])[-1]
+            raise Unmade(f"it ended with exit code {code}", where=str(command), found=last.strip())
 
     def cell(self, command: Command, cell: str) -> Any:
         """A cell's entry as its evaluation writes it, computed again here. Unmade as for `run`."""

@@ -33,9 +33,14 @@ BEGIN = (
 
 def process(folder: Path, module: str, *words: str) -> list[str]:
     """The command that runs a module of the project in `folder`, and no other file of it."""
+    return serving(folder, BEGIN, module, *words)
+
+
+def serving(folder: Path, begin: str, *words: str) -> list[str]:
+    """The command that runs the Python `begin` with a folder, the libraries' places, and words."""
     libraries = [path for path in sys.path if path.endswith(LIBRARIES)]
-    begin = [sys.executable, "-I", "-S", "-c", BEGIN, str(folder.resolve())]
-    return [*begin, str(len(libraries)), *libraries, module, *words]
+    first = [sys.executable, "-I", "-S", "-c", begin, str(folder.resolve())]
+    return [*first, str(len(libraries)), *libraries, *words]
 
 
 def environment() -> dict[str, str]:

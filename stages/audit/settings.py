@@ -1,7 +1,8 @@
 """The parameters that made a number, held to those of today."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,12 @@ def parameters(case: Case) -> Iterator[Problem]:
     """The parameters that made the number are those of params.yaml today: by the lock's keys,
     and by each value the record names."""
     whole = completed(case.root)
+
+    @cache
+    def at(key: str) -> dict[str, list[Any]]:
+        """The leaves of a part by their names, as written and with defaults; all for ""."""
+        return named((case.params, whole), key)
+
     for node in case.chain.nodes:
         if case.earlier(node):
             continue
@@ -30,14 +37,11 @@ def parameters(case: Case) -> Iterator[Problem]:
                     f"{short(now)}; {REPRO}",
                     node.producer,
                 )
-        known: dict[str, list[Any]] = {}
-        for name, content in (*sections(case.params, told), *sections(whole, told)):
-            known.setdefault(name, []).append(content)
         found = chosen(case, node)
         for name, content in leaves(node.record.get("params", {})):
-            alike = [
-                value for value in known.get(name, ()) if kind(value) is kind(content)
-            ]  # another kind: derived, not copied
+            known = [one for key in told or ("",) for one in at(key).get(name, ())]
+            # of another kind: derived, not copied
+            alike = [value for value in known if kind(value) is kind(content)]
             if alike and content not in alike and content not in found:
                 yield Problem(
                     "FAIL",
@@ -86,12 +90,14 @@ def kind(content: Any) -> type:
     return float if type(content) is int else type(content)
 
 
-def sections(params: dict[Any, Any], keys: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """The leaves of those parts of params.yaml that a stage declares; of all of it where no lock
-    says."""
-    for key in keys:
-        yield from leaves({key.rpartition(".")[2]: dig(params, key)})
-    yield from () if keys else leaves(params)
+def named(sides: Iterable[dict[Any, Any]], key: str) -> dict[str, list[Any]]:
+    """The leaves of a part of parameters by their names; of all of them where the key is ""."""
+    found: dict[str, list[Any]] = {}
+    for side in sides:
+        part = {key.rpartition(".")[2]: dig(side, key)} if key else side
+        for name, content in leaves(part):
+            found.setdefault(name, []).append(content)
+    return found
 
 
 def leaves(content: dict[Any, Any]) -> Iterator[tuple[str, Any]]:

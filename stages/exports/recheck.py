@@ -336,9 +336,9 @@ def rewritten(tree: Tree) -> list[Problem]:
             (root / path).write_bytes(tree.files[path])
         case = everything.opened(root)
         case.__dict__["code"] = tree.code  # of a place without history
-        jobs = [*again.tables(case, Path(folder, "tables")), *again.pages(case, Path(folder, "p"))]
-        found = [problem for job in jobs for problem in job()]
-        return [*found, *(problem for check in again.ALL for problem in check(case))]
+        with again.begun(case) as written:
+            steps = (written, *again.ALL)
+            return [problem for check in steps for problem in check(case)]
 
 
 def carried(

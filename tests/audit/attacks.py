@@ -6,10 +6,7 @@ is careless it makes records, locks, DVC's cache and the commit agree (real.py).
 that must have no effect: the number passes, and nothing of theirs has run.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-
+from attack import Attack
 from doctored import (
     CHAOS,
     CODE,
@@ -39,21 +36,20 @@ from doctored import (
     winds_leaked,
     winner,
 )
-from planted import bytecode, filtered, grafted, kernels, linked, replaced, shadow, site, unseen
-
-
-@dataclass(frozen=True)
-class Attack:
-    """What is done to a copy, to which number, and where it falls (`nowhere`: it has no effect)."""
-
-    name: str
-    number: str
-    depth: str
-    path: str
-    word: str
-    forge: Callable[[Path], None]
-    issue: str = ""  # the paragraph that asks for it
-
+from edges import EDGES
+from flattered import FLATTERED
+from planted import (
+    bytecode,
+    filtered,
+    grafted,
+    kernels,
+    linked,
+    programs,
+    replaced,
+    shadow,
+    site,
+    unseen,
+)
 
 TABLE = "reports/sparse_fields/mini/metrics.json"
 ATTACKS = (
@@ -291,4 +287,15 @@ ATTACKS = (
         linked,
         "11",
     ),
+    Attack(
+        "programs that git's settings run: gpg, a transport",
+        ROOMS,
+        "nowhere",
+        "",
+        "",
+        programs,
+        "11",
+    ),
+    *FLATTERED,
+    *EDGES,
 )

@@ -95,3 +95,26 @@ def linked(root: Path) -> None:
     outside.mkdir()
     (root / DARCY).rename(outside / "sets.safetensors")
     (root / DARCY).symlink_to(outside / "sets.safetensors")
+
+
+def programs(root: Path) -> None:
+    """Programs that git runs for whoever reads a repository: a verifier of the signature that HEAD
+    now has, the transport of an object that is promised."""
+    evil = root / ".git/evil"
+    real.write(root, ".git/evil", f"#!/bin/sh\necho ran >> '{root / 'spied'}'\n")
+    evil.chmod(0o755)
+    head, _, words = real.git(root, "cat-file", "commit", "HEAD").partition("\n\n")
+    signed = f"{head}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----"
+    real.write(root, ".git/signed", f"{signed}\n\n{words}")
+    name = real.git(root, "hash-object", "-t", "commit", "-w", ".git/signed").strip()
+    real.git(root, "update-ref", "HEAD", name)
+    for key, value in (
+        ("log.showSignature", "true"),
+        ("gpg.program", str(evil)),
+        ("protocol.ext.allow", "always"),
+        ("remote.spy.url", f"ext::{evil}"),
+        ("remote.spy.promisor", "true"),
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "spy"),
+    ):
+        real.git(root, "config", key, value)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 import real
-from attacks import ATTACKS, Attack
+from attack import Attack
+from attacks import ATTACKS
 
 from stages.audit import DEPTHS, audit, render
+from stages.audit.everything import everything
 
 ENOUGH = {"record": ("record",), "hash": ("record", "hash"), "nowhere": ("eval",)}
 
@@ -31,14 +33,14 @@ def project(honest, tmp_path, monkeypatch) -> Path:
 def falls(project: Path, case: Attack, depths: tuple[str, ...]) -> None:
     """The case passes at the depths before its own, and fails there with its file named."""
     for depth in depths:
-        found = audit(case.number, depth, project)
+        found = everything(project) if depth == "all" else audit(case.number, depth, project)
         if depth != case.depth:
             assert found.verdict == "PASS", render(found)
     assert not (project / "spied").exists()
     if case.depth != "nowhere":
         assert found.verdict == "FAIL"
         named = [one for one in found.problems if one.path.startswith(case.path)]
-        assert any(case.word in one.text for one in named), render(found)
+        assert any(case.word in one.text for one in named), found.problems
 
 
 @pytest.mark.parametrize("number", sorted({case.number for case in ATTACKS}))
@@ -63,4 +65,13 @@ SLOW = [case for case in ATTACKS if case.depth not in ENOUGH]
 @pytest.mark.parametrize("case", SLOW, ids=lambda case: case.name.replace(" ", "_"))
 def test_an_attack_on_what_is_made_again_falls_at_its_depth(project, case):
     case.forge(project)
-    falls(project, case, DEPTHS[: DEPTHS.index(case.depth) + 1])
+    all_of_it = case.depth == "all"  # pages, claims and the ledger, which no number rests on
+    falls(project, case, ("record", "all") if all_of_it else DEPTHS[: DEPTHS.index(case.depth) + 1])
+
+
+@pytest.mark.slow_fault
+def test_of_a_clone_without_data_nothing_is_covered_and_nothing_passes(honest, tmp_path):
+    real.git(honest, "clone", "-q", "--shared", str(honest), str(tmp_path / "bare"))
+    found = everything(tmp_path / "bare")
+    assert found.verdict == "INCONCLUSIVE", found.problems
+    assert {one.whole for one in found.covers} == {0}

@@ -5,7 +5,7 @@ results for each attack of tests/audit/attacks.py, audits it depth by depth unti
 writes reports/attacks.json, which the report shows: a row each time, in the place of an earlier
 one. Seconds are of the processor, this process' and its children's, so that other work beside it
 counts little. Ends with 1 where one falls elsewhere than its table says. `--only WORD` runs those
-whose name holds it.
+whose name holds it, `--new` those that have no row.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from stages import arithmetic, files
 from stages.audit import DEPTHS, audit
+from stages.audit.everything import everything
 
 HOME = Path(__file__).parents[2]
 OUT = HOME / "reports/attacks.json"
@@ -36,11 +37,12 @@ def spent() -> float:
 def tried(case: Any, project: Path) -> dict[str, Any]:
     """A row of the table: where an attack on a copy falls."""
     case.forge(project)
-    ends = "eval" if case.depth == "nowhere" else "raw"
+    ends = {"nowhere": "eval", "all": "record"}.get(case.depth, "raw")
+    depths = (*DEPTHS[: DEPTHS.index(ends) + 1], *(["all"] if case.depth == "all" else []))
     row = {"attack": case.name, "number": case.number, "depth": "missed", "file": "", "seconds": 0}
-    for depth in DEPTHS[: DEPTHS.index(ends) + 1]:
+    for depth in depths:
         before = spent()
-        found = audit(case.number, depth, project)
+        found = everything(project) if depth == "all" else audit(case.number, depth, project)
         row["seconds"] = round(spent() - before, 1)
         named = [one for one in found.problems if one.path.startswith(case.path)]
         if found.verdict == "FAIL" and case.path and any(case.word in one.text for one in named):
@@ -62,7 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit code of the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_audit")
     parser.add_argument("--only", default="", metavar="WORD", help="attacks whose name holds it")
-    only = parser.parse_args(argv).only
+    parser.add_argument("--new", action="store_true", help="attacks that have no row yet")
+    asked = parser.parse_args(argv)
     sys.path.insert(0, str(HOME / "tests/audit"))
     import attacks
     import real
@@ -70,7 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     wrong, kept = 0, {name: os.environ.get(name) for name in LED}
     with tempfile.TemporaryDirectory() as folder:
         honest = real.clone(Path(folder, "honest"))
-        for case in tqdm([one for one in attacks.ATTACKS if only in one.name], disable=None):
+        told = {one["attack"] for one in files.read_json(OUT)["rows"]} if asked.new else set()
+        chosen = [one for one in attacks.ATTACKS if asked.only in one.name and one.name not in told]
+        for case in tqdm(chosen, disable=None):
             with tempfile.TemporaryDirectory() as place:
                 row = tried(case, real.copy(honest, Path(place, "project")))
             for name, value in kept.items():
