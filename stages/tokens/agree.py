@@ -1,9 +1,10 @@
 """Whether what was prepared and evaluated of sets of tokens says one thing (stages/audit/
 agreeing.py).
 
-Prepared rows are the raw ones in their order, but for what was left out and counted; none that
-tests or selects trains, too, but by chance. What needs no training follows from the rows; no model
-is better than is possible: all right, or the noise of the answers. No stage runs this.
+Prepared rows of what was made are the raw ones in their order, but for what was left out and
+counted; none that tests or selects trains, too, but by chance. What needs no training follows from
+the rows; no model is better than is possible: all right, or the noise of the answers. No stage
+runs this.
 Shapes: S rows, N tokens.
 """
 
@@ -43,9 +44,10 @@ def prepared(home: Path) -> Found:
     """What in prepared rows contradicts the raw ones, or each other."""
     arrays, about = loaded(home)
     raw, where, split = home.parents[1] / "raw" / home.name, home / INPUTS, arrays[SPLIT]
-    unlike = {"label": pairs, "value": shapes, "next": sequences}[about["task"]]
-    for name, text in unlike(raw, arrays, about):
-        yield (home / name).as_posix(), text
+    if "made" in about:  # a pinned table is cut into pieces that are learnt from it
+        unlike = {"label": pairs, "value": shapes, "next": sequences}[about["task"]]
+        for name, text in unlike(raw, arrays, about):
+            yield (home / name).as_posix(), text
     counts = dict(zip(SPLITS, np.bincount(split, minlength=3).tolist(), strict=True))
     if (np.diff(split) < 0).any() or counts != about["rows"]:
         text = f"it does not say first {about['rows']}, as {ABOUT} does"
@@ -94,11 +96,18 @@ def pairs(raw: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Un
         yield ABOUT, text
 
 
+def places(rows: int, about: dict[str, Any]) -> np.ndarray:
+    """Of so many raw rows, those that are used: one in `every` of what would train, all others."""
+    others = about["rows"]["val"] + about["rows"]["test"]
+    return np.r_[0 : rows - others : about["every"], rows - others : rows]
+
+
 def shapes(raw: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Unlike:
     """How prepared shapes are not the raw ones, the inputs standardised."""
     with np.load(raw / layout.ROWS, allow_pickle=False) as found:
-        inputs = (found["inputs"].astype(np.float64) - about["mean"]) / about["sd"]
-        wanted = {INPUTS: inputs, TARGETS: found["answers"], KINDS: found["kinds"]}
+        used = places(len(found["inputs"]), about)
+        inputs = (found["inputs"][used].astype(np.float64) - about["mean"]) / about["sd"]
+        wanted = {INPUTS: inputs, TARGETS: found["answers"][used], KINDS: found["kinds"][used]}
     for name, values in wanted.items():
         mine = arrays[name]
         if mine.shape != values.shape or not np.allclose(mine, values, ROUNDED, ROUNDED):
@@ -112,7 +121,8 @@ def sequences(raw: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -
     """How prepared pictures are not the raw ones."""
     with np.load(raw / layout.ROWS, allow_pickle=False) as found:
         for name in (INPUTS, TARGETS):
-            if not np.array_equal(arrays[name], found["sequences"]):
+            used = places(len(found["sequences"]), about)
+            if not np.array_equal(arrays[name], found["sequences"][used]):
                 yield name, f"it is not what {(raw / layout.ROWS).as_posix()} holds"
 
 
