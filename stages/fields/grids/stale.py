@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from stages import files
@@ -101,7 +102,7 @@ def opened(prepared: Path, told: Stale, targets: int) -> Month:
     about = files.read_json(prepared / ABOUT)
     try:
         found = load_file(prepared / HOURS)
-    except OSError as error:
+    except (SafetensorError, OSError) as error:
         raise DataError(
             "the hours that train cannot be read",
             where=str(prepared / HOURS),
