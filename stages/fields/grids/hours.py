@@ -9,14 +9,12 @@ import numpy as np
 from stages.fields.grids.tables import called
 from stages.figures.drawing import plt
 
-HOUR = "datetime64[h]"
-
 
 def maps(told: dict[str, np.ndarray], named: dict[str, str], scale: float, origin: float) -> Any:
     """The figure; `named` a model's arm -> its cell, values of 1 are `scale` K about `origin`."""
     lat, lon = told["lat"], told["lon"]
     shape, extent = (len(lat), len(lon)), (lon[0], lon[-1], lat[0], lat[-1])
-    stamps = [f"{np.datetime64(int(one), 'h').astype(HOUR)}:00" for one in told["stamps"]]
+    stamps = [f"{np.datetime64(int(one), 'h')}:00" for one in told["stamps"]]
     rows = 1 + len(named)
     figure, panels = plt.subplots(rows, 2, figsize=(9, 3.0 * rows), layout="constrained",
                                   sharex=True, sharey=True)  # fmt: skip

@@ -110,8 +110,8 @@ def scored(law: Law, data: Data) -> dict[str, Any]:
         found["land_over_sea"] = data.mean(land[both] / sea[both], "1")
     if isinstance(data.coupled, Stale):
         many = data.test.batch.context_mask.sum(1).numpy() > data.coupled.context / 2
-        found["rmse_few"] = data.mean(errors, unit, ~many)
-        found["rmse_many"] = data.mean(errors, unit, many)
+        parts = {"rmse_few": ~many, "rmse_many": many}
+        found |= {name: data.mean(errors, unit, its) for name, its in parts.items() if its.any()}
     return found
 
 

@@ -99,7 +99,7 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> tupl
             (
                 called(arm),
                 number(told[MAIN], True),
-                number(told[second], True),
+                number(told.get(second), True),
                 number(told["rmse"], True),
                 share(told["coverage_50"]),
                 share(told["coverage_90"]),
