@@ -108,7 +108,7 @@ def test_kept_tasks_are_the_raw_ones_and_each_row_is_what_it_is_alone(place, dat
         np.testing.assert_allclose(
             read.batch.grid.values.flatten(1).numpy(), raw["grid_y"], rtol=1e-6
         )
-        np.testing.assert_array_equal(read.exact["on"][0], raw["on_mean"])
+        np.testing.assert_array_equal(read.laws["on"][0], raw["on_mean"])
     few = read.some(slice(3, 5))
     assert few.context_x.shape[0] == few.grid.values.shape[0] == 2
     assert torch.equal(few.grid.values[0], read.batch.grid.values[3])

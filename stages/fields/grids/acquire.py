@@ -1,6 +1,6 @@
 """Tasks that are kept, drawn into data/P/raw/D: of "val" and "test" SPLIT.npz each (points, cells,
 targets, the exact law of every target by what is read), float64, and meta.json. Training draws its
-own, from other streams."""
+own, from other streams. Real fields come as they are pinned."""
 
 import sys
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stages import arrays, files, runner
 from stages.acquisition import acquire
-from stages.fields.grids.settings import Coupled, coupled_of, grids_of
+from stages.fields.grids.settings import Coupled, Stale, coupled_of, grids_of
 from stages.fields.problems.functions.plans import Kept
 
 MODULE = "stages.fields.grids.acquire"
@@ -22,6 +22,8 @@ def plan(asked: runner.Asked) -> runner.Work:
     known = grids_of(asked.parameters, asked["profile"]).datasets
     dataset = runner.known("set of tasks on a grid", asked["dataset"], known)
     told = coupled_of(asked.parameters, dataset)
+    if isinstance(told, Stale):
+        return acquire.work(asked, known, MODULE, lambda _: None)
     points = (told.context + told.targets) * (told.axes + 2) + 6 * told.targets
     cells = told.cells**told.axes * told.axes
     own = acquire.Own(partial(make, told), 8.0 * (told.val + told.test) * (points + cells))

@@ -1,5 +1,6 @@
 """The experiment's figures: what every model says of one task, along a line or as maps of mean and
-spread (document G, figures 4.3 and 4.12), and the validation loss against steps.
+spread (document G, figures 4.3 and 4.12; real hours: hours.py), and the validation loss against
+steps.
 
 On lines points are black, cells grey, bands two standard deviations, the dashed one the exact
 law's. Maps are plain latitude and longitude, coasts the border of the simulated land; stations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from stages.fields.grids import hours
 from stages.fields.grids.layout import EXACT, PICTURE, PRIOR
 from stages.fields.grids.tables import UNTRAINED, called, ranked
 from stages.fields.problems.coupled.globe import MEAN, SCALE
@@ -34,7 +36,11 @@ def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
     save(learning(losses, colours, content, dataset), folder / f"{dataset}-learning.png")
     with np.load(evaluated / PICTURE, allow_pickle=False) as found:
         told = {name: found[name].astype(np.float64) for name in found}
-    if "height" in told:
+    if "field" in told:
+        shown = {arm: cell for arm, cell in named.items() if LEFT_OUT not in arm}
+        unit, origin = content["about"][dataset]["unit"][0], content["about"][dataset]["origin"]
+        save(hours.maps(told, shown, unit, origin), folder / f"{dataset}-task.png", shaded=True)
+    elif "height" in told:
         shown = {arm: cell for arm, cell in named.items() if LEFT_OUT not in arm}
         save(maps(told, shown), folder / f"{dataset}-task.png", shaded=True)
     else:
@@ -50,6 +56,8 @@ def learning(
         steps, values = np.array(points).T
         panel.plot(steps, values, "-o", ms=3, color=colours[arm], label=called(arm))
     for name, style in ((EXACT, "--"), (PRIOR, ":")):
+        if f"{dataset}/{name}" not in content["arms"]:
+            continue
         level = -content["arms"][f"{dataset}/{name}"]["metrics"]["log_likelihood"]["mean"]
         panel.axhline(level, color="black", lw=0.9, ls=style, label=called(name))
     panel.set(xlabel="steps", ylabel="negative log-likelihood [nats a target]")

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from stages.contracts import FieldModel
-from stages.fields.grids import kept
-from stages.fields.grids.settings import Budget, Coupled
+from stages.fields.grids import kept, stale
+from stages.fields.grids.settings import Budget, Stale, Told
 from stages.fields.problems.coupled.dual import Dual
 from stages.fields.problems.coupled.globe import Globe
 from stages.fields.problems.functions.plans import Training
+from stages.fields.problems.stale.tasks import Month
 from stages.layers.grid import GriddedBatch
 from stages.layers.heads import Predictive
 from stages.training.group import ALONE, Group
@@ -28,7 +29,7 @@ CHUNK = 32  # tasks that are predicted at once
 class Fresh:
     """What draws the tasks, those that select, the budget, the cell's seed."""
 
-    process: Dual | Globe
+    process: Dual | Globe | Month
     val: kept.KeptTasks
     axes: tuple[Tensor, ...]
     budget: Budget
@@ -38,12 +39,16 @@ class Fresh:
 
     @classmethod
     def open(
-        cls, prepared: Path, told: Coupled, budget: Budget, seed: int, device: torch.device
+        cls, prepared: Path, told: Told, budget: Budget, seed: int, device: torch.device
     ) -> "Fresh":
         """Of a prepared folder."""
         axes = tuple(kept.axes_of(kept.about(prepared), device))
         val = kept.read(prepared, "val", device)
-        return cls(told.made(budget.targets), val, axes, budget, seed)
+        if isinstance(told, Stale):
+            process: Dual | Globe | Month = stale.opened(prepared, told, budget.targets)
+        else:
+            process = told.made(budget.targets)
+        return cls(process, val, axes, budget, seed)
 
     @property
     def device(self) -> torch.device:

@@ -1,8 +1,9 @@
 """Prepared tasks on and off the grid: what preparation writes, and training and evaluation read.
 
 tasks.safetensors: of "val" and "test" SPLIT.NAME, positions and values float32, the exact laws
-float64 (both_mean, off_sd, ...). about.json: how the tasks were drawn, the grid's axes, each
-split's bounds. Shapes: S tasks, C context points, T targets, X axes, M cells.
+float64 (both_mean, off_sd, ...), or where none is known those of the rivals; of real hours also the
+day of each task, which it shares with others. about.json: how the tasks were drawn, the grid's
+axes, each split's bounds. Shapes: S tasks, C context points, T targets, X axes, M cells.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from torch import Tensor
 from stages import files
 from stages.errors import DataError
 from stages.fields.grids.layout import ABOUT, TASKS
-from stages.fields.problems.coupled.tasks import READS, Tasks
+from stages.fields.problems.coupled.tasks import Tasks
 from stages.layers.grid import Grid, GriddedBatch
 
 Law = tuple[np.ndarray, np.ndarray]
@@ -27,11 +28,12 @@ Law = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class KeptTasks:
-    """One split: a batch of all its tasks, and by what is read the exact mean and standard
-    deviation (S, T)."""
+    """One split: a batch of all its tasks, by name the mean and standard deviation (S, T) of each
+    law that is kept (exact ones by what is read), and which tasks go together (S,)."""
 
     batch: GriddedBatch
-    exact: dict[str, Law]
+    laws: dict[str, Law]
+    group: np.ndarray
 
     def some(self, rows: slice) -> GriddedBatch:
         """The tasks of some rows."""
@@ -81,15 +83,18 @@ def read(folder: Path, split: str, device: torch.device | str = "cpu") -> KeptTa
             if key.startswith(f"{split}.")
         }
         laws = {
-            reads: (part[f"{reads}_mean"].cpu().numpy(), part[f"{reads}_sd"].cpu().numpy())
-            for reads in READS
+            law: (part[f"{law}_mean"].cpu().numpy(), part[f"{law}_sd"].cpu().numpy())
+            for law in (key.removesuffix("_mean") for key in part if key.endswith("_mean"))
         }
+        count = len(part["target_x"])
+        group = part["day"].cpu().numpy() if "day" in part else np.arange(count)
         mask = torch.ones_like(part["target_x"][:, :, 0], dtype=torch.bool)
         grid = gridded(part["grid_y"], axes_of(told, device), told["sphere"])
         points = (part[name] for name in ("context_x", "context_y", "real", "target_x"))
         return KeptTasks(
             GriddedBatch(*points, mask, part["target_y"], grid),  # type: ignore[arg-type]
             laws,
+            group,
         )
     except (SafetensorError, OSError, KeyError) as error:
         raise DataError(

@@ -1,10 +1,13 @@
-"""A data set's cells measured on the same kept tasks, beside the exact laws and the prior.
+"""A data set's cells measured on the same kept tasks, beside the exact laws (or, where none is
+known, the rivals) and the prior.
 
-A number is a mean over targets, then over tasks, with its 90 % interval over tasks: the log-density
-in nats a target; `gap`, how far it lies below the exact law's that reads both sources; the root of
-the mean squared error of a task, in the set's unit; coverage; the mean square of the z-scores. Of a
-globe also the spread over land, and its ratio to the spread at sea. Written: metrics.json and
-picture.npz, what the cells say of one task everywhere. Shapes: S tasks, T targets, P places drawn.
+A number is a mean over targets, then over tasks, with its 90 % interval over tasks (of real hours
+over days, whose tasks go together): the log-density in nats a target; `gap`, how far it lies below
+the exact law's that reads both sources; the root of the mean squared error of a task, in the set's
+unit; coverage; the mean square of the z-scores. Of a globe also the spread over land, and its ratio
+to the spread at sea; of real hours the error of tasks with few points, and with many.
+Written: metrics.json and picture.npz, what the cells say of one task everywhere. Shapes: S tasks, T
+targets, P places drawn.
 """
 
 from collections.abc import Mapping
@@ -18,11 +21,11 @@ import torch
 from stages import arrays, files, seeds
 from stages.contracts import FieldModel
 from stages.errors import DivergedError
-from stages.fields.grids import kept
+from stages.fields.grids import kept, stale
 from stages.fields.grids.fresh import CHUNK
 from stages.fields.grids.kept import Law
 from stages.fields.grids.layout import COMPANIONS, PICTURE, PRIOR
-from stages.fields.grids.settings import FAMILY, Coupled, Grids
+from stages.fields.grids.settings import FAMILY, Grids, Stale, Told
 from stages.fields.problems.coupled.globe import Earth
 from stages.scores import groups, shell
 from stages.scores.scores import covered, log_likelihood
@@ -37,16 +40,18 @@ class Data:
     """A prepared set and what is asked of it."""
 
     test: kept.KeptTasks
-    coupled: Coupled
+    coupled: Told
     about: dict[str, Any]
     resamples: int
     seed: int
+    prepared: Path
 
     @classmethod
-    def open(cls, prepared: Path, coupled: Coupled, told: Grids, seed: int) -> "Data":
+    def open(cls, prepared: Path, coupled: Told, told: Grids, seed: int) -> "Data":
         """That of a prepared folder."""
         about = kept.about(prepared)
-        return cls(kept.read(prepared, "test"), coupled, about, told.resamples, seed)
+        test = kept.read(prepared, "test")
+        return cls(test, coupled, about, told.resamples, seed, prepared)
 
     @property
     def y(self) -> np.ndarray:
@@ -55,10 +60,13 @@ class Data:
         found: np.ndarray = self.test.batch.target_y[..., 0].double().numpy()
         return found
 
-    def mean(self, values: np.ndarray, unit: str) -> dict[str, Any]:
-        """The mean of values (S,), one a task; every cell's intervals come from the same draws."""
+    def mean(
+        self, values: np.ndarray, unit: str, some: np.ndarray | slice = slice(None)
+    ) -> dict[str, Any]:
+        """The mean of values (S,), one a task, of all or some tasks; every cell's intervals come
+        from the same draws."""
         rng = seeds.stream(self.seed, FAMILY, "resamples")
-        return groups.mean_of(values, np.arange(len(values)), unit, self.resamples, rng)
+        return groups.mean_of(values[some], self.test.group[some], unit, self.resamples, rng)
 
 
 @torch.no_grad()
@@ -79,13 +87,15 @@ def said(model: FieldModel, data: Data) -> Law:
 def scored(law: Law, data: Data) -> dict[str, Any]:
     """What is measured of the laws at all test targets."""
     (mean, sd), y = law, data.y
-    scale, unit = data.coupled.unit
+    scale, unit = data.about["unit"]
     reached = log_likelihood(mean, sd, y).mean(1)
-    best = log_likelihood(*data.test.exact["both"], y).mean(1)
-    found = {
-        "log_likelihood": data.mean(reached, NATS),
-        "gap": data.mean(best - reached, NATS),
-        "rmse": data.mean(scale * np.sqrt(np.square(mean - y).mean(1)), unit),
+    found = {"log_likelihood": data.mean(reached, NATS)}
+    if "both" in data.test.laws:
+        best = log_likelihood(*data.test.laws["both"], y).mean(1)
+        found["gap"] = data.mean(best - reached, NATS)
+    errors = scale * np.sqrt(np.square(mean - y).mean(1))
+    found |= {
+        "rmse": data.mean(errors, unit),
         "z_square": data.mean(np.square((y - mean) / sd).mean(1), "1"),
     }
     for level in (0.5, 0.9):
@@ -98,14 +108,18 @@ def scored(law: Law, data: Data) -> dict[str, Any]:
         both = ((height > 0).any(1)) & ((height <= 0).any(1))
         found["sd_land"] = data.mean(scale * land[both], unit)
         found["land_over_sea"] = data.mean(land[both] / sea[both], "1")
+    if isinstance(data.coupled, Stale):
+        many = data.test.batch.context_mask.sum(1).numpy() > data.coupled.context / 2
+        parts = {"rmse_few": ~many, "rmse_many": many}
+        found |= {name: data.mean(errors, unit, its) for name, its in parts.items() if its.any()}
     return found
 
 
 def companions(data: Data) -> dict[str, dict[str, Any]]:
-    """The exact laws, and the law of a value of which nothing is known."""
+    """The laws that are kept, and the law of a value of which nothing is known."""
     mean, sd = data.about["prior"]["mean"], data.about["prior"]["sd"]
     one = np.ones_like(data.y)
-    found = {name: data.test.exact[reads] for name, reads in COMPANIONS.items()}
+    found = {name: data.test.laws[law] for name, law in COMPANIONS.items() if law in data.test.laws}
     found[PRIOR] = (mean * one, sd * one)
     return {name: {"metrics": scored(law, data)} for name, law in found.items()}
 
@@ -133,8 +147,10 @@ def drawn_task(data: Data) -> int:
 
 
 def places(data: Data) -> np.ndarray:
-    """Where the picture is drawn (P, X): a map's middles row by row, or a line along the first
-    axis."""
+    """Where the picture is drawn (P, X): a map's middles row by row, all nodes of real fields, or a
+    line along the first axis."""
+    if isinstance(data.coupled, Stale):
+        return np.array(data.about["nodes"])
     if data.coupled.process == "globe":
         step = 180.0 / ROWS
         north = -90.0 + step * (np.arange(ROWS) + 0.5)
@@ -176,6 +192,8 @@ def picture(data: Data, drawn: Mapping[str, Law]) -> dict[str, np.ndarray]:
     }
     if data.coupled.process == "globe":
         found["height"] = Earth(data.coupled.seed).height(x)
+    if isinstance(data.coupled, Stale):
+        found |= stale.truth(data.prepared, row, data.about)
     for name, (mean, sd) in drawn.items():
         found |= {f"{name}.mean": mean, f"{name}.sd": sd}
     return {name: array.astype(np.float32) for name, array in found.items()}
@@ -187,10 +205,12 @@ def write(
     """Write an evaluated folder, whole."""
     about = {
         "made": data.coupled.model_dump(mode="json"),
-        "bound": data.about["bound"]["test"],
+        "bound": data.about["bound"].get("test", {}),
         "tasks": len(data.y),
         "unit": data.about["unit"],
     }
+    if isinstance(data.coupled, Stale):
+        about |= {key: data.about[key] for key in ("origin", "shape", "hours")}
     with files.atomic_folder(final) as folder:
         files.write_json(folder / "metrics.json", {"cells": dict(cells), "about": about})
         arrays.save(folder / PICTURE, picture(data, drawn))

@@ -17,20 +17,23 @@ from stages.tables.tabulation import Content
 
 FAMILY = "fields"
 MODULE = "stages.fields.grids.page"
+NO_BOUND = "none is known"
 CAPTIONS = {
     "task": "One test task: what every model says of it, mean and spread. On lines, the band is "
-    "two standard deviations; on maps, coasts are black lines and stations dots.",
+    "two standard deviations; on maps, points are dots and coasts of simulated land black lines.",
     "learning": "Negative log-likelihood of the tasks that select, against steps. Dashed: the "
-    "bound of the test tasks; dotted: their prior.",
+    "bound of the test tasks, where one is known; dotted: their prior.",
 }
 
 
 def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
     """Each arm's log-likelihood beside the printed one, the bound and the prior."""
-    bound, trivial = (
-        f"{called(name)}: {number(content['arms'][f'{dataset}/{name}']['metrics'][MAIN])}"
-        for name in (EXACT, PRIOR)
-    )
+
+    def level(name: str) -> str:
+        entry = content["arms"].get(f"{dataset}/{name}")
+        return f"{called(name)}: {number(entry['metrics'][MAIN])}" if entry else NO_BOUND
+
+    trivial = level(PRIOR)
     table, notes = results(content, dataset, printed)
 
     def published(arm: str) -> str:
@@ -46,7 +49,7 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
         untrained=UNTRAINED,
         metric=MAIN,
         measure="log-likelihood, nats a target",
-        bound=bound,
+        bound=level(EXACT),
         published=published,
         trivial=lambda _: trivial,
     )

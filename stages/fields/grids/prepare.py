@@ -1,5 +1,6 @@
 """Tasks on and off the grid prepared: checked, as models read them, with the bound of each split.
-Nothing is standardised: values have about unit variance. What is written: kept.py."""
+Nothing is standardised: values have about unit variance; but real fields are, and their tasks drawn
+here (stale.py). What is written: kept.py."""
 
 import sys
 from collections.abc import Sequence
@@ -12,9 +13,10 @@ from safetensors.numpy import save
 
 from stages import files, records, runner
 from stages.errors import DataError
+from stages.fields.grids import stale
 from stages.fields.grids.acquire import SPLITS
 from stages.fields.grids.layout import ABOUT, TASKS
-from stages.fields.grids.settings import Coupled, coupled_of, grids_of
+from stages.fields.grids.settings import Coupled, Stale, Told, coupled_of, grids_of
 from stages.fields.problems.coupled.tasks import READS
 from stages.scores.scores import log_likelihood
 
@@ -87,8 +89,11 @@ def loaded(path: Path, told: Coupled, tasks: int) -> Arrays:
     return arrays
 
 
-def write(raw: Path, folder: Path, told: Coupled) -> None:
+def write(raw: Path, folder: Path, told: Told) -> None:
     """Read, check and write."""
+    if isinstance(told, Stale):
+        stale.write(raw, folder, told)
+        return
     tensors: Arrays = {}
     bounds: dict[str, Any] = {}
     for split in SPLITS:

@@ -7,12 +7,14 @@ from pydantic import Field, model_validator
 from stages.fields.problems.coupled.dual import Dual
 from stages.fields.problems.coupled.globe import SCALE, Globe
 from stages.fields.problems.functions.plans import Layout
+from stages.fields.problems.stale.month import Lengths
 from stages.params import Name, Params, Section, checked
 from stages.params.base import Count, Positive, Seed
 
 FAMILY = "grids"
 Log = Annotated[float, Field(ge=-3, le=3)]
 Points = Annotated[int, Field(ge=1, le=100_000)]
+Hours = Annotated[int, Field(ge=1, le=100_000)]
 
 
 class Coupled(Section):
@@ -65,6 +67,44 @@ class Coupled(Section):
         return (SCALE, "K") if self.process == "globe" else (1.0, "1")
 
 
+class Stale(Section):
+    """How tasks are drawn from real hourly fields: a grid of means over `block` x `block` nodes,
+    `age_h` hours old from the youngest to the oldest, and 1 to `context` points. Runs of train_h,
+    val_h and test_h hours follow each other with gaps of gap_h hours."""
+
+    seed: Seed
+    process: Literal["stale"]
+    axes: Literal[2]
+    block: Annotated[int, Field(ge=2, le=64)]
+    age_h: tuple[Hours, Hours]
+    train_h: Annotated[int, Field(ge=24, le=100_000)]
+    val_h: Hours
+    test_h: Hours
+    gap_h: Hours
+    context: Points
+    targets: Points
+    val: Count
+    test: Count
+
+    @model_validator(mode="after")
+    def whole(self) -> Self:
+        young, old = self.age_h
+        if young > old:
+            raise ValueError(f"age_h goes down from {young} to {old}")
+        short = [key for key in ("train_h", "val_h", "test_h") if getattr(self, key) <= old]
+        if short:
+            raise ValueError(f"{', '.join(short)}: no longer than the oldest grid is old ({old})")
+        return self
+
+    @property
+    def lengths(self) -> Lengths:
+        """How hours are parted."""
+        return Lengths(self.train_h, self.val_h, self.test_h, self.gap_h, self.age_h[1])
+
+
+Told = Coupled | Stale
+
+
 class Budget(Section):
     """How long a cell may train: a step sees `tasks` new tasks of `targets` targets each."""
 
@@ -99,7 +139,10 @@ def grids_of(parameters: Params, profile: str) -> Grids:
     return parameters.family(profile, FAMILY, Grids)
 
 
-def coupled_of(parameters: Params, dataset: str) -> Coupled:
+def coupled_of(parameters: Params, dataset: str) -> Told:
     """How a data set's tasks are drawn. ParamsError lists every problem."""
     made = parameters.datasets[dataset].made
-    return checked(Coupled, made.model_dump() if made else {}, f"datasets.{dataset}.made")
+    told, where = made.model_dump() if made else {}, f"datasets.{dataset}.made"
+    if told.get("process") == "stale":
+        return checked(Stale, told, where)
+    return checked(Coupled, told, where)

@@ -13,7 +13,7 @@ import torch
 from stages import runner
 from stages.errors import InputError
 from stages.fields.grids.fresh import Fresh
-from stages.fields.grids.settings import FAMILY, Budget, Coupled, coupled_of, grids_of
+from stages.fields.grids.settings import FAMILY, Budget, Told, coupled_of, grids_of
 from stages.fields.models import build, model_class
 from stages.training import cells, loop, shell
 from stages.training.group import Group
@@ -53,7 +53,7 @@ def opened(
     name: str,
     arguments: Mapping[str, Any],
     prepared: Path,
-    coupled: Coupled,
+    coupled: Told,
     budget: Budget,
     settings: loop.Settings,
     where: torch.device,

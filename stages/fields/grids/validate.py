@@ -1,6 +1,7 @@
 """Rules on tasks on and off the grid: the raw files as acquired; splits that share nothing; what
 the exact laws promise comes true (the shares of targets within their 50 % and 90 % intervals), and
-to read more never makes them less likely; and the bounds where they are known."""
+to read more never makes them less likely; and the bounds where they are known. Of real hours: that
+no hour serves two splits, as present or as grid, and that every grid is as old as declared."""
 
 import sys
 from collections.abc import Sequence
@@ -11,8 +12,8 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from stages import files, runner
-from stages.fields.grids.layout import ABOUT, TASKS
-from stages.fields.grids.settings import Coupled, coupled_of, grids_of
+from stages.fields.grids.layout import ABOUT, HOURS, TASKS
+from stages.fields.grids.settings import Coupled, Stale, coupled_of, grids_of
 from stages.fields.problems.coupled.tasks import READS
 from stages.scores.scores import covered
 from stages.validation import stage
@@ -27,15 +28,25 @@ PLAIN = {"low": -0.602, "high": 0.602, "noise": 0.2, "axes": 1, "cells": 64, "co
 ERRORS = 4.0  # standard errors, of ours and of the known number, that a bound may lie off
 KNOWN_ERROR = 0.015
 WRONG = "what is called exact is not: look at the process and its prediction"
-RULES = [
+WHOLE = [
     *MANIFEST,
     Rule("grids.tasks", "splits", "tasks", "critical", "a split is empty", low=1),
     Rule("grids.leak", "splits", "shared", "critical",
          "tasks that stand in the other split, too: their streams are one", high=0),
+]  # fmt: skip
+RULES = [
+    *WHOLE,
     Rule("grids.coverage", "splits", "coverage_off", "critical", WRONG, high=0.05),
     Rule("grids.bound", "splits", "bound_off", "critical", WRONG, high=ERRORS),
     Rule("grids.more", "splits", "lost", "critical",
          "who reads both sources does worse than who reads one: the exact law is wrong", high=0.0),
+]  # fmt: skip
+REAL = [
+    *WHOLE,
+    Rule("grids.hours", "splits", "hours_shared", "critical",
+         "an hour serves two splits: widen the gaps between runs", high=0),
+    Rule("grids.age", "splits", "age_off", "critical",
+         "a grid is younger or older than declared: look at stages/fields/problems/stale", high=0),
 ]  # fmt: skip
 
 
@@ -48,6 +59,8 @@ def plan(asked: runner.Asked) -> runner.Work:
     def gather(
         raw: Path, prepared: Path, judged: dict[str, str]
     ) -> tuple[dict[str, Table], list[Rule]]:
+        if isinstance(told, Stale):
+            return summed_hours(raw, prepared, judged, told), REAL
         return summed(raw, prepared, judged, told), RULES
 
     return stage.work(asked, MODULE, "prepared", gather, {"made": told.model_dump(mode="json")})
@@ -85,6 +98,35 @@ def summed(raw: Path, prepared: Path, judged: dict[str, str], told: Coupled) -> 
                 "bound_off": max(off),
                 # nothing but rounding where the other source tells nothing
                 "lost": max(0.0, best - bounds["both"]["value"] - 1e-9),
+            }
+        )
+    return {**acquired(raw, manifest, judged), "splits": Table(rows, "split")}
+
+
+def summed_hours(
+    raw: Path, prepared: Path, judged: dict[str, str], told: Stale
+) -> dict[str, Table]:
+    """The summaries of a set of real hours."""
+    manifest, rows = files.read_json(raw / "manifest.json"), []
+    tensors = load_file(prepared / TASKS)
+    hours = {"train": set(load_file(prepared / HOURS)["hour"].tolist())}
+    for split in ("val", "test"):
+        both = np.concatenate([tensors[f"{split}.{name}"] for name in ("now", "then")])
+        hours[split] = set(both.tolist())
+    seen = {
+        split: {row.tobytes() for row in tensors[f"{split}.target_x"]} for split in ("val", "test")
+    }
+    for split in ("val", "test"):
+        age = tensors[f"{split}.now"] - tensors[f"{split}.then"]
+        others: set[int] = set().union(*(hours[other] for other in hours if other != split))
+        shared = seen[split] & seen["test" if split == "val" else "val"]
+        rows.append(
+            {
+                "split": split,
+                "tasks": len(age),
+                "shared": len(shared),
+                "hours_shared": len(hours[split] & others),
+                "age_off": int(((age < told.age_h[0]) | (age > told.age_h[1])).sum()),
             }
         )
     return {**acquired(raw, manifest, judged), "splits": Table(rows, "split")}
