@@ -3,10 +3,10 @@
 import sys
 
 from stages.page import experiment as page
-from stages.page.blocks import Block, Cells, Grid, Part, Section, Words, lineage_block, pictures
-from stages.page.lineage import UNDECODED, lineage
-from stages.page.result import NO_BOUND, NOT_PUBLISHED, Result
-from stages.tables.table import cells_of, datasets_of, digits, number
+from stages.page.blocks import Block, Grid, Section, pictures
+from stages.page.ranked import Ranked, about
+from stages.page.result import NO_BOUND, NOT_PUBLISHED
+from stages.tables.table import digits, number
 from stages.tables.tabulation import Content, home_of
 from stages.tokens.printed import Printed, beside, companions
 from stages.tokens.settings import FAMILY
@@ -38,91 +38,55 @@ COST = (
 TRIVIAL = {"label": "majority", "value": "mean"}
 
 
-def rows(
-    experiment: str, profile: str, content: Content, dataset: str, printed: dict[str, Printed]
-) -> list[Result]:
+def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
     """Each arm's main number beside the printed one, the bound, and what needs no training."""
-    about, arms = content["about"][dataset], content["arms"]
-    task = about["task"]
+    its, arms = content["about"][dataset], content["arms"]
+    task = its["task"]
     metric, scale = MAIN[task], 1 if task == "value" else 100
     unit = "" if task == "value" else " %"
-    best = about["bound"].get(metric)
-    bound = NO_BOUND if best is None else f"{digits(scale * best)}{unit}"
-    found = []
-    for arm in best_first(content, dataset):
-        told, other = arms[f"{dataset}/{arm}"], beside(printed, dataset, arm)
-        if task in TRIVIAL:
-            least = arms[f"{dataset}/{TRIVIAL[task]}"]["metrics"][metric]
-            trivial = f"{called(TRIVIAL[task])} {number(least, scale=scale)}{unit}"
-        else:
-            least = told["metrics"]["satisfied_other"]
-            trivial = f"other statements {number(least, scale=scale)}{unit}"
-        theirs = f"{other.accuracy:.1f} % ({other.source})" if other else NOT_PUBLISHED
-        found.append(
-            Result(
-                experiment=experiment,
-                profile=profile,
-                dataset=dataset,
-                arm=arm,
-                name=called(arm),
-                seeds=str(told["seeds"]) if arm not in CALLED else "–",
-                measure=MEASURE[task],
-                value=number(told["metrics"][metric], True, scale) + unit,
-                published=theirs,
-                bound=bound,
-                trivial=trivial,
-                metric=metric,
-            )
-        )
-    return found
+    best = its["bound"].get(metric)
+
+    def published(arm: str) -> str:
+        other = beside(printed, dataset, arm)
+        return f"{other.accuracy:.1f} % ({other.source})" if other else NOT_PUBLISHED
+
+    def trivial(arm: str) -> str:
+        name = TRIVIAL.get(task)
+        least = "satisfied_other" if name is None else metric
+        value = number(arms[f"{dataset}/{name or arm}"]["metrics"][least], scale=scale)
+        return f"{called(name) if name else 'other statements'} {value}{unit}"
+
+    return Ranked(
+        words=sentence(its),
+        grid=Grid(results(content, dataset, printed), MEASURE[task].capitalize()),
+        captions=CAPTIONS,
+        arms=best_first(content, dataset),
+        called=called,
+        untrained=CALLED,
+        metric=metric,
+        measure=MEASURE[task],
+        bound=NO_BOUND if best is None else f"{digits(scale * best)}{unit}",
+        published=published,
+        trivial=trivial,
+        scale=scale,
+        unit=unit,
+    )
 
 
-def section(
-    experiment: str, profile: str, content: Content, dataset: str, printed: dict[str, Printed]
-) -> Section:
-    """What the page shows of one set."""
-    home, about = home_of(experiment, profile), content["about"][dataset]
-    shown = {f"{dataset}-{name}": words for name, words in CAPTIONS.items()}
-    svg = lineage(experiment, profile, dataset, UNDECODED)
+def cost(experiment: str, profile: str, content: Content) -> tuple[Section, ...]:
+    """What a layer costs, where that was counted."""
+    if "costs" not in content:
+        return ()
     blocks: tuple[Block, ...] = (
-        Words(sentence(about)),
-        Grid(results(content, dataset, printed), MEASURE[about["task"]].capitalize()),
-        *pictures(home, shown),
-        lineage_block(dataset, f"{experiment}, {profile}", svg),
-        Cells(MAIN[about["task"]], tuple(cells_of(content["cells"], dataset))),
+        *pictures(home_of(experiment, profile), {"cost": COST}),
+        Grid(costs(content), "Millions of FLOPs a layer and example"),
     )
-    return Section(dataset, dataset, blocks, dataset)
-
-
-def part(experiment: str, profile: str, content: Content) -> Part:
-    """What the family tells of an experiment in a profile; `content` is its metrics.json."""
-    printed, datasets = companions(experiment), datasets_of(content["arms"])
-    labels = {
-        name: {arm: called(arm) for arm in best_first(content, name) if called(arm) != arm}
-        for name in datasets
-    }
-    sections = [section(experiment, profile, content, name, printed) for name in datasets]
-    if "costs" in content:
-        blocks: tuple[Block, ...] = (
-            *pictures(home_of(experiment, profile), {"cost": COST}),
-            Grid(costs(content), "Millions of FLOPs a layer and example"),
-        )
-        sections.append(Section("What mixing costs", "cost", blocks))
-    return Part(
-        family=FAMILY,
-        results=[
-            one for name in datasets for one in rows(experiment, profile, content, name, printed)
-        ],
-        intro=(Words(NOTES, quiet=True),),
-        sections=tuple(sections),
-        labels=labels,
-        wraps=True,
-    )
+    return (Section("What mixing costs", "cost", blocks),)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command("stages.tokens.page", part, argv)
+    return page.command("stages.tokens.page", about(FAMILY, NOTES, companions, told, cost), argv)
 
 
 if __name__ == "__main__":

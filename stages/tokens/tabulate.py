@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from stages import spreads
-from stages.files import atomic_folder, read_json
+from stages.files import atomic_folder
+from stages.tables import ranked
 from stages.tables.table import addresses, datasets_of
-from stages.tables.tabulation import Content, Tabulation, evaluated, gathered, home_of
+from stages.tables.tabulation import Content, Tabulation, home_of
 from stages.tokens import claims as checks
 from stages.tokens.printed import companions
 from stages.tokens.tables import MAIN, NOTES, costs, results, sentence
@@ -16,13 +17,8 @@ from stages.tokens.tables import MAIN, NOTES, costs, results, sentence
 
 def content_of(experiment: str, profile: str) -> Content:
     """The content of metrics.json; `main` names the numbers of the summary."""
-    home = home_of(experiment, profile)
-    about = {
-        name: read_json(home / "evaluated" / name / "metrics.json")["about"]
-        for name in evaluated(experiment, profile)
-    }
-    found = gathered(experiment, profile) | {"main": list(MAIN.values()), "about": about}
-    for one in about.values():
+    found = ranked.content_of(experiment, profile, list(MAIN.values()))
+    for one in found["about"].values():
         if curves := one.pop("costs", None):
             found["costs"] = curves
     return found

@@ -8,12 +8,12 @@ from stages.fields.processes.layout import EXACT, PRIOR
 from stages.fields.processes.printed import companions
 from stages.fields.processes.tables import MAIN, NOTES, called, memory, ranked, results, sentence
 from stages.page import experiment as page
-from stages.page.blocks import Block, Cells, Grid, Part, Section, Words, lineage_block, pictures
-from stages.page.lineage import UNDECODED, lineage
-from stages.page.result import NOT_PUBLISHED, Result
+from stages.page.blocks import Grid
+from stages.page.ranked import Ranked, about
+from stages.page.result import NOT_PUBLISHED
 from stages.tables.published import Printed
-from stages.tables.table import cells_of, datasets_of, number
-from stages.tables.tabulation import Content, home_of
+from stages.tables.table import number
+from stages.tables.tabulation import Content
 
 FAMILY = "fields"
 MODULE = "stages.fields.processes.page"
@@ -28,76 +28,38 @@ CAPTIONS = {
 }
 
 
-def rows(
-    experiment: str, profile: str, content: Content, dataset: str, printed: dict[str, Printed]
-) -> list[Result]:
+def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
     """Each arm's log-likelihood beside the printed one, the bound and the prior."""
-    arms, found = content["arms"], []
     bound, trivial = (
-        f"{called(name)}: {number(arms[f'{dataset}/{name}']['metrics'][MAIN])}"
+        f"{called(name)}: {number(content['arms'][f'{dataset}/{name}']['metrics'][MAIN])}"
         for name in (EXACT, PRIOR)
     )
-    for arm in ranked(content, dataset):
-        told, other = arms[f"{dataset}/{arm}"], printed.get(f"{dataset}/{arm.rpartition('-')[0]}")
-        found.append(
-            Result(
-                experiment=experiment,
-                profile=profile,
-                dataset=dataset,
-                arm=arm,
-                name=called(arm),
-                seeds=str(told["seeds"]) if arm not in (EXACT, PRIOR) else "–",
-                measure="log-likelihood, nats a target",
-                value=number(told["metrics"][MAIN], True),
-                published=theirs(other) if other else NOT_PUBLISHED,
-                bound=bound,
-                trivial=trivial,
-                metric=MAIN,
-            )
-        )
-    return found
-
-
-def section(
-    experiment: str, profile: str, content: Content, dataset: str, printed: dict[str, Printed]
-) -> Section:
-    """What the page shows of one set of functions."""
-    home = home_of(experiment, profile)
-    shown = {f"{dataset}-{name}": words for name, words in CAPTIONS.items()}
-    svg = lineage(experiment, profile, dataset, UNDECODED)
-    found, notes = results(content, dataset, printed)
+    table, notes = results(content, dataset, printed)
     held = memory(content, dataset)
-    counted = (Grid(held, "Memory of an answer, by context points / targets"),) if held else ()
-    blocks: tuple[Block, ...] = (
-        Words(sentence(content["about"][dataset])),
-        Grid(found, "How likely the targets are", f"{notes}." if notes else ""),
-        *pictures(home, shown),
-        *counted,
-        lineage_block(dataset, f"{experiment}, {profile}", svg),
-        Cells(MAIN, tuple(cells_of(content["cells"], dataset))),
-    )
-    return Section(dataset, dataset, blocks, dataset)
 
+    def published(arm: str) -> str:
+        other = printed.get(f"{dataset}/{arm.rpartition('-')[0]}")
+        return theirs(other) if other else NOT_PUBLISHED
 
-def part(experiment: str, profile: str, content: Content) -> Part:
-    """What is told of the experiment in a profile; `content` is its metrics.json."""
-    printed, datasets = companions(experiment), datasets_of(content["arms"])
-    labels = {name: {arm: called(arm) for arm in ranked(content, name)} for name in datasets}
-    return Part(
-        family=FAMILY,
-        results=[
-            one for name in datasets for one in rows(experiment, profile, content, name, printed)
-        ],
-        intro=(Words(NOTES, quiet=True),),
-        sections=tuple(section(experiment, profile, content, name, printed) for name in datasets),
-        labels=labels,
-        wraps=True,
+    return Ranked(
+        words=sentence(content["about"][dataset]),
+        grid=Grid(table, "How likely the targets are", f"{notes}." if notes else ""),
+        captions=CAPTIONS,
+        arms=ranked(content, dataset),
+        called=called,
+        untrained=(EXACT, PRIOR),
+        metric=MAIN,
+        measure="log-likelihood, nats a target",
+        bound=bound,
+        published=published,
+        trivial=lambda _: trivial,
+        more=(Grid(held, "Memory of an answer, by context points / targets"),) if held else (),
     )
 
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command(MODULE, part, argv)
+    return page.command(MODULE, about(FAMILY, NOTES, companions, told), argv)
 
 
 if __name__ == "__main__":

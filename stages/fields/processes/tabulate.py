@@ -3,56 +3,34 @@ metrics.json, table.md, claims.json and the figures."""
 
 import sys
 from pathlib import Path
-from typing import Any
 
 from stages import spreads
-from stages.fields.processes import claims as checks
+from stages.fields.processes import claims
 from stages.fields.processes.printed import companions
 from stages.fields.processes.tables import MAIN, NOTES, memory, results, sentence
-from stages.files import atomic_folder, read_json
-from stages.tables.table import addresses, datasets_of
-from stages.tables.tabulation import Content, Tabulation, evaluated, gathered, home_of
+from stages.tables.published import Printed
+from stages.tables.ranked import Drawn, tabulation
+from stages.tables.tabulation import Content
 
 MODULE = "stages.fields.processes.tabulate"
 
 
-def content_of(experiment: str, profile: str) -> Content:
-    """The content of metrics.json; `main` names the numbers of the summary."""
-    home = home_of(experiment, profile)
-    about = {
-        name: read_json(home / "evaluated" / name / "metrics.json")["about"]
-        for name in evaluated(experiment, profile)
-    }
-    return gathered(experiment, profile) | {"main": [MAIN], "about": about}
+def lines(content: Content, dataset: str, printed: dict[str, Printed]) -> list[str]:
+    """What the set is, its tables and their notes."""
+    found, notes = results(content, dataset, printed)
+    told = [sentence(content["about"][dataset]), "", *found.markdown()]
+    told += [f"{notes}.", ""] if notes else []
+    held = memory(content, dataset)
+    if held:
+        told += ["Memory of an answer, by context points / targets:", "", *held.markdown()]
+    return told
 
 
-def table(experiment: str, profile: str, content: Content) -> str:
-    """The text of table.md."""
-    lines, printed = [f"# {experiment}, profile {profile}", "", NOTES, ""], companions(experiment)
-    for dataset in datasets_of(content["arms"]):
-        found, notes = results(content, dataset, printed)
-        lines += [f"## {dataset}", "", sentence(content["about"][dataset]), ""]
-        lines += found.markdown() + ([f"{notes}.", ""] if notes else [])
-        held = memory(content, dataset)
-        if held:
-            lines += ["Memory of an answer, by context points / targets:", "", *held.markdown()]
-        lines += [addresses(experiment, profile, content["cells"], dataset, MAIN), ""]
-    return "\n".join(lines)
+def draw() -> Drawn:
+    """What draws a set."""
+    from stages.fields.processes import figures
 
-
-def draw(experiment: str, profile: str, content: Content) -> None:
-    """All figures."""
-    from stages.fields.processes import figures  # with matplotlib, which the tables do not need
-
-    home = home_of(experiment, profile)
-    with atomic_folder(home / "figures") as folder:
-        for dataset in datasets_of(content["arms"]):
-            figures.draw(home / "evaluated" / dataset, folder, content, dataset)
-
-
-def claims(experiment: str, profile: str) -> list[dict[str, Any]]:
-    """The entries of claims.json."""
-    return checks.check(home_of(experiment, profile))
+    return figures.draw
 
 
 def inputs(experiment: str, profile: str) -> list[Path]:
@@ -60,7 +38,7 @@ def inputs(experiment: str, profile: str) -> list[Path]:
     return spreads.files(profile)
 
 
-TABULATION = Tabulation(content_of, table, claims, draw, inputs)
+TABULATION = tabulation(MAIN, NOTES, companions, lines, claims.check, draw, inputs)
 
 
 def main(argv: list[str] | None = None) -> int:
