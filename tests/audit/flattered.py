@@ -223,7 +223,7 @@ FLATTERED = (
         PAIRS,
         f"{evaluated(PAIRS)}/{TOLD}",
         "less than wrong answers cost",
-        says(PAIRS, cross_entropy=0.015),
+        says(PAIRS, cross_entropy=0.001),
         "3",
     ),
     hash_attack(
