@@ -196,7 +196,7 @@ def test_the_mirror_is_asked_for_every_pinned_file_by_its_bytes(
         found.state == WARN
         and "0 of the 1236" in found.found
         and "commb/sample_data_adsb.csv" in found.found
-        and "1220 more" in found.found
+        and "1226 more" in found.found
     )
     pinned = (
         sources.params.load(place.root / "params.yaml")
