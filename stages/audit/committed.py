@@ -52,15 +52,18 @@ def committed(case: Case) -> Iterator[Problem]:
     if not case.commit.dirty and not entries:
         return
     own = OwnRun(case)
-    honest = set()
+    reasons, honest = run_again(own, entries, before), set()
+    told = {(entry.lock, entry.name): reason for entry, reason in reasons if recordless(entry, own)}
     for path in case.commit.dirty:
-        reason = own.explains(path, chain.files.get(path))
+        owner = chain.files.get(path)
+        entry = None if owner else case.locks.producer(path)  # the example's: in no chain
+        key = (entry.lock, entry.name) if entry else ("", "")
+        reason = told[key] if key in told else own.explains(path, owner)
         if reason:
             text = f"it differs from the commit (git: edited or not committed): {reason}"
             yield case.fails(path, text)
         else:
             honest.add(path)
-    reasons = run_again(own, entries, before)
     for entry, reason in reasons:
         if reason:
             text = f"its entry {entry.name} differs from the commit: {reason}"
