@@ -12,7 +12,8 @@ from typing import Any
 
 from stages.claims.levels import Side, judged, level
 from stages.claims.parts import Part, conclude, unmeasured
-from stages.fields.comparisons import Evaluated, beyond, each, ratio, solved
+from stages.claims.trained import decided
+from stages.fields.comparisons import MARKS, Evaluated, beyond, each, ratio, solved
 from stages.files import read_json
 from stages.spreads import Spreads
 
@@ -245,7 +246,7 @@ def by_overlap(measured: Evaluated, arm: str) -> list[Part]:
         words = f"MSE at 0 % over that at {int(shares[len(shares) // 2])} %"
         apart = none.value - some.value
         parts.append(judged(f"{arm} recovers", words, apart, 1.0, True, [none, some]))
-    return parts
+    return [decided(part, measured, [arm], MARKS) for part in parts]
 
 
 def i13(measured: Evaluated) -> dict[Any, Any]:

@@ -325,3 +325,14 @@ def test_planted_errors_tell_nothing_of_a_function_that_was_learned_by_heart():
         entry["verdict"] == "undecided"
         and "errs alike when its context is shuffled" in entry["why"]
     )
+
+
+def test_regions_tell_nothing_of_a_model_that_does_not_read_its_context():
+    """A function that is the same in every set can be answered anywhere without a context."""
+    probe = {"msa-tied-5k": {"overlap": {"0": 1e-3, "50": 1e-3, "100": 1e-3}}}
+    found = made({"msa-tied-5k": near(1e-3)}, probe)
+    assert set_claims.i13(found)["verdict"] == "fails"
+    for cell in found.cells.values():
+        cell["metrics"]["mse_permuted"] = number(1.001e-3)
+    entry = set_claims.i13(found)
+    assert entry["verdict"] == "undecided" and "errs alike" in entry["why"]
