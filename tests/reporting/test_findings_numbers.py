@@ -15,6 +15,7 @@ from stages.files import read_json
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS, COPIES = "sparse_fields/sample/poisson_rooms", "failure_modes/sample/copies"
 HOUR, NEAR = "wind_nowcast/sample/hour_winds", "wind_baselines/sample/hour_winds"
+SMOOTH, STEPS = "failure_modes/mini/sines_05", "probes/correction/steps"
 REGION = "failure_modes/sample/darcy_overlap_{}/msa-shared-5k-s0/metrics/rmse"
 TOLD = (
     ("validation MSE {}", "0.0063", f"{ROOMS}/msa-shared-20k-s0/metrics/mse_val"),
@@ -28,6 +29,11 @@ TOLD = (
     ("{} with 25 %", "0.18", REGION.format(25)),
     ("{} with 50 and 100 %", "0.16", REGION.format(50)),
     ("{} with 50 and 100 %", "0.16", REGION.format(100)),
+    ("latent of MSA, {} of", "2.8", f"{SMOOTH}/gen-lattice_4-5k-s0/probes/latents/effective"),
+    ("all {} of TFS", "16", f"{SMOOTH}/tfs-traditional-36k-s0/probes/latents/effective"),
+    ("in {} updates of MSA", "134", f"{SMOOTH}/msa-tied-12k-s0/{STEPS}"),
+    ("{} of GEN with 2 x 2", "333", f"{SMOOTH}/gen-lattice_2-5k-s0/{STEPS}"),
+    ("{} with 4 x 4", "421", f"{SMOOTH}/gen-lattice_4-5k-s0/{STEPS}"),
     ("persistence {},", "17.3", f"{HOUR}/persistence/metrics/rmse_component_kn"),
     ("known minute {},", "14.9", f"{HOUR}/kernel/metrics/rmse_component_kn"),
     ("nothing to train, {}", "12.0", f"{HOUR}/trend/metrics/rmse_component_kn"),
