@@ -155,14 +155,15 @@ def _solved(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The posterior's mean (A, 2) and covariance (2 A, 2 A)."""
     size = len(prior) // 2
-    matrix = np.zeros((size, 2, size, 2))
+    matrix = np.zeros((size, size, 2, 2))
     right = np.zeros((size, 2))
     for one, sign, at in ((mine, 1.0, a), (other, -1.0, b)):
         np.add.at(right, at, sign * np.einsum("pij,pi,p->pj", one, difference, precision))
         for two, turned, there in ((mine, 1.0, a), (other, -1.0, b)):
             part = sign * turned * np.einsum("pij,pik,p->pjk", one, two, precision)
-            np.add.at(matrix, (at, slice(None), there, slice(None)), part)
-    inverse = np.linalg.inv(matrix.reshape(2 * size, 2 * size) + np.diag(prior))
+            np.add.at(matrix, (at, there), part)
+    whole = matrix.transpose(0, 2, 1, 3).reshape(2 * size, 2 * size)
+    inverse = np.linalg.inv(whole + np.diag(prior))
     return (inverse @ right.ravel()).reshape(size, 2), inverse
 
 
