@@ -59,9 +59,9 @@ def evaluated(place):
     """The evaluated folder."""
     told = Grids(datasets=("britain",), training={"britain": BUDGET}, resamples=100)
     data = measure.Data.open(place / "prepared", TOLD, told, 0)
-    entries = measure.companions(data)
-    entries[CELL], drawn = measure.network(place / "runs" / CELL, data, 1)
-    measure.write(entries, {CELL: drawn}, data, place / "evaluated/britain")
+    answers = measure.companions(data)
+    answers[CELL] = measure.network(place / "runs" / CELL, data, 1)
+    measure.write(answers, data, place / "evaluated/britain")
     return place / "evaluated/britain"
 
 

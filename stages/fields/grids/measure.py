@@ -4,8 +4,8 @@ known, the rivals) and the prior.
 A number is a mean over targets, then over tasks, with its 90 % interval over tasks (of real hours
 over days, whose tasks go together): the log-density in nats a target; `gap`, how far it lies below
 the exact law's that reads both sources; the root of the mean squared error of a task, in the set's
-unit; coverage; the mean square of the z-scores. Of a globe also the spread over land, and its ratio
-to the spread at sea; of real hours the error of tasks with few points, and with many.
+unit, and that of tasks with few points and with many; coverage; the mean square of the z-scores. Of
+a globe also the spread over land, and its ratio to the spread at sea.
 Written: metrics.json; items.npz, what claims compare of each task (stages/scores/items.py); and
 picture.npz, what the cells say of one task everywhere. Shapes: S tasks, T targets, P places drawn.
 """
@@ -97,15 +97,13 @@ class Answer:
 
 def by_task(law: Law, data: Data) -> dict[str, np.ndarray]:
     """Of every task (S,) its log-density in nats a target and the root of its mean squared error,
-    in the set's unit; of real hours the error of tasks with few points, and with many, NaN of the
-    others."""
+    in the set's unit; that error of tasks with few points, and with many, NaN of the others."""
     (mean, sd), scale = law, data.about["unit"][0]
     error = scale * np.sqrt(np.square(mean - data.y).mean(1))
     found = {"log_likelihood": log_likelihood(mean, sd, data.y).mean(1), "rmse": error}
-    if isinstance(data.coupled, Stale):
-        many = data.test.batch.context_mask.sum(1).numpy() > data.coupled.context / 2
-        found["rmse_few"] = np.where(many, np.nan, error)
-        found["rmse_many"] = np.where(many, error, np.nan)
+    many = data.test.batch.context_mask.sum(1).numpy() > data.coupled.context / 2
+    found["rmse_few"] = np.where(many, np.nan, error)
+    found["rmse_many"] = np.where(many, error, np.nan)
     return found
 
 
@@ -134,7 +132,7 @@ def scored(law: Law, data: Data) -> Answer:
         found["sd_land"] = data.mean(scale * land[both], unit)
         found["land_over_sea"] = data.mean(land[both] / sea[both], "1")
     for name in ("rmse_few", "rmse_many"):
-        if (its := np.isfinite(tasks.get(name, np.array(np.nan)))).any():
+        if (its := np.isfinite(tasks[name])).any():
             found[name] = data.mean(tasks[name], unit, its)
     return Answer({"metrics": found}, tasks)
 
