@@ -171,7 +171,7 @@ def test_a_claim_is_decided_by_cells_and_the_prior_stops_what_has_not_learned(pl
         found[f"grid_tnp-mhca-line-s{seed}"] = cell(-0.49 - 0.002 * seed)
         found[f"grid_tnp-setconv-line-s{seed}"] = cell(-0.9 - 0.002 * seed)
         found[f"grid_tnp-setconv_late-line-s{seed}"] = cell(-1.5 - 0.002 * seed)
-    dual = claims.Evaluation("dual_80", found)
+    dual = claims.PairedEvaluation("dual_80", found)
     assert claims.better(dual, "grid_tnp-mhca", "grid_tnp-plain", -0.01).verdict == "holds"
     assert claims.e2({"dual_80": dual})["verdict"] == "fails"
     late = claims.e3({"dual_80": dual})

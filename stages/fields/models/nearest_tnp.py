@@ -61,5 +61,5 @@ class NearestTNP(FieldModel):
         target = self.own(batch.target_x.flatten(0, 1)[:, None])
         for layer in self.layers:
             target = layer(target, memory, real)
-        numbers = likelihoods.full(self.readout(target)).reshape(sets, count, -1)
-        return self.law.predict(numbers)
+        numbers = likelihoods.full(self.readout(target))
+        return self.law.predict(numbers.reshape(sets, count, numbers.shape[-1]))
