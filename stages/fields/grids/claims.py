@@ -160,9 +160,11 @@ def e4(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     globe = real(found, "globe")
     parts = [better(globe, "grid_tnp-mhca", "grid_tnp-setconv", path=RMSE)]
     for other in ("before", "after"):
-        mhca, setconv = ((f"grid_tnp-{one}_coarse", f"grid_tnp-{one}_{other}")
-                         for one in ("mhca", "setconv"))  # fmt: skip
-        parts += [better(globe, *mhca, path=RMSE), better(globe, *reversed(setconv), path=RMSE)]
+        best, worst = "grid_tnp-mhca_coarse", "grid_tnp-setconv_coarse"
+        parts += [
+            better(globe, best, f"grid_tnp-mhca_{other}", path=RMSE),
+            better(globe, f"grid_tnp-setconv_{other}", worst, path=RMSE),
+        ]
     text = "MHCA beats SetConv, and is best coarsened by the grid encoder, SetConv worst."
     kind = "real" if globe.dataset == REAL else "simulated"
     note = f"on {kind} temperatures; {BRIEF}"
