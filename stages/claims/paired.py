@@ -7,21 +7,31 @@ as levels.py has it. Where items were not kept, or are not the same, the arms ar
 independent ones. Shapes: S items, G groups.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from stages.claims.levels import Side, judged, lacking, level
 from stages.claims.parts import Evaluation, Part
 from stages.files import read_json
-from stages.scores import items
-from stages.scores.items import Items
 from stages.spreads import NOWHERE, Spreads
 
 METRICS = "metrics.json"
+
+
+class Kept(Protocol):
+    """What an evaluation keeps of single items (stages/scores/items.py)."""
+
+    @property
+    def group(self) -> np.ndarray:
+        """Which items go together (S,)."""
+
+    @property
+    def cells(self) -> Mapping[str, Mapping[str, np.ndarray]]:
+        """Of each cell its scores (S,) by name."""
 
 
 class PairedEvaluation(Evaluation):
@@ -32,18 +42,19 @@ class PairedEvaluation(Evaluation):
         dataset: str,
         cells: dict[str, dict[Any, Any]],
         spreads: Spreads = NOWHERE,
-        kept: Items | None = None,
+        kept: Kept | None = None,
     ):
         super().__init__(dataset, cells, spreads)
         self.items = kept
 
 
-def evaluations(home: Path) -> dict[str, PairedEvaluation]:
-    """Every evaluation under a profile's folder of an experiment, by data set."""
+def evaluations(home: Path, kept: Callable[[Path], Kept | None]) -> dict[str, PairedEvaluation]:
+    """Every evaluation under a profile's folder of an experiment, by data set; `kept`: what an
+    evaluated folder keeps of single items."""
     spreads = Spreads.read(home)
     return {
         file.parent.name: PairedEvaluation(
-            file.parent.name, read_json(file)["cells"], spreads, items.read(file.parent)
+            file.parent.name, read_json(file)["cells"], spreads, kept(file.parent)
         )
         for file in sorted((home / "evaluated").glob(f"[!.]*/{METRICS}"))
     }

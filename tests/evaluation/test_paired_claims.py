@@ -125,9 +125,9 @@ def test_kept_items_come_back_whole_or_are_refused_by_name(tmp_path):
     one, other = scores()
     made = measured({"a-x": one, "b-x.y": other})
     files.write_json(folder / "metrics.json", {"cells": made.cells})
-    assert evaluations(home)["set"].items is None
+    assert evaluations(home, items.read)["set"].items is None
     items.write(folder, made.items)
-    read = evaluations(home)["set"].items
+    read = evaluations(home, items.read)["set"].items
     np.testing.assert_array_equal(read.cells["b-x.y-s0"]["rmse"], other)
     np.testing.assert_array_equal(read.group, GROUPS)
     path = folder / items.FILE

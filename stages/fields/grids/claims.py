@@ -17,6 +17,7 @@ from stages.claims.levels import Side, against, level
 from stages.claims.paired import PairedEvaluation, combined, difference, evaluations
 from stages.claims.parts import UNDECIDED, Part, conclude, unmeasured
 from stages.fields.grids.layout import PRIOR
+from stages.scores import items
 from stages.scores.items import Items
 from stages.spreads import Spreads, kind_of
 
@@ -224,7 +225,7 @@ def e9(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
 
 def check(home: Path) -> list[dict[Any, Any]]:
     """Every claim, from all sets under `home`."""
-    found, spreads = evaluations(home), Spreads.read(home)
+    found, spreads = evaluations(home, items.read), Spreads.read(home)
     return [
         e1(found, spreads), e2(found), e3(found), e4(found), e5(found), e6(found),
         absent("E-7", "windowed attention on the full grid",

@@ -16,6 +16,7 @@ from stages.claims.levels import Side, against, level
 from stages.claims.paired import PairedEvaluation, difference, evaluations
 from stages.claims.parts import UNDECIDED, Part, conclude, unmeasured, verdict_of
 from stages.fields.processes.layout import PRIOR
+from stages.scores import items
 from stages.spreads import kind_of
 
 LL, TURNED = ("metrics", "log_likelihood"), ("metrics", "log_likelihood_turned")
@@ -237,5 +238,5 @@ def p9(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
 
 def check(home: Path) -> list[dict[Any, Any]]:
     """Every claim, from all sets under `home`."""
-    found = evaluations(home)
+    found = evaluations(home, items.read)
     return [claim(found) for claim in (p1, p2, p3, p4, p5, p6, p7, p8, p9)]
