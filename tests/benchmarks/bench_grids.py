@@ -116,7 +116,7 @@ def main_race(quick: bool) -> bool:
             f"{held['ours']:8.0f} {held[name]:9.0f} {held['ours'] / held[name]:6.2f}"
         )
     goals = [
-        (f"{what} of the {name}'s", found, bar)
+        (f"{what} over {name}", found, bar)
         for name, most in TIME.items()
         for what, found, bar in (("step", times.ratios("ours", name)["ratio"], most),
                                  ("memory", held["ours"] / held[name], MEMORY))
