@@ -68,6 +68,13 @@ class Case:
         made = entry is not None and entry.name.partition("@")[0] in IN_GIT
         return made or bool(SOURCES.fullmatch(path))
 
+    def away(self, path: str) -> bool:
+        """Whether an output that git does not hold, a file or a folder, is not here."""
+        if self.locks.producer(path) is None or history.tree(self.root, [path]):
+            return False
+        place = self.root / path
+        return not (any(place.iterdir()) if place.is_dir() else place.is_file())
+
     def fails(self, path: str, text: str, broken: bool = False) -> Problem:
         """FAIL for a file, with the command that makes it."""
         return Problem("FAIL", path, text, self.producer(path), broken)
