@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from stages import records
 from stages.audit import history
 from stages.audit.chain import SOURCES, Chain, Ledger, Metric, Node
 from stages.audit.coded import Code
@@ -69,11 +70,15 @@ class Case:
         return made or bool(SOURCES.fullmatch(path))
 
     def away(self, path: str) -> bool:
-        """Whether an output that git does not hold, a file or a folder, is not here."""
-        if self.locks.producer(path) is None or history.tree(self.root, [path]):
+        """Whether outputs that git does not hold, a file or all files of a folder, are not here."""
+        outs = {out for entry in self.locks.entries for out in entry.outs}
+        made = any(out == path or out.startswith(f"{path}/") for out in outs)
+        if not made or (self.root / path).is_file():
             return False
-        place = self.root / path
-        return not (any(place.iterdir()) if place.is_dir() else place.is_file())
+        if (self.root / path).is_dir() and records.files_in([self.root / path]):
+            return False
+        held = history.tree(self.root, [path]) or ()
+        return all(name.endswith("/.gitignore") for name in held)
 
     def fails(self, path: str, text: str, broken: bool = False) -> Problem:
         """FAIL for a file, with the command that makes it."""
