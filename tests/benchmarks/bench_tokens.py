@@ -86,6 +86,9 @@ def crossed(raced: dict[int, clock.Times], yardstick: str) -> None:
     for name in next(iter(raced.values())).rounds_ms:
         if name != yardstick:
             found = crossings(raced, name, yardstick)
+            if math.isinf(statistics.median(found)):
+                print(f"{name} is nowhere faster than {yardstick}", flush=True)
+                continue
             print(f"{name} is faster than {yardstick} from N = {statistics.median(found):,.0f} on "
                   f"({min(found):,.0f} to {max(found):,.0f})", flush=True)  # fmt: skip
 
