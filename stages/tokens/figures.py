@@ -66,6 +66,7 @@ def tuning(searched: dict[str, dict[str, Any]]) -> Any:
         rates, found = zip(*points, strict=True)
         right.plot(rates, [100 * one for one in found], marker=mark, ms=4, lw=0.8)
     left.set(xlabel="trials", ylabel="expected best accuracy [%]")
+    left.xaxis.get_major_locator().set_params(integer=True)
     left.legend(fontsize=8)
     right.set(xscale="log", xlabel="learning rate", title="each trial")
     return figure

@@ -140,7 +140,7 @@ def test_a_search_without_an_arm_is_told_and_every_profile_names_arms_that_there
     with pytest.raises(ParamsError, match="tuning: hypermixing of x is missing"):
         checked(Tokens, told, "families.tokens")
     parameters = load(Path(__file__).parents[2] / "params.yaml")
-    for profile in ("mini", "sample"):
+    for profile in ("mini", "sample", "full"):
         for one in tokens_of(parameters, profile).tuning.values():
             for model, arm in one.arms.items():
                 known = parameters.models[model]
