@@ -143,12 +143,12 @@ def h4(measured: Evaluation, searched: dict[str, dict[str, Any]]) -> dict[str, A
     dataset, mine = next(iter(searched.items()))
     found = {model: trials.accuracies(rows) for model, rows in mine.items()}
     own = found.pop("hypermixing")
-    parts = [fewer(dataset, own, model, theirs) for model, theirs in found.items()]
+    parts = [fewer(own, model, theirs) for model, theirs in found.items()]
     note = f"'needs' is read as trials until {trials.NEAR:.0%} of a model's best are expected"
     return conclude(Evaluation(dataset, {}), "H-4", text, source, parts, note)
 
 
-def fewer(dataset: str, own: np.ndarray, rival: str, theirs: np.ndarray) -> Part:
+def fewer(own: np.ndarray, rival: str, theirs: np.ndarray) -> Part:
     """HyperMixer needs fewer trials than a rival: the interval is over the draws, which they
     share. Undecided where one has not learned the law in any trial: what is near its best is near
     nothing."""
