@@ -10,6 +10,7 @@ ARGS    ?=
 UNITS    = tests/structure/test_layers.py tests/structure/test_sizes.py $(wildcard tests/test_*.py tests/doctor/test_*.py) tests/preparation/test_modes_bits.py
 BIN      = $(VENV)/bin
 READY    = $(VENV)/.tradewind-ready
+PIP      = $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 # Telemetry of every tool is off, for whoever runs this.
 export DVC_NO_ANALYTICS=1
@@ -19,7 +20,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup try repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-stream bench-audit bench-dag clean
+.PHONY: help setup try repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-flow bench-nearest bench-stream bench-audit bench-dag clean
 
 help:
 	@echo "make try                                          a nowcast to look at, before anything is trained"
@@ -34,6 +35,8 @@ help:
 	@echo "make bench-fields [ARGS=--quick]                  of these, the models of chapter 3 against torch's own encoder"
 	@echo "make bench-processes [ARGS=--quick]               neural processes against their straightforward form"
 	@echo "make bench-grids [ARGS=--quick]                   models on and off the grid, likewise"
+	@echo "make bench-flow [ARGS=--quick]                    divergence and spectrum of a field, with a stream function and without"
+	@echo "make bench-nearest [ARGS=--quick]                 attention to the nearest of a million winds"
 	@echo "make bench-dynamics [ARGS=--quick]                and forecasts of systems: cells, free runs, a reservoir"
 	@echo "make bench-sequences [ARGS=--quick]               and sequences in any order: cache, bursts, training, the shuffle"
 	@echo "make bench-tokens [ARGS=--quick]                  and mixing of tokens: HyperMixing and attention against torch's own"
@@ -42,9 +45,10 @@ help:
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,test]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps roc-validator==0.13.0 rich-click==1.8.9 enum-tools==0.13.0
+	@echo "setting up $(VENV): a minute or two, longer where packages must be downloaded"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) -c constraints.txt -e '.[lab,test]'
+	@$(PIP) --no-deps roc-validator==0.13.0 rich-click==1.8.9 enum-tools==0.13.0
 	@touch $@
 
 # The best model of the simulated sky, asked for a level.
@@ -88,9 +92,9 @@ doctor: $(READY)
 	$(BIN)/tradewind doctor
 
 # Benchmarks time the kernels that each machine has.
-bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-stream: export TRADEWIND_ARITHMETIC := native
+bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-flow bench-nearest bench-stream: export TRADEWIND_ARITHMETIC := native
 
-bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-stream bench-dag
+bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-flow bench-nearest bench-stream bench-dag
 
 bench-decode: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_decode
@@ -128,6 +132,14 @@ bench-tokens: $(READY)
 # Cells, free runs and a reservoir beside their goals, met or missed; two minutes on an idle machine.
 bench-dynamics: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_forecasts $(ARGS)
+
+# The divergence and the spectrum of a nowcast's field with and without a stream function, beside the truth's; a minute on an idle machine.
+bench-flow: $(READY)
+	$(BIN)/python -m tests.benchmarks.bench_flow $(ARGS)
+
+# K-nearest attention over 100,000 and a million winds of context, its neighbours beside brute force; a minute on an idle machine.
+bench-nearest: $(READY)
+	$(BIN)/python -m tests.benchmarks.bench_nearest $(ARGS)
 
 # One more message and an answer at 10,000 winds of context, beside the batch answer; a minute on an idle machine.
 bench-stream: $(READY)

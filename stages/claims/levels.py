@@ -6,7 +6,8 @@ it is not divided). Two arms are taken as independent though they answer the sam
 makes an interval too wide rather than too narrow. 90 % intervals are Student's, with Welch's
 degrees of freedom. An arm of one seed has the spread of training that was measured of its kind of
 model (spreads.py), else it borrows the other arm's; where neither is known a part is undecided, for
-another seed might flip it.
+another seed might flip it. Where every item's score was kept, arms are compared item by item
+instead (paired.py).
 """
 
 import math
@@ -48,6 +49,7 @@ class Level:
     capped: bool = False
     freedom: int = 0  # of a variance that was measured elsewhere
     kind: str = ""  # of which kind of model it was measured: levels of one kind have one variance
+    groups: int = 0  # whose scatter gave `within`; 0: its own degrees of freedom are not asked
 
     @property
     def degrees(self) -> int:
@@ -111,21 +113,23 @@ def half_width(levels: list[Level]) -> float | None:
     known = [one for one in levels if one.degrees and not math.isnan(one.spread)]
     blind = [one for one in levels if math.isnan(one.spread)]
     within = sum(one.within for one in levels)
-    if not known:
-        return NORMAL * math.sqrt(within) if within > 0 and not blind else None
+    if not known and (blind or within <= 0):
+        return None
     # one measurement serves all arms of its kind
     owners = [one.kind or place for place, one in enumerate(known)]
     # what each variance adds: for its own arms and for those that borrow it
     shares: dict[str | int, float] = dict.fromkeys(owners, 0.0)
     for place, one in enumerate(known):
         shares[owners[place]] += one.spread / one.seeds
-    widest = max(range(len(known)), key=lambda place: known[place].spread)
-    shares[owners[widest]] += sum(known[widest].spread / one.seeds for one in blind)
+    if known:
+        widest = max(range(len(known)), key=lambda place: known[place].spread)
+        shares[owners[widest]] += sum(known[widest].spread / one.seeds for one in blind)
     total = sum(shares.values()) + within
     least = dict.fromkeys(owners, math.inf)
     for owner, one in zip(owners, known, strict=True):
         least[owner] = min(least[owner], one.degrees)
     freedom = sum(share**2 / least[owner] for owner, share in shares.items())
+    freedom += sum(one.within**2 / (one.groups - 1) for one in levels if one.groups > 1)
     return (
         float(stdtrit(total**2 / freedom, 0.95)) * math.sqrt(total)
         if freedom > 0

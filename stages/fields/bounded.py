@@ -3,7 +3,8 @@
 
 Prepared tasks are the raw ones, number for number, and none stands in two splits. Their targets lie
 about the exact law as it says, and its mean log-density is the bound. A cell's log-density and its
-gap add up to the exact law's, which none beats; what the companions score follows from the tasks.
+gap add up to the exact law's, which none beats; what the companions score follows from the tasks;
+what is kept of single tasks averages to what is told.
 No stage runs this. Shapes: S tasks, T targets, X axes.
 """
 
@@ -19,6 +20,7 @@ from stages.audit import agreeing
 from stages.audit.agreeing import Found, near
 from stages.fields.agree import twins
 from stages.files import read_json
+from stages.scores import items
 from stages.scores.scores import covered, log_likelihood
 
 TASKS, ABOUT = "tasks.safetensors", "about.json"
@@ -129,6 +131,8 @@ def evaluated(home: Path, laws: Mapping[str, str], prior: str, scores: Scores) -
     for cell, law in known.items():
         for text in companion(cells.get(cell, {}).get("metrics", {}), law, kept.y, scores):
             yield where, f"{cell}: {text}"
+    for text in itemised(home, cells):
+        yield (home / items.FILE).as_posix(), text
     yield from agreeing.common(home)
     if kept.bounds:
         yield from agreeing.impossible(home, "gap", "the exact law of the tasks has a gap of", 0.0)
@@ -159,6 +163,23 @@ def sums(cells: dict[str, Any], best: float | None, tasks: int) -> Iterator[str]
         for name, one in entry["metrics"].items():
             if name in WHOLE and one["n"] != tasks:
                 yield f"{cell}: its {name} is of {one['n']:,} tasks, prepared are {tasks:,}"
+
+
+def itemised(home: Path, cells: dict[str, Any]) -> Iterator[str]:
+    """How what is kept of single tasks is of other cells than are told, or averages to other
+    numbers."""
+    kept = items.read(home)
+    scores = {} if kept is None else kept.cells
+    for cell in sorted(scores.keys() ^ cells.keys()):
+        yield f"{cell} stands in one of it and metrics.json alone"
+    for cell in sorted(scores.keys() & cells.keys()):
+        for name, values in scores[cell].items():
+            told, known = cells[cell]["metrics"].get(name), values[~np.isnan(values)]
+            count, value = (told["n"], told["value"]) if told else (0, 0.0)
+            mean = float(known.mean()) if len(known) else 0.0
+            if count != len(known) or not near(mean, value):
+                text = f"its {name} is {mean} over {len(known):,}, told {value} over {count:,}"
+                yield f"{cell}: {text}"
 
 
 def companion(told: dict[str, Any], law: Law, y: np.ndarray, scores: Scores) -> Iterator[str]:

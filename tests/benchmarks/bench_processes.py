@@ -186,7 +186,7 @@ def again(parameters, told, profile: str, cell) -> dict:
     loop.train(model, fresh, settings, scratch)
     scratch.clear()
     data = measure.Data.open(prepared, functions, told, parameters.training.seed)
-    return timeless(measure.answered(model.eval(), data))
+    return timeless(measure.answered(model.eval(), data)[0])
 
 
 def timeless(metrics: dict) -> dict:

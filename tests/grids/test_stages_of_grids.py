@@ -118,8 +118,9 @@ def test_kept_tasks_are_the_raw_ones_and_each_row_is_what_it_is_alone(place, dat
 @sets
 def test_a_cell_learns_and_is_measured_between_prior_and_bound(place, cells, dataset):
     data = opened(place, dataset)
-    entries = measure.companions(data)
-    entries["grid_tnp-mhca-tiny-s0"], drawn = measure.network(cells[dataset], data, 1)
+    answers = measure.companions(data)
+    answers["grid_tnp-mhca-tiny-s0"] = measure.network(cells[dataset], data, 1)
+    entries = {name: one.entry for name, one in answers.items()}
     level = {name: one["metrics"]["log_likelihood"]["value"] for name, one in entries.items()}
     ours = level["grid_tnp-mhca-tiny-s0"]
     assert level[PRIOR] < ours < level[EXACT]
@@ -127,10 +128,10 @@ def test_a_cell_learns_and_is_measured_between_prior_and_bound(place, cells, dat
     assert entries[EXACT]["metrics"]["gap"]["value"] == 0
     z = entries[EXACT]["metrics"]["z_square"]["value"]
     assert 0.7 < z < 1.3
-    measure.write(entries, {"grid_tnp-mhca-tiny-s0": drawn}, data, place / "evaluated" / dataset)
+    measure.write(answers, data, place / "evaluated" / dataset)
     with np.load(place / "evaluated" / dataset / PICTURE) as picture:
         assert picture["grid_tnp-mhca-tiny-s0.sd"].shape == (len(picture["places"]),)
-    again, _ = measure.network(cells[dataset], data, 1)
+    again = measure.network(cells[dataset], data, 1).entry
     assert json.dumps(again) == json.dumps(entries["grid_tnp-mhca-tiny-s0"])
     if dataset == "globe":
         assert entries[EXACT]["metrics"]["land_over_sea"]["value"] > 1
@@ -170,7 +171,7 @@ def test_a_claim_is_decided_by_cells_and_the_prior_stops_what_has_not_learned(pl
         found[f"grid_tnp-mhca-line-s{seed}"] = cell(-0.49 - 0.002 * seed)
         found[f"grid_tnp-setconv-line-s{seed}"] = cell(-0.9 - 0.002 * seed)
         found[f"grid_tnp-setconv_late-line-s{seed}"] = cell(-1.5 - 0.002 * seed)
-    dual = claims.Evaluation("dual_80", found)
+    dual = claims.PairedEvaluation("dual_80", found)
     assert claims.better(dual, "grid_tnp-mhca", "grid_tnp-plain", -0.01).verdict == "holds"
     assert claims.e2({"dual_80": dual})["verdict"] == "fails"
     late = claims.e3({"dual_80": dual})

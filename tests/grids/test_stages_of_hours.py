@@ -59,9 +59,9 @@ def evaluated(place):
     """The evaluated folder."""
     told = Grids(datasets=("britain",), training={"britain": BUDGET}, resamples=100)
     data = measure.Data.open(place / "prepared", TOLD, told, 0)
-    entries = measure.companions(data)
-    entries[CELL], drawn = measure.network(place / "runs" / CELL, data, 1)
-    measure.write(entries, {CELL: drawn}, data, place / "evaluated/britain")
+    answers = measure.companions(data)
+    answers[CELL] = measure.network(place / "runs" / CELL, data, 1)
+    measure.write(answers, data, place / "evaluated/britain")
     return place / "evaluated/britain"
 
 
@@ -181,11 +181,19 @@ def test_claims_read_the_real_month_where_it_was_run(place):
         found[f"grid_tnp-setconv-b-s{seed}"] = cell(1.3 + push)
         for arm, error in (("plain", 1.0), ("plain_off", 1.4), ("plain_on", 1.6)):
             found[f"grid_tnp-{arm}-b-s{seed}"] = cell(error + push)
-    measured = {"britain": claims.Evaluation("britain", found)}
+    measured = {"britain": claims.PairedEvaluation("britain", found)}
     assert claims.e6(measured)["verdict"] == "holds"
     four = claims.e4(measured)
     assert four["dataset"] == "britain" and four["verdict"] == "undecided"
     assert "holds" in {part["verdict"] for part in four["compared"].values() if "verdict" in part}
+    for encoder, ways in (("mhca", (0.9, 1.2)), ("setconv", (1.8, 1.3))):
+        for seed in (0, 1, 2):
+            found[f"grid_tnp-{encoder}_coarse-b-s{seed}"] = cell(ways[0] + 0.002 * seed)
+            for other in ("before", "after"):
+                found[f"grid_tnp-{encoder}_{other}-b-s{seed}"] = cell(ways[1] + 0.002 * seed)
+    assert claims.e4(measured)["verdict"] == "holds"
+    found["grid_tnp-setconv_after-b-s0"] = cell(9.0)
+    assert claims.e4(measured)["verdict"] == "undecided"
     for seed in (0, 1, 2):  # the grid takes more off where points are many
         found[f"grid_tnp-mhca_off-b-s{seed}"] = cell(1.5, 1.3, 1.7)
     assert claims.e6(measured)["verdict"] == "fails"

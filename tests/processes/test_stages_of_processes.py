@@ -229,9 +229,8 @@ def evaluated(place, told, tmp_path_factory) -> Path:
     (run / shell.WEIGHTS).write_bytes(store.dump(model, metadata))
     files.write_json(run / "history.json", history)
     data = measure.Data.open(place / "prepared/eq", functions(), told, 0)
-    entry, drawn = measure.network(run, data, 1)
-    found = measure.companions(data) | {run.name: entry}
-    measure.write(found, {run.name: drawn}, data, home / "evaluated/eq")
+    found = measure.companions(data) | {run.name: measure.network(run, data, 1)}
+    measure.write(found, data, home / "evaluated/eq")
     return home / "evaluated/eq"
 
 

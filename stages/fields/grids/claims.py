@@ -1,10 +1,10 @@
 """Document G's claims as checks: holds, fails or undecided.
 
-Likelihoods are compared in nats a target, errors in the set's unit, by their difference, with the
-spread of training of data/spreads (stages/claims/levels.py). A model has not learned that is no
-better than the prior, or errs more than linear interpolation where that was trained: what rests on
-it is `undecided`, and says `untrained`. Words that name no number are read as the bars below, and
-every entry says so.
+Likelihoods are compared in nats a target, errors in the set's unit, by their difference task by
+task (stages/claims/paired.py), with the spread of training of data/spreads. A model has not learned
+that is no better than the prior, or errs more than linear interpolation where that was trained:
+what rests on it is `undecided`, and says `untrained`. Words that name no number are read as the
+bars below, and every entry says so.
 """
 
 import re
@@ -13,10 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stages.claims.levels import Side, against, difference, judged, lacking, level
-from stages.claims.parts import UNDECIDED, Evaluation, Part, conclude, unmeasured
+from stages.claims.levels import Side, against, level
+from stages.claims.paired import PairedEvaluation, combined, difference, evaluations
+from stages.claims.parts import UNDECIDED, Part, conclude, unmeasured
 from stages.fields.grids.layout import PRIOR
-from stages.files import read_json
+from stages.scores import items
+from stages.scores.items import Items
 from stages.spreads import Spreads, kind_of
 
 LL, RMSE, LAND = (("metrics", name) for name in ("log_likelihood", "rmse", "land_over_sea"))
@@ -29,7 +31,7 @@ LINEAR = "linear_interpolation-plain"
 BRIEF = "trained for seconds at equal steps, where the document trains for hours"
 
 
-def side(measured: Evaluation, variant: str, path: tuple[str, ...] = LL) -> Side:
+def side(measured: PairedEvaluation, variant: str, path: tuple[str, ...] = LL) -> Side:
     """A variant ('grid_tnp-mhca') in the size that was trained here; its name whole where none
     was."""
     model, arm = variant.split("-")
@@ -37,7 +39,7 @@ def side(measured: Evaluation, variant: str, path: tuple[str, ...] = LL) -> Side
     return Side(found[0] if found else variant, path)
 
 
-def learned(part: Part, measured: Evaluation, arms: Iterable[str]) -> Part:
+def learned(part: Part, measured: PairedEvaluation, arms: Iterable[str]) -> Part:
     """The part, undecided where one of its models is not better than its set's prior, or than
     linear interpolation."""
     lags, linear = [], side(measured, LINEAR).arm
@@ -62,7 +64,7 @@ def learned(part: Part, measured: Evaluation, arms: Iterable[str]) -> Part:
 
 
 def better(
-    measured: Evaluation, one: str, other: str, by: float = 0.0, path: tuple[str, ...] = LL
+    measured: PairedEvaluation, one: str, other: str, by: float = 0.0, path: tuple[str, ...] = LL
 ) -> Part:
     """`one` reaches more likelihood than `other` plus `by`, or a smaller error; both learned."""
     left, right = side(measured, one, path), side(measured, other, path)
@@ -73,47 +75,49 @@ def better(
     return learned(part, measured, (left.arm, right.arm))
 
 
-def together(found: dict[str, Evaluation], spreads: Spreads) -> Evaluation:
+def together(found: dict[str, PairedEvaluation], spreads: Spreads) -> PairedEvaluation:
     """The one-dimensional sets' cells in one, each arm with its set's name:
     'grid_tnp-plain@dual_50-line'."""
     cells: dict[str, dict[Any, Any]] = {}
+    kept, group = {}, None
     for dataset, measured in found.items():
         if not dataset.startswith("dual"):
             continue
         for cell, entry in measured.cells.items():
             words = cell.split("-")
             words[min(1, len(words) - 1)] += f"@{dataset}"
-            cells["-".join(words)] = entry
-    return Evaluation("dual", cells, spreads)
+            name = "-".join(words)
+            cells[name] = entry
+            if measured.items is not None:
+                group = measured.items.group
+                kept[name] = measured.items.cells.get(cell, {})
+    # the sets' tasks are drawn alike, but for the correlation: the same number, the same task
+    return PairedEvaluation("dual", cells, spreads, None if group is None else Items(group, kept))
 
 
-def matters_less(measured: Evaluation, both: str, off: str) -> Part:
+def matters_less(measured: PairedEvaluation, both: str, off: str) -> Part:
     """What the grid takes off the error is less of tasks with many points than of those with
     few."""
     arms = [side(measured, one).arm for one in (off, both)]
+    signs = (1.0, -1.0, -1.0, 1.0)
     sides = [Side(arm, path) for path in (FEW, MANY) for arm in arms]
     name = f"{measured.dataset}: the grid takes more off {arms[0]} where points are few"
-    found = [level(measured, one, False) for one in sides]
-    levels = [one for one in found if one is not None]
-    if len(levels) < len(sides):
-        return lacking(measured, name, sides)
-    few, few_both, many, many_both = (one.value for one in levels)
-    value = (few - few_both) - (many - many_both)
-    part = judged(name, "difference of differences of rmse", value, 0.0, True, levels, False)
+    words = "difference of differences of rmse"
+    part = combined(measured, name, words, dict(zip(sides, signs, strict=True)), 0.0, True)
     return learned(part, measured, arms)
 
 
-def real(found: dict[str, Evaluation], otherwise: str) -> Evaluation:
+def real(found: dict[str, PairedEvaluation], otherwise: str) -> PairedEvaluation:
     """The real month's evaluation, where it was run; else that of a set that is drawn."""
     return of(found, REAL if REAL in found else otherwise)
 
 
-def of(found: dict[str, Evaluation], dataset: str) -> Evaluation:
+def of(found: dict[str, PairedEvaluation], dataset: str) -> PairedEvaluation:
     """A set's evaluation; one without cells where it was not evaluated."""
-    return found.get(dataset, Evaluation(dataset, {}))
+    return found.get(dataset, PairedEvaluation(dataset, {}))
 
 
-def e1(found: dict[str, Evaluation], spreads: Spreads) -> dict[Any, Any]:
+def e1(found: dict[str, PairedEvaluation], spreads: Spreads) -> dict[Any, Any]:
     """MHCA at three correlations, and of the points alone."""
     dual = together(found, spreads)
     high, low, none, off = (
@@ -130,7 +134,7 @@ def e1(found: dict[str, Evaluation], spreads: Spreads) -> dict[Any, Any]:
     return conclude(dual, "E-1", text, "ongrid, figure 4.2", parts, note)
 
 
-def e2(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def e2(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """Both grid encoders against the plain TNP."""
     dual = of(found, "dual_80")
     parts = [
@@ -142,7 +146,7 @@ def e2(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(dual, "E-2", text, "ongrid, table 4.1", parts, note)
 
 
-def e3(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def e3(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """SetConv of embedded points against SetConv of values."""
     dual = of(found, "dual_80")
     parts = [better(dual, "grid_tnp-setconv", "grid_tnp-setconv_late", FAR)]
@@ -151,21 +155,24 @@ def e3(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(dual, "E-3", text, "ongrid, figure 4.4", parts, note)
 
 
-def e4(found: dict[str, Evaluation]) -> dict[Any, Any]:
-    """MHCA and SetConv on a grid that is not square, with the right index."""
+def e4(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
+    """MHCA and SetConv on a grid that is not square, with the right index; both coarsened in three
+    ways."""
     globe = real(found, "globe")
-    coarse = "coarsening by the grid encoder"
-    parts = [
-        better(globe, "grid_tnp-mhca", "grid_tnp-setconv", path=RMSE),
-        unmeasured(coarse, f"{coarse}: not trained here"),
-    ]
+    parts = [better(globe, "grid_tnp-mhca", "grid_tnp-setconv", path=RMSE)]
+    for other in ("before", "after"):
+        best, worst = "grid_tnp-mhca_coarse", "grid_tnp-setconv_coarse"
+        parts += [
+            better(globe, best, f"grid_tnp-mhca_{other}", path=RMSE),
+            better(globe, f"grid_tnp-setconv_{other}", worst, path=RMSE),
+        ]
     text = "MHCA beats SetConv, and is best coarsened by the grid encoder, SetConv worst."
     kind = "real" if globe.dataset == REAL else "simulated"
     note = f"on {kind} temperatures; {BRIEF}"
     return conclude(globe, "E-4", text, "ongrid, figure 4.9", parts, note)
 
 
-def e5(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def e5(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """Nine nearest cells against all."""
     dual = of(found, "dual_80")
     parts = [better(dual, "grid_tnp-mhca", "grid_tnp-mhca_all")]
@@ -174,16 +181,13 @@ def e5(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(dual, "E-5", text, "ongrid, figure 4.8", parts, note)
 
 
-def e6(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def e6(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """Both sources against each."""
     dual = real(found, "dual_80")
-    more = "more points make the grid matter less"
     parts = [
         *(better(dual, "grid_tnp-plain", f"grid_tnp-{one}") for one in ("plain_off", "plain_on")),
         better(dual, "grid_tnp-mhca", "grid_tnp-mhca_off"),
-        matters_less(dual, "grid_tnp-mhca", "grid_tnp-mhca_off")
-        if dual.dataset == REAL
-        else unmeasured(more, f"{more}: one number of points was trained here"),
+        matters_less(dual, "grid_tnp-mhca", "grid_tnp-mhca_off"),
     ]
     text = "Both sources beat either alone; the grid matters less the more points there are."
     return conclude(dual, "E-6", text, "ongrid, figure 4.10", parts, BRIEF)
@@ -192,10 +196,10 @@ def e6(found: dict[str, Evaluation]) -> dict[Any, Any]:
 def absent(name: str, what: str, text: str, source: str) -> dict[Any, Any]:
     """A claim of which no profile has measured anything."""
     part = unmeasured(what, f"{what}: not measured in this profile")
-    return conclude(Evaluation("globe", {}), name, text, source, [part])
+    return conclude(PairedEvaluation("globe", {}), name, text, source, [part])
 
 
-def e9(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def e9(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """The grid model against trainable linear interpolation, and its spread."""
     globe = real(found, "globe")
     spread = side(globe, "grid_tnp-mhca", LAND)
@@ -221,12 +225,7 @@ def e9(found: dict[str, Evaluation]) -> dict[Any, Any]:
 
 def check(home: Path) -> list[dict[Any, Any]]:
     """Every claim, from all sets under `home`."""
-    spreads = Spreads.read(home)
-    files = sorted((home / "evaluated").glob("[!.]*/metrics.json"))
-    found = {
-        file.parent.name: Evaluation(file.parent.name, read_json(file)["cells"], spreads)
-        for file in files
-    }
+    found, spreads = evaluations(home, items.read), Spreads.read(home)
     return [
         e1(found, spreads), e2(found), e3(found), e4(found), e5(found), e6(found),
         absent("E-7", "windowed attention on the full grid",

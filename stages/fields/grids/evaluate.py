@@ -29,18 +29,18 @@ def plan(asked: Asked) -> Work:
 
     def evaluate(cells: list[Path], final: Path) -> None:
         measure, data = opened()
-        found, drawn = measure.companions(data), {}
+        found = measure.companions(data)
         for run in cells:
-            found[run.name], drawn[run.name] = measure.network(run, data, machine.threads)
-        measure.write(found, drawn, data, final)
+            found[run.name] = measure.network(run, data, machine.threads)
+        measure.write(found, data, final)
 
     def entry(run: Path) -> dict[str, Any]:
         measure, data = opened()
-        return dict(measure.network(run, data, machine.threads)[0])
+        return dict(measure.network(run, data, machine.threads).entry)
 
     def companions() -> dict[str, dict[str, Any]]:
         measure, data = opened()
-        return dict(measure.companions(data))
+        return {name: one.entry for name, one in measure.companions(data).items()}
 
     used = {"resamples": told.resamples}
     evaluation = shell.Evaluation(evaluate, entry, "stages.fields.models", used, companions)

@@ -4,10 +4,10 @@ known, the rivals) and the prior.
 A number is a mean over targets, then over tasks, with its 90 % interval over tasks (of real hours
 over days, whose tasks go together): the log-density in nats a target; `gap`, how far it lies below
 the exact law's that reads both sources; the root of the mean squared error of a task, in the set's
-unit; coverage; the mean square of the z-scores. Of a globe also the spread over land, and its ratio
-to the spread at sea; of real hours the error of tasks with few points, and with many.
-Written: metrics.json and picture.npz, what the cells say of one task everywhere. Shapes: S tasks, T
-targets, P places drawn.
+unit, and that of tasks with few points and with many; coverage; the mean square of the z-scores. Of
+a globe also the spread over land, and its ratio to the spread at sea.
+Written: metrics.json; items.npz, what claims compare of each task (stages/scores/items.py); and
+picture.npz, what the cells say of one task everywhere. Shapes: S tasks, T targets, P places drawn.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,8 @@ from stages.fields.grids.kept import Law
 from stages.fields.grids.layout import COMPANIONS, PICTURE, PRIOR
 from stages.fields.grids.settings import FAMILY, Grids, Stale, Told
 from stages.fields.problems.coupled.globe import Earth
-from stages.scores import groups, shell
+from stages.scores import groups, items, shell
+from stages.scores.items import Items
 from stages.scores.scores import covered, log_likelihood
 
 NATS = "nats"
@@ -84,18 +85,40 @@ def said(model: FieldModel, data: Data) -> Law:
     return mean, sd
 
 
-def scored(law: Law, data: Data) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Answer:
+    """What is measured of a law: its entry in metrics.json, what claims compare of each task (S,),
+    and what it says of the task that is drawn, where that is shown."""
+
+    entry: dict[str, Any]
+    items: dict[str, np.ndarray]
+    drawn: Law | None = None
+
+
+def by_task(law: Law, data: Data) -> dict[str, np.ndarray]:
+    """Of every task (S,) its log-density in nats a target and the root of its mean squared error,
+    in the set's unit; that error of tasks with few points, and with many, NaN of the others."""
+    (mean, sd), scale = law, data.about["unit"][0]
+    error = scale * np.sqrt(np.square(mean - data.y).mean(1))
+    found = {"log_likelihood": log_likelihood(mean, sd, data.y).mean(1), "rmse": error}
+    many = data.test.batch.context_mask.sum(1).numpy() > data.coupled.context / 2
+    found["rmse_few"] = np.where(many, np.nan, error)
+    found["rmse_many"] = np.where(many, error, np.nan)
+    return found
+
+
+def scored(law: Law, data: Data) -> Answer:
     """What is measured of the laws at all test targets."""
     (mean, sd), y = law, data.y
     scale, unit = data.about["unit"]
-    reached = log_likelihood(mean, sd, y).mean(1)
+    tasks = by_task(law, data)
+    reached = tasks["log_likelihood"]
     found = {"log_likelihood": data.mean(reached, NATS)}
     if "both" in data.test.laws:
         best = log_likelihood(*data.test.laws["both"], y).mean(1)
         found["gap"] = data.mean(best - reached, NATS)
-    errors = scale * np.sqrt(np.square(mean - y).mean(1))
     found |= {
-        "rmse": data.mean(errors, unit),
+        "rmse": data.mean(tasks["rmse"], unit),
         "z_square": data.mean(np.square((y - mean) / sd).mean(1), "1"),
     }
     for level in (0.5, 0.9):
@@ -108,35 +131,34 @@ def scored(law: Law, data: Data) -> dict[str, Any]:
         both = ((height > 0).any(1)) & ((height <= 0).any(1))
         found["sd_land"] = data.mean(scale * land[both], unit)
         found["land_over_sea"] = data.mean(land[both] / sea[both], "1")
-    if isinstance(data.coupled, Stale):
-        many = data.test.batch.context_mask.sum(1).numpy() > data.coupled.context / 2
-        parts = {"rmse_few": ~many, "rmse_many": many}
-        found |= {name: data.mean(errors, unit, its) for name, its in parts.items() if its.any()}
-    return found
+    for name in ("rmse_few", "rmse_many"):
+        if (its := np.isfinite(tasks[name])).any():
+            found[name] = data.mean(tasks[name], unit, its)
+    return Answer({"metrics": found}, tasks)
 
 
-def companions(data: Data) -> dict[str, dict[str, Any]]:
+def companions(data: Data) -> dict[str, Answer]:
     """The laws that are kept, and the law of a value of which nothing is known."""
     mean, sd = data.about["prior"]["mean"], data.about["prior"]["sd"]
     one = np.ones_like(data.y)
     found = {name: data.test.laws[law] for name, law in COMPANIONS.items() if law in data.test.laws}
     found[PRIOR] = (mean * one, sd * one)
-    return {name: {"metrics": scored(law, data)} for name, law in found.items()}
+    return {name: scored(law, data) for name, law in found.items()}
 
 
-def network(run: Path, data: Data, threads: int) -> tuple[dict[str, Any], Law]:
-    """A trained cell's entry, and what it says of the task that is drawn."""
+def network(run: Path, data: Data, threads: int) -> Answer:
+    """What is measured of a trained cell, and what it says of the task that is drawn."""
     from stages.training import store
 
     torch.set_num_threads(threads)
     model, _ = store.load(str(run / shell.WEIGHTS))
     assert isinstance(model, FieldModel)
-    entry = {
-        "metrics": scored(said(model, data), data),
+    answer = scored(said(model, data), data)
+    entry = answer.entry | {
         "weights": sum(one.numel() for one in model.parameters()),
         "history": shell.validation_losses(run),
     }
-    return entry, everywhere(model, data)
+    return Answer(entry, answer.items, everywhere(model, data))
 
 
 def drawn_task(data: Data) -> int:
@@ -199,9 +221,7 @@ def picture(data: Data, drawn: Mapping[str, Law]) -> dict[str, np.ndarray]:
     return {name: array.astype(np.float32) for name, array in found.items()}
 
 
-def write(
-    cells: Mapping[str, Mapping[str, Any]], drawn: Mapping[str, Law], data: Data, final: Path
-) -> None:
+def write(answers: Mapping[str, Answer], data: Data, final: Path) -> None:
     """Write an evaluated folder, whole."""
     about = {
         "made": data.coupled.model_dump(mode="json"),
@@ -211,6 +231,10 @@ def write(
     }
     if isinstance(data.coupled, Stale):
         about |= {key: data.about[key] for key in ("origin", "shape", "hours")}
+    cells = {name: one.entry for name, one in answers.items()}
+    drawn = {name: one.drawn for name, one in answers.items() if one.drawn is not None}
+    kept_items = Items(data.test.group, {name: one.items for name, one in answers.items()})
     with files.atomic_folder(final) as folder:
-        files.write_json(folder / "metrics.json", {"cells": dict(cells), "about": about})
+        files.write_json(folder / "metrics.json", {"cells": cells, "about": about})
+        items.write(folder, kept_items)
         arrays.save(folder / PICTURE, picture(data, drawn))

@@ -40,6 +40,12 @@ CALLED = {
     "grid_tnp-mhca_off": "MHCA, points alone",
     "grid_tnp-mhca_all": "MHCA, targets read all cells",
     "grid_tnp-mhca_published": "MHCA, published index",
+    "grid_tnp-mhca_before": "MHCA, patches before the points",
+    "grid_tnp-mhca_after": "MHCA, patches after",
+    "grid_tnp-mhca_coarse": "MHCA, patches by the encoder",
+    "grid_tnp-setconv_before": "SetConv, patches before the points",
+    "grid_tnp-setconv_after": "SetConv, patches after",
+    "grid_tnp-setconv_coarse": "SetConv, patches by the encoder",
     "linear_interpolation-plain": "trainable linear interpolation",
 }
 BELOW, SPREADS = "below the exact law of both [nats]", "spread over land / at sea"

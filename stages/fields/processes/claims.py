@@ -1,9 +1,10 @@
 """Document N's claims as checks: holds, fails or undecided.
 
-Likelihoods are compared in nats a target by their difference, with the spread of training of
-data/spreads (stages/claims/levels.py). A model that is not GAINED better than the prior has not
-learned: what rests on it is `undecided`, and says `untrained`, but where failing is what is
-claimed. Words that name no number are read as the bars below, and every entry says so.
+Likelihoods are compared in nats a target by their difference task by task
+(stages/claims/paired.py), with the spread of training of data/spreads. A model that is not GAINED
+better than the prior has not learned: what rests on it is `undecided`, and says `untrained`, but
+where failing is what is claimed. Words that name no number are read as the bars below, and every
+entry says so.
 """
 
 from collections.abc import Iterable
@@ -11,11 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stages.claims.levels import Side, against, difference, level
-from stages.claims.parts import UNDECIDED, Evaluation, Part, conclude, unmeasured, verdict_of
+from stages.claims.levels import Side, against, level
+from stages.claims.paired import PairedEvaluation, difference, evaluations
+from stages.claims.parts import UNDECIDED, Part, conclude, unmeasured, verdict_of
 from stages.fields.processes.layout import PRIOR
-from stages.files import read_json
-from stages.spreads import Spreads, kind_of
+from stages.scores import items
+from stages.spreads import kind_of
 
 LL, TURNED = ("metrics", "log_likelihood"), ("metrics", "log_likelihood_turned")
 TIE = 0.1  # nats: on Gaussian processes models "tie", or "match", within them
@@ -28,14 +30,14 @@ LINEAR = ("tnp-linear", "tnp-hyper", "pseudo_tnp-perceiver", "pseudo_tnp-te_perc
 BRIEF = "trained for seconds at about equal cost, where the document trains for hours"
 
 
-def side(measured: Evaluation, variant: str, path: tuple[str, ...]) -> Side:
+def side(measured: PairedEvaluation, variant: str, path: tuple[str, ...]) -> Side:
     """A variant ('tnp-linear') in the size that was trained here; its name whole where none was."""
     model, arm = variant.split("-")
     found = [name for name in measured.model(model) if name.split("-")[1:2] == [arm]]
     return Side(found[0] if found else variant, path)
 
 
-def learned(part: Part, measured: Evaluation, arms: Iterable[str]) -> Part:
+def learned(part: Part, measured: PairedEvaluation, arms: Iterable[str]) -> Part:
     """The part, undecided where one of its models is not GAINED better than the prior."""
     bar, lags = level(measured, Side(PRIOR, LL), False), []
     for arm in dict.fromkeys(arms):
@@ -54,7 +56,7 @@ def learned(part: Part, measured: Evaluation, arms: Iterable[str]) -> Part:
 
 
 def above(
-    measured: Evaluation, one: str, other: str, by: float = 0.0, path: tuple[str, ...] = LL
+    measured: PairedEvaluation, one: str, other: str, by: float = 0.0, path: tuple[str, ...] = LL
 ) -> Part:
     """`one` reaches more than `other` plus `by`; what `other` learned is not asked."""
     left, right = side(measured, one, path), side(measured, other, path)
@@ -63,7 +65,7 @@ def above(
     return learned(difference(measured, name, left, right, by, True), measured, (left.arm,))
 
 
-def near(measured: Evaluation, one: str, other: str) -> Part:
+def near(measured: PairedEvaluation, one: str, other: str) -> Part:
     """`one` lies not more than TIE below `other`."""
     left, right = side(measured, one, LL), side(measured, other, LL)
     name = f"{measured.dataset}: {left.arm} within {TIE:g} of {right.arm}, or above"
@@ -71,14 +73,14 @@ def near(measured: Evaluation, one: str, other: str) -> Part:
     return learned(part, measured, (left.arm, right.arm))
 
 
-def loses(measured: Evaluation, one: str, how: str) -> Part:
+def loses(measured: PairedEvaluation, one: str, how: str) -> Part:
     """A model's likelihood falls by more than LOST where all points are moved."""
     lost = side(measured, one, ("metrics", f"lost_{how}"))
     name = f"{measured.dataset}: {lost.arm} loses more than {LOST:g} nats where {how}"
     return learned(against(measured, name, lost, LOST, True, "nats"), measured, (lost.arm,))
 
 
-def keeps(measured: Evaluation, one: str, how: str) -> Part:
+def keeps(measured: PairedEvaluation, one: str, how: str) -> Part:
     """It falls by less than KEPT, of a model that is equivariant whatever its weights are: no
     training moves the number, so its interval is that over tasks."""
     lost = side(measured, one, ("metrics", f"lost_{how}"))
@@ -94,12 +96,12 @@ def keeps(measured: Evaluation, one: str, how: str) -> Part:
     return learned(Part(name, verdict, numbers, why), measured, (lost.arm,))
 
 
-def of(found: dict[str, Evaluation], dataset: str) -> Evaluation:
+def of(found: dict[str, PairedEvaluation], dataset: str) -> PairedEvaluation:
     """A set's evaluation; one without cells where it was not evaluated."""
-    return found.get(dataset, Evaluation(dataset, {}))
+    return found.get(dataset, PairedEvaluation(dataset, {}))
 
 
-def p1(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def p1(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """Functions of a difference, against each other."""
     saw = of(found, "sawtooth_1d")
     parts = [above(saw, "tetnp-post", "tetnp-rbf"), above(saw, "tetnp-rbf", "tetnp-identity")]
@@ -107,7 +109,7 @@ def p1(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(saw, "P-1", text, "tetnp, figure 5.2.1", parts, BRIEF)
 
 
-def p2(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def p2(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """The sawtooth and the Gaussian process."""
     saw, eq = of(found, "sawtooth_1d"), of(found, "eq_1d")
     parts = [above(saw, "tetnp-post", other) for other in ("tnp-attention", "convcnp-plain")]
@@ -117,7 +119,7 @@ def p2(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(saw, "P-2", text, "tetnp, figure 5.4.1", parts, note)
 
 
-def p3(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def p3(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """All points shifted."""
     eq = of(found, "eq_1d")
     parts = [
@@ -130,7 +132,7 @@ def p3(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(eq, "P-3", text, "tetnp, figure 4.2.2", parts, note)
 
 
-def p4(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def p4(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """Where the MLP stands."""
     plane = of(found, "sawtooth_2d")
     parts = [above(plane, "tetnp-post", "tetnp-pre")]
@@ -138,7 +140,7 @@ def p4(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(plane, "P-4", text, "tetnp, figure 6.2.1", parts, BRIEF)
 
 
-def p5(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def p5(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """A plane turned."""
     plane = of(found, "sawtooth_2d")
     parts = [
@@ -163,7 +165,7 @@ def p5(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(plane, "P-5", text, "tetnp, figures 6.3.3 and 6.3.4", parts, note)
 
 
-def p6(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def p6(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """The full sawtooth of the plane, which no profile has."""
     name = "ConvCNP on both sawtooths of the plane"
     parts = [unmeasured(name, f"{name}: not trained here")]
@@ -172,11 +174,11 @@ def p6(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(of(found, "sawtooth_2d"), "P-6", text, source, parts)
 
 
-def p7(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def p7(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """What is linear in the points, against TETNP, and on the sawtooth against the prior."""
     eq, saw = of(found, "eq_1d"), of(found, "sawtooth_1d")
 
-    def trained(where: Evaluation) -> list[str]:
+    def trained(where: PairedEvaluation) -> list[str]:
         return [one for one in LINEAR if where.arm(side(where, one, LL).arm)]
 
     parts = [near(eq, one, "tetnp-post") for one in trained(eq)]
@@ -194,7 +196,7 @@ def p7(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(eq, "P-7", text, "tetnp, table 7.5.1", parts, note)
 
 
-def p8(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def p8(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """Bytes counted, at the largest context and the fewest targets that were counted."""
     eq, parts = of(found, "eq_1d"), []
     whole = side(eq, "tetnp-post", LL).arm
@@ -218,7 +220,7 @@ def p8(found: dict[str, Evaluation]) -> dict[Any, Any]:
     return conclude(eq, "P-8", text, "tetnp, tables 5.4.1, 6.4.1 and 7.5.2", parts, note)
 
 
-def _counted(measured: Evaluation, name: str, one: Side, bar: float, words: str) -> Part:
+def _counted(measured: PairedEvaluation, name: str, one: Side, bar: float, words: str) -> Part:
     """A part about bytes, which no training moves: they are a count."""
     value = measured.cells[measured.arm(one.arm)[0]]["metrics"][one.path[-1]]["value"]
     verdict = "holds" if value < bar else "fails"
@@ -226,7 +228,7 @@ def _counted(measured: Evaluation, name: str, one: Side, bar: float, words: str)
     return Part(name, verdict, numbers, f"{name}: {words}: {value:.3g}")
 
 
-def p9(found: dict[str, Evaluation]) -> dict[Any, Any]:
+def p9(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """Widths and heads, of which no profile has a sweep."""
     name = "widths and heads at one budget"
     parts = [unmeasured(name, f"{name}: not trained here")]
@@ -236,10 +238,5 @@ def p9(found: dict[str, Evaluation]) -> dict[Any, Any]:
 
 def check(home: Path) -> list[dict[Any, Any]]:
     """Every claim, from all sets under `home`."""
-    spreads = Spreads.read(home)
-    files = sorted((home / "evaluated").glob("[!.]*/metrics.json"))
-    found = {
-        file.parent.name: Evaluation(file.parent.name, read_json(file)["cells"], spreads)
-        for file in files
-    }
+    found = evaluations(home, items.read)
     return [claim(found) for claim in (p1, p2, p3, p4, p5, p6, p7, p8, p9)]

@@ -4,8 +4,9 @@ A number is a mean over targets, then over tasks, with its 90 % interval over ta
 in nats a target; `gap`, how far it lies below the exact law's on the same targets; the same of the
 tasks shifted, and of a plane's turned, where the exact law turns with them; score and coverage; in
 one dimension also of several targets together, by a chain (chain.py) or by the law's own functions.
-Written: metrics.json and bands.json, what every cell says of one task along a line, also shifted,
-and functions that it draws there.
+Written: metrics.json; items.npz, what claims compare of each task (stages/scores/items.py); and
+bands.json, what every cell says of one task along a line, also shifted, and functions that it draws
+there.
 Shapes: S tasks, T targets, G places of the line, D draws.
 """
 
@@ -29,7 +30,8 @@ from stages.fields.processes.layout import BANDS, EXACT, PRIOR
 from stages.fields.processes.settings import FAMILY, Asked, Functions, Processes
 from stages.layers.heads import Gaussian, Predictive
 from stages.layers.relative import RelativeAttention
-from stages.scores import groups, shell
+from stages.scores import groups, items, shell
+from stages.scores.items import Items
 from stages.scores.scores import log_likelihood
 
 NATS = "nats"
@@ -72,6 +74,16 @@ class Data:
         """The mean of values (S,), one a task; every cell's intervals come from the same draws."""
         rng = seeds.stream(self.seed, FAMILY, "resamples")
         return groups.mean_of(values, np.arange(len(values)), unit, self.asked.resamples, rng)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is measured of a law: its entry in metrics.json, what claims compare of each task (S,),
+    and its bands, where it is a model's."""
+
+    entry: dict[str, Any]
+    items: dict[str, np.ndarray]
+    drawn: dict[str, Any] | None = None
 
 
 def shifted(batch: Batch, by: float) -> Batch:
@@ -130,7 +142,7 @@ def scored(law: Law, data: Data) -> dict[str, Any]:
     return found
 
 
-def companions(data: Data) -> dict[str, dict[str, Any]]:
+def companions(data: Data) -> dict[str, Answer]:
     """The exact law, and the law of a value of which nothing is known."""
     mean, sd = data.about["prior"]["mean"], data.about["prior"]["sd"]
     one = np.ones((*data.y.shape, 1))
@@ -151,7 +163,10 @@ def companions(data: Data) -> dict[str, dict[str, Any]]:
 
     found = {EXACT: (data.exact, exact), PRIOR: ((one, mean * one, sd * one), prior)}
     return {
-        name: {"metrics": scored(law, data) | together(model, data)}
+        name: Answer(
+            {"metrics": scored(law, data) | together(model, data)},
+            {"log_likelihood": density(law, data.y).mean(1)},
+        )
         for name, (law, model) in found.items()
     }
 
@@ -211,34 +226,37 @@ def memory(model: FieldModel, data: Data, whole: bool = False) -> dict[str, Any]
     return found
 
 
-def answered(model: FieldModel, data: Data) -> dict[str, Any]:
-    """All metrics of a model; `lost_...`: how much lower the same targets' density is where all
-    points are moved."""
+def answered(model: FieldModel, data: Data) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """All metrics of a model, and its log-density by task; `lost_...`: how much lower the same
+    targets' density is where all points are moved."""
     law = said(model, data)
     found, plain = scored(law, data), density(law, data.y)
+    tasks = {"log_likelihood": plain.mean(1)}
     moves = {"shifted": lambda batch: shifted(batch, data.asked.shift)}
     if data.functions.axes == 2:
         moves["turned"] = lambda batch: turned(batch, data.asked.turn_deg)
     for name, move in moves.items():
         elsewhere = density(said(model, data, move), data.y)
+        tasks[f"log_likelihood_{name}"] = elsewhere.mean(1)
         found[f"log_likelihood_{name}"] = data.mean(elsewhere.mean(1), NATS)
         found[f"lost_{name}"] = data.mean((plain - elsewhere).mean(1), NATS)
-    return found | together(model, data)
+    return found | together(model, data), tasks
 
 
-def network(run: Path, data: Data, threads: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A trained cell's entry, and its bands."""
+def network(run: Path, data: Data, threads: int) -> Answer:
+    """What is measured of a trained cell, and its bands."""
     from stages.training import store
 
     torch.set_num_threads(threads)
     model, _ = store.load(str(run / shell.WEIGHTS))
     assert isinstance(model, FieldModel)
+    metrics, tasks = answered(model, data)
     entry = {
-        "metrics": answered(model, data) | memory(model, data) | memory(model, data, whole=True),
+        "metrics": metrics | memory(model, data) | memory(model, data, whole=True),
         "weights": sum(one.numel() for one in model.parameters()),
         "history": shell.validation_losses(run),
     }
-    return entry, bands(model, data)
+    return Answer(entry, tasks, bands(model, data))
 
 
 def drawn_task(data: Data) -> int:
@@ -308,9 +326,7 @@ def _short(values: Tensor) -> list[float]:
     return [float(f"{value:.4g}") for value in values.flatten().tolist()]
 
 
-def write(
-    cells: Mapping[str, Mapping[str, Any]], drawn: Mapping[str, Any], data: Data, final: Path
-) -> None:
+def write(answers: Mapping[str, Answer], data: Data, final: Path) -> None:
     """Write an evaluated folder, whole."""
     about = {
         "made": data.functions.model_dump(mode="json"),
@@ -318,6 +334,10 @@ def write(
         "bound": data.about["bound"]["test"],
         "tasks": len(data.y),
     }
+    cells = {name: one.entry for name, one in answers.items()}
+    drawn = {name: one.drawn for name, one in answers.items() if one.drawn is not None}
+    kept_items = Items(np.arange(len(data.y)), {name: one.items for name, one in answers.items()})
     with files.atomic_folder(final) as folder:
-        files.write_json(folder / "metrics.json", {"cells": dict(cells), "about": about})
-        files.write_json(folder / BANDS, {"truth": truth(data), "cells": dict(drawn)})
+        files.write_json(folder / "metrics.json", {"cells": cells, "about": about})
+        items.write(folder, kept_items)
+        files.write_json(folder / BANDS, {"truth": truth(data), "cells": drawn})
