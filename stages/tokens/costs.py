@@ -2,7 +2,8 @@
 the clock): products of matrices of one layer on one example, at the thesis' sizes.
 
 H = 256, F = 512, four heads, MLPMixer's length 250 and gMLP's 100 (settings 1.5) where a sequence
-is no longer; a product of N x K and K x M counts 2 N K M. Times are in tests/benchmarks.
+is no longer; HyperMLP, which the thesis does not know, has as many weights as attention, but for
+its places. A product of N x K and K x M counts 2 N K M. Times are in tests/benchmarks.
 """
 
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 from torch import nn
 
 from stages.tokens.parts.attending import LinearAttention, SelfAttention
+from stages.tokens.parts.dynamic import DynamicMLP
 from stages.tokens.parts.fixed import SpatialGating, TokenMLP
 from stages.tokens.parts.hyper import HyperMix
 
 WIDTH, HIDDEN, HEADS = 256, 512, 4
+ROUTE, READ, RANK = 128, 208, 2  # of HyperMLP, over its two heads
 LENGTHS = tuple(2**power for power in range(5, 17))  # 32 to 65,536
 
 
@@ -26,6 +29,7 @@ def mixers() -> dict[str, tuple[Any, int]]:
         "hypermixing, 8 heads": (HyperMix(WIDTH, HIDDEN, 8, True, "layer", False), longest),
         "self_attention": (SelfAttention(WIDTH, HEADS, False), longest),
         "linear_attention": (LinearAttention(WIDTH, HEADS), longest),
+        "hyper_mlp": (DynamicMLP(WIDTH, longest, 2, ROUTE, READ, RANK, False), longest),
         "mlp_mixer": (TokenMLP(WIDTH, 250, HIDDEN), 250),
         "gmlp": (SpatialGating(WIDTH, 100, HIDDEN), 100),
     }

@@ -1,6 +1,6 @@
 """The family's figures: what a layer costs against the length (thesis figure 2.2a, counted); the
 pseudo-attention of each net on one sequence of shapes (figure 2.4, B.1); drawn pictures with their
-statements, met or not."""
+statements, met or not; what is expected of a random search (figure 2.3)."""
 
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,12 @@ KINDS = ("", "triangle", "triangle", "box", "box")
 
 
 def draw(evaluated: Path, folder: Path, content: Content) -> None:
-    """Write cost.png, SET-maps.png and SET-gallery.png into `folder`, what was measured of them."""
+    """Write cost.png, SET-maps.png, SET-gallery.png and SET-tuning.png into `folder`, what was
+    measured of them."""
     if "costs" in content:
         save(cost(content["costs"]), folder / "cost.png")
+    for dataset, mine in content.get("tuning", {}).items():
+        save(tuning(mine), folder / f"{dataset}-tuning.png")
     for dataset, about in content["about"].items():
         home = evaluated / dataset
         shown = read_json(home / "metrics.json")["about"]["shown"]
@@ -50,6 +53,22 @@ def cost(curves: dict[str, dict[str, int]]) -> Any:
     panel.set(xscale="log", yscale="log", xlabel="tokens N", ylabel="millions of FLOPs, one layer")
     numbered(panel.xaxis)
     panel.legend(fontsize=8)
+    return figure
+
+
+def tuning(searched: dict[str, dict[str, Any]]) -> Any:
+    """The best accuracy expected after k trials of each model; and that of each learning rate."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+    for mark, (name, mine) in zip(MARKS, searched.items(), strict=False):
+        best = [100 * one for one in mine["expected"]]
+        left.plot(range(1, len(best) + 1), best, marker=mark, ms=4, lw=1.4, label=name)
+        points = sorted(zip(mine["learning_rates"], mine["accuracies"], strict=True))
+        rates, found = zip(*points, strict=True)
+        right.plot(rates, [100 * one for one in found], marker=mark, ms=4, lw=0.8)
+    left.set(xlabel="trials", ylabel="expected best accuracy [%]")
+    left.xaxis.get_major_locator().set_params(integer=True)
+    left.legend(fontsize=8)
+    right.set(xscale="log", xlabel="learning rate", title="each trial")
     return figure
 
 

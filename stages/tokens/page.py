@@ -20,6 +20,7 @@ from stages.tokens.tables import (
     costs,
     results,
     sentence,
+    tuning,
 )
 
 CAPTIONS = {
@@ -32,8 +33,13 @@ CAPTIONS = {
 }
 COST = (
     "What a layer of mixing costs by formula, at the thesis' sizes (H = 256, F = 512): "
-    "HyperMixing grows with N, attention with its square. MLPMixer and gMLP end at the length that "
-    "they were built for."
+    "HyperMixing grows with N, attention and HyperMLP with its square. MLPMixer and gMLP end at "
+    "the length that they were built for."
+)
+TUNING = (
+    "The best accuracy on the rows that select that is expected after so many trials of a random "
+    "search (Dodge et al. 2019), all models tried at the same learning rates; right, each trial. "
+    "`Trials needed`: until 95 % of the model's best accuracy are expected."
 )
 TRIVIAL = {"label": "majority", "value": "mean"}
 
@@ -84,9 +90,31 @@ def cost(experiment: str, profile: str, content: Content) -> tuple[Section, ...]
     return (Section("What mixing costs", "cost", blocks),)
 
 
+def tuned(experiment: str, profile: str, content: Content) -> tuple[Section, ...]:
+    """What is expected of a random search, where one was made."""
+    home = home_of(experiment, profile)
+    return tuple(
+        Section(
+            f"Tuning on {dataset}",
+            f"{dataset}-tuning",
+            (
+                *pictures(home, {f"{dataset}-tuning": TUNING}),
+                Grid(tuning(content, dataset), "Accuracy expected after trials"),
+            ),
+        )
+        for dataset in content["tuning"]
+    )
+
+
+def below(experiment: str, profile: str, content: Content) -> tuple[Section, ...]:
+    """What stands below the data sets."""
+    where = experiment, profile, content
+    return (*tuned(*where), *cost(*where))
+
+
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command("stages.tokens.page", about(FAMILY, NOTES, companions, told, cost), argv)
+    return page.command("stages.tokens.page", about(FAMILY, NOTES, companions, told, below), argv)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from stages.params import Name, Params, Section, checked
 from stages.params.base import Count, Positive, Seed
+from stages.params.sections import Range, Sweep
 from stages.tokens.tasks.pictures import COLOURS, Form
 
 FAMILY = "tokens"
@@ -75,11 +76,42 @@ class Budget(Section):
     schedule: Literal["constant", "cosine"]
 
 
+class Tuned(Section):
+    """What is searched at random: the sets, and the models that share their draws."""
+
+    datasets: tuple[Name, ...] = ()
+    models: tuple[Name, ...] = ()
+
+
+class Tuning(Section):
+    """A random search on one set (thesis figure 2.3): so many trials of so many steps, each with a
+    learning rate drawn evenly in its logarithm; the arm of each model, all of one size."""
+
+    trials: Annotated[int, Field(ge=2, le=1000)]
+    steps: Count
+    validate_every: Count
+    batch: Count
+    learning_rate: Range
+    size: Name
+    arms: dict[Name, Name]
+
+    def sweep(self) -> Sweep:
+        """The search as the engine knows it."""
+        return Sweep(
+            trials=self.trials,
+            val_every=1,
+            sampler="random",
+            space={"learning_rate": self.learning_rate},
+        )
+
+
 class Tokens(Section):
-    """What a profile affords of the family; splits and training by data set. drawn: pictures drawn
-    to be judged; maps: sequences whose pseudo-attention is taken."""
+    """What a profile affords of the family; splits, training and tuning by data set. drawn:
+    pictures drawn to be judged; maps: sequences whose pseudo-attention is taken."""
 
     datasets: tuple[Name, ...]
+    tuned: Tuned = Tuned()
+    tuning: dict[Name, Tuning] = {}
     splits: dict[Name, Split] = {}
     training: dict[Name, Budget] = {}
     drawn: Count = 200
@@ -93,6 +125,12 @@ class Tokens(Section):
             for what in ("splits", "training")
             for name in self.datasets
             if name not in getattr(self, what)
+        ]
+        problems += [
+            f"tuning: {model} of {name} is missing"
+            for name in self.tuned.datasets
+            for model in self.tuned.models
+            if name not in self.tuning or model not in self.tuning[name].arms
         ]
         if problems:
             raise ValueError("; ".join(problems))

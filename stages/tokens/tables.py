@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from stages.tables.table import NONE, Table, cells_of, digits, label, number
 from stages.tokens.printed import Printed, beside
 
@@ -31,6 +33,7 @@ COLUMNS = {
     "next": ("own statements met [%]", "other statements met [%]", "ratio",
              "surprise [nats a token]", "weights"),
 }  # fmt: skip
+SHOWN = (1, 2, 3, 5, 10, 20)  # trials
 NOTES = (
     "Intervals are the central 90 % over test rows, of one training. Networks are small and "
     "trained for seconds or minutes: compare them with each other and with the bounds. Printed "
@@ -99,6 +102,22 @@ def costs(content: Content) -> Table:
         for name, mine in curves.items()
     )
     return Table("costs", ("mixer", *(f"N = {int(one):,}" for one in lengths)), rows)
+
+
+def tuning(content: Content, dataset: str) -> Table:
+    """The best accuracy expected after k trials, the trials that are needed, and the best rate."""
+    mine = content["tuning"][dataset]
+    count = len(next(iter(mine.values()))["expected"])
+    shown = [number for number in SHOWN if number < count] + [count]
+    rows = []
+    for model, one in sorted(mine.items(), key=lambda item: -item[1]["expected"][0]):
+        best = int(np.argmax(one["accuracies"]))
+        after = (f"{100 * one['expected'][number - 1]:.1f}" for number in shown)
+        rows.append((model, *after, str(one["needed"]), digits(one["learning_rates"][best])))
+    titles = (f"after {number} [%]" for number in shown)
+    return Table(
+        "tuning", ("model", *titles, "trials needed", "best learning rate"), tuple(rows), best=0
+    )
 
 
 def sentence(about: dict[str, Any]) -> str:

@@ -11,8 +11,9 @@ from stages.tables import ranked
 from stages.tables.table import addresses, datasets_of
 from stages.tables.tabulation import Content, Tabulation, home_of
 from stages.tokens import claims as checks
+from stages.tokens import trials
 from stages.tokens.printed import companions
-from stages.tokens.tables import MAIN, NOTES, costs, results, sentence
+from stages.tokens.tables import MAIN, NOTES, costs, results, sentence, tuning
 
 
 def content_of(experiment: str, profile: str) -> Content:
@@ -21,6 +22,11 @@ def content_of(experiment: str, profile: str) -> Content:
     for one in found["about"].values():
         if curves := one.pop("costs", None):
             found["costs"] = curves
+    searched = trials.searched(home_of(experiment, profile))
+    found["tuning"] = {
+        dataset: {model: trials.told(rows) for model, rows in mine.items()}
+        for dataset, mine in searched.items()
+    }
     return found
 
 
@@ -39,6 +45,8 @@ def table(experiment: str, profile: str, content: Content) -> str:
             "",
             *costs(content).markdown(),
         ]
+    for dataset in content["tuning"]:
+        lines += [f"## Tuning on {dataset}", "", *tuning(content, dataset).markdown()]
     return "\n".join(lines)
 
 
@@ -57,8 +65,8 @@ def claims(experiment: str, profile: str) -> list[dict[str, Any]]:
 
 
 def inputs(experiment: str, profile: str) -> list[Path]:
-    """What is read beside the evaluations: the spread of training."""
-    return [spreads.place(experiment, profile)]
+    """What is read beside the evaluations: searches, and the spread of training."""
+    return [home_of(experiment, profile) / "sweeps", spreads.place(experiment, profile)]
 
 
 TABULATION = Tabulation(content_of, table, claims, draw, inputs)

@@ -2,8 +2,9 @@
 experiment token_mixing.
 
 `python -m tests.benchmarks.bench_tokens [--quick]` (`make bench-tokens`): one layer forward and
-backward, HyperMixing, linear attention and the house's attention over torch's fused
+backward, HyperMixing, linear attention, HyperMLP and the house's attention over torch's fused
 nn.MultiheadAttention, at d = 256, d' = 512, and the lengths where they cross (thesis, figure 2.2a);
+HyperMLP, which keeps tensors of N x N, up to 4,096 tokens;
 tied over untied; training of the frame over
 nn.TransformerEncoder of equal shape. `... --spreads PROFILE` trains the profile's first arm of each
 model again with another seed, in a scratch folder, and writes
@@ -25,9 +26,10 @@ from stages.params import load
 from stages.spreads import of_seeds, place
 from stages.tokens import measure
 from stages.tokens.contract import Batch
-from stages.tokens.costs import HIDDEN, WIDTH
+from stages.tokens.costs import HIDDEN, RANK, READ, ROUTE, WIDTH
 from stages.tokens.models import build
 from stages.tokens.parts.attending import LinearAttention, SelfAttention
+from stages.tokens.parts.dynamic import DynamicMLP
 from stages.tokens.parts.hyper import HyperMix
 from stages.tokens.sets import Sets
 from stages.tokens.settings import made_of, tokens_of
@@ -36,6 +38,7 @@ from stages.training.checkpoint import Checkpoints
 from tests.benchmarks import clock
 
 LENGTHS, ROUNDS = (64, 256, 1024, 4096, 16384), 5
+SQUARED = 4096  # the longest of a mixer that keeps tensors of N x N
 EXPERIMENT, FURTHER = "token_mixing", 1  # the seed beside the cells' own
 Step = Callable[[], object]
 
@@ -61,7 +64,7 @@ def crossings(raced: dict[int, clock.Times], name: str, yardstick: str) -> list[
     """The length from which a contender is faster than the yardstick, by rounds: where the line
     through the logarithms of the ratios meets 0. The shortest length where it is faster there, inf
     where it never is."""
-    lengths, found = sorted(raced), []
+    lengths, found = sorted(one for one in raced if name in raced[one].rounds_ms), []
     for number in range(min(len(raced[one].others) for one in lengths)):
         ratios = [raced[one].rounds_ms[name][number] / raced[one].rounds_ms[yardstick][number]
                   for one in lengths]  # fmt: skip
@@ -83,6 +86,9 @@ def crossed(raced: dict[int, clock.Times], yardstick: str) -> None:
     for name in next(iter(raced.values())).rounds_ms:
         if name != yardstick:
             found = crossings(raced, name, yardstick)
+            if math.isinf(statistics.median(found)):
+                print(f"{name} is nowhere faster than {yardstick}", flush=True)
+                continue
             print(f"{name} is faster than {yardstick} from N = {statistics.median(found):,.0f} on "
                   f"({min(found):,.0f} to {max(found):,.0f})", flush=True)  # fmt: skip
 
@@ -99,6 +105,8 @@ def layers(rounds: int, lengths: tuple[int, ...]) -> None:
             "linear attention": LinearAttention(WIDTH, 8),
             "attention": SelfAttention(WIDTH, 8, False),
         }
+        if count <= SQUARED:
+            mixers["HyperMLP"] = DynamicMLP(WIDTH, count, 2, ROUTE, READ, RANK, False)
         steps = {name: layer_step(one, count) for name, one in mixers.items()}
         times = clock.race({name: clock.Contender(one, 1) for name, one in steps.items()}, rounds)
         raced[count] = times

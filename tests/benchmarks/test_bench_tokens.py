@@ -26,3 +26,9 @@ def test_what_is_faster_everywhere_or_nowhere_is_told():
     times = raced(fast=lambda n: n, slow=lambda n: 2 * n)
     assert crossings(times, "fast", "slow") == [64.0, 64.0]
     assert crossings(times, "slow", "fast") == [math.inf, math.inf]
+
+
+def test_who_is_not_timed_at_the_longest_crosses_within_its_own_lengths():
+    times = raced(linear=lambda n: 500.0 * n, square=lambda n: 1.0 * n * n)
+    del times[4096].rounds_ms["linear"]
+    assert crossings(times, "linear", "square") == pytest.approx([500.0, 500.0])

@@ -17,6 +17,7 @@ from stages.tokens import costs
 from stages.tokens.contract import Batch
 from stages.tokens.models import build, names
 from stages.tokens.parts.attending import LinearAttention, SelfAttention
+from stages.tokens.parts.dynamic import DynamicMLP
 from stages.tokens.parts.fixed import Fourier, SpatialGating, TokenMLP, Unmixed
 from stages.tokens.parts.frame import LAYOUTS, Frame, Layer
 from stages.tokens.parts.hyper import HyperMix, WeightVector
@@ -39,8 +40,11 @@ MADE = {
     "gating": lambda: SpatialGating(WIDTH, LONGEST, 8),
     "vector": lambda: WeightVector(WIDTH, 32),
     "unmixed": lambda: Unmixed(),
+    "hyper_mlp": lambda: DynamicMLP(WIDTH, LONGEST, 2, 8, 12, 3, False),
+    "hyper_glu": lambda: DynamicMLP(WIDTH, LONGEST, 2, 8, 12, 3, True),
 }
-ORDERED = {"hyper_placed", "attention_causal", "token_mlp", "gating"}  # who know a token's place
+ORDERED = {"hyper_placed", "attention_causal", "token_mlp", "gating",
+           "hyper_mlp", "hyper_glu"}  # fmt: skip  # who know a token's place
 each = pytest.mark.parametrize("name", MADE)
 
 
@@ -156,6 +160,48 @@ def test_one_weight_vector_is_hypermixing_of_copied_rows():
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("glu", [False, True])
+def test_hyper_mlp_is_the_two_layers_that_its_equations_make_of_each_token(glu):
+    mixer = made("hyper_glu" if glu else "hyper_mlp")
+    tokens, ways, heads = drawn(1, 7, WIDTH), 1 + glu, 2
+    queries, keys, gates, values, passed, shares = mixer.inward(tokens)[0].split(mixer.sizes, 1)
+
+    def of(features, part, parts):
+        return features.chunk(parts, 1)[part]
+
+    expected = torch.zeros(7, mixer.value)
+    for head in range(heads):
+
+        def mixed(number, token, head=head):  # R of a token
+            share = of(shares, number * heads + head, (ways + 1) * heads)[token].sigmoid()
+            down, up = (one[number, head, :7] for one in (mixer.down, mixer.up))
+            own = torch.diag(1 + mixer.own[number, head, 0, :7])
+            return own + down @ torch.diag(share) @ up.T
+
+        for token in range(7):
+            layers = []
+            for way in range(ways):
+                query, key, gate = (
+                    of(one, way * heads + head, ways * heads) for one in (queries, keys, gates)
+                )
+                first = (query[token] * gate[token].sigmoid()) @ key.T @ mixed(way, token)
+                layers.append(first)
+            hidden = (layers[0] / layers[0].norm()).relu()
+            if glu:
+                hidden = hidden * nn.functional.softplus(layers[1])
+            part = slice(6 * head, 6 * head + 6)
+            read = hidden @ mixed(ways, token) @ values[:, part]
+            expected[token, part] = read * passed[token, part].sigmoid()
+    found = mixer(tokens, torch.ones(1, 7, dtype=torch.bool))[0]
+    torch.testing.assert_close(found, mixer.outward(expected), atol=1e-5, rtol=1e-5)
+
+
+def test_hyper_mlp_tells_which_parts_its_features_do_not_make():
+    given = {"width": 16, "heads": 2, "route": 6, "read": 7, "glu": 1}
+    with pytest.raises(InputError, match=r"route 6 is not a multiple of 4[\s\S]*read 7"):
+        build("hyper_mlp", given, LABEL)
+
+
 # --- costs
 
 
@@ -176,13 +222,13 @@ def test_the_formula_of_flops_is_what_torch_counts(name, monkeypatch):
     assert counted(mixer, LONGEST, WIDTH) == pytest.approx(expected, rel=0.02)
 
 
-def test_hypermixing_grows_linearly_and_attention_with_the_square():
+def test_hypermixing_grows_linearly_attention_and_hyper_mlp_with_the_square():
     grown = {}
-    for name in ("hypermixing", "linear_attention", "self_attention"):
+    for name in ("hypermixing", "linear_attention", "self_attention", "hyper_mlp"):
         mine = costs.curves()[name]
         grown[name] = math.log(mine["65536"] / mine["1024"]) / math.log(64)
     assert grown["hypermixing"] <= 1.1 and grown["linear_attention"] <= 1.1
-    assert grown["self_attention"] > 1.8
+    assert min(grown["self_attention"], grown["hyper_mlp"]) > 1.8
 
 
 def test_no_tensor_of_tokens_by_tokens_is_kept_by_hypermixing():
@@ -229,7 +275,7 @@ def test_layouts_are_equations_b_3_to_b_11(layout):
 
 COMPARED = ("hypermixing-tied-w32", "hypermixing-tied-w32_heads", "self_attention-post_norm-w32",
             "linear_attention-post_norm-w32", "mlp_mixer-post_norm-w32",
-            "gmlp-post_norm-w32")  # fmt: skip
+            "gmlp-post_norm-w32", "hyper_mlp-mlp-w32", "hyper_mlp-glu-w32")  # fmt: skip
 
 
 def weights(name, dimensions):
