@@ -26,6 +26,7 @@ publish it
 release    a citable bundle of this commit
 card       the model card of a trained cell
 croissant  metadata of the raw data sets
+export     losses and sweeps, for TensorBoard and optuna-dashboard
 """
 
 import argparse
