@@ -42,6 +42,22 @@ from stages.errors import InputError, TradewindError
 from stages.verbs import init, release, score, trust, unattended, winds
 
 
+class Completion(argparse.Action):
+    """Print a script that completes verbs and options in a shell."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> NoReturn:
+        """`given`: the namespace, the shell, the option."""
+        try:
+            import shtab
+        except ImportError:
+            parser.error("completion needs the package shtab: pip install shtab")
+        for action in parser._actions:
+            if action.dest == "verb":
+                action.help = "what to do"  # shtab passes over what help does not show
+        print(shtab.complete(parser, shell=given[1]))
+        parser.exit()
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that takes a place south of the equator for what it is, and that suggests the verb
     that was meant."""
@@ -72,14 +88,22 @@ def parser() -> argparse.ArgumentParser:
     """The command line, with examples in each verb's help."""
     top = Parser(
         prog="tradewind",
-        usage="tradewind [-h] [--version] VERB ...",
+        usage="tradewind [-h] [--version] [--completion SHELL] VERB ...",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument(
         "--version", action="version", version=f"tradewind {metadata.version('tradewind')}"
     )
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS)
+    top.add_argument(
+        "--completion",
+        action=Completion,
+        choices=("bash", "zsh", "tcsh"),
+        help="print what completes verbs and options in this shell, and exit",
+    )
+    verbs = top.add_subparsers(
+        dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS, prog=top.prog
+    )
     for kind in (winds, score, init, trust, release, unattended):
         kind.register(verbs)
     return top

@@ -51,6 +51,7 @@ OPTIONS = {
     "release": ("FOLDER", "--with-data"),
     "card": ("EXPERIMENT/PROFILE/DATASET/CELL",),
     "croissant": ("FOLDER", "PROFILE/DATASET"),
+    "export": ("FOLDER",),
     "champion": (),
     "rollback": ("NUMBER",),
     "ledger": ("--last", "--verify"),
@@ -256,6 +257,7 @@ def test_a_point_south_west_of_everything_is_an_argument_and_no_option(joint):
         ("croissant", "FOLDER"),
         ("benchmark", "FOLDER"),
         ("capture", "FOLDER", "--hours", "0:1"),
+        ("export", "FOLDER"),
         ("try", "--plot", "FOLDER"),
     ],
 )
@@ -280,6 +282,36 @@ def test_a_place_that_cannot_be_made_is_the_users_mistake_and_no_traceback(
 def test_a_verb_that_there_is_not_is_told_with_the_nearest(monkeypatch, capsys, typed, says):
     assert run(monkeypatch, typed) == 2
     assert f"there is no verb '{typed}'" in (told := capsys.readouterr().err) and says in told
+
+
+@pytest.mark.parametrize("words", [("croissant", "out"), ("card", "a/b/c/d"), ("release", "out")])
+def test_outside_of_a_clone_what_needs_a_commit_says_so(monkeypatch, capsys, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert run(monkeypatch, *words) == 2
+    assert "this folder is no clone of a project" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("no", {"nowcast"}), ("ve", {"verify"}), ("audit --ver", {"--verify"})]
+)
+def test_a_shell_completes_verbs_and_options(monkeypatch, capsys, tmp_path, typed, offered):
+    assert run(monkeypatch, "--completion", "bash") == 0
+    (tmp_path / "completion.sh").write_text(capsys.readouterr().out)
+    words = ["tradewind", *typed.split()]
+    script = (
+        f". {tmp_path}/completion.sh; COMP_WORDS=({' '.join(words)}); COMP_TYPE=9; "
+        f"COMP_CWORD={len(words) - 1}; _shtab_tradewind tradewind {words[-1]} {words[-2]}; "
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert set(done.stdout.split()) == offered, done.stderr
+
+
+def test_without_shtab_completion_says_what_is_missing(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert run(monkeypatch, "--completion", "bash") == 2
+    assert "pip install shtab" in capsys.readouterr().err
 
 
 def test_the_version_is_that_of_the_project(monkeypatch, capsys):
