@@ -10,7 +10,7 @@
   list.addEventListener("keydown", (event) => { if (event.key === "Escape" && narrow.matches) { list.open = false; $("summary", list).focus(); } });
   const mark = () => {
     const seen = targets.filter((target) => target.checkVisibility()), above = seen.filter((target) => target.getBoundingClientRect().top < 120), here = above.at(-1) ?? seen[0];
-    for (const [place, link] of links.entries()) link.toggleAttribute("aria-current", targets[place] === here);
+    for (const [place, link] of links.entries()) link.ariaCurrent = targets[place] === here ? "true" : null;
     for (const item of $$(".contents ul ul")) item.classList.toggle("folded", !item.parentElement.querySelector("[aria-current]"));
     const link = links[targets.indexOf(here)], box = link?.getBoundingClientRect(), around = list.parentElement.getBoundingClientRect();
     if (box && !narrow.matches && (box.top < around.top || box.bottom > around.bottom)) list.parentElement.scrollTop += box.top - around.top - around.height / 2;
