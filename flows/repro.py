@@ -165,7 +165,7 @@ def run(
     from flows.progress import Progress
 
     seconds = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
-    workers = hands(jobs, retries, seconds)
+    workers, ended = hands(jobs, retries, seconds), dict[str, str]()
 
     def start(stage: str, done: Callable[[bool], None]) -> None:
         def tell(future: Any) -> None:
@@ -180,7 +180,6 @@ def run(
         workers.submit(stage).add_done_callback(tell)
 
     failed: list[str] = []
-    ended: dict[str, str] = {}
 
     def everything() -> Any:
         with Progress(graph, seconds, jobs=jobs, limits=limits) as progress:

@@ -54,7 +54,7 @@ class Completion(argparse.Action):
         for action in parser._actions:
             if action.dest == "verb":
                 action.help = "what to do"  # shtab passes over what help does not show
-        print(shtab.complete(parser, shell=given[1]))
+        print(shtab.complete(parser, given[1]))
         parser.exit()
 
 

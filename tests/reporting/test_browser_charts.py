@@ -42,7 +42,9 @@ def test_the_contents_stay_in_sight_and_mark_what_is_read(page):
     page.ask(f"{last}.scrollIntoView()")
     page.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert page.ask("document.querySelector('.contents').getBoundingClientRect().top") == 0
-    marked = "[...document.querySelectorAll('.contents [aria-current=true]')].map((one) => one.hash)"
+    marked = (
+        "[...document.querySelectorAll('.contents [aria-current=true]')].map((one) => one.hash)"
+    )
     assert page.ask(marked) == [f"#{page.ask(f'{last}.id')}"]
     assert page.thrown == []
 
