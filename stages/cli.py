@@ -41,6 +41,8 @@ from stages import params
 from stages.errors import InputError, TradewindError
 from stages.verbs import init, release, score, trust, unattended, winds
 
+LAB = ("matplotlib", "PIL", "jinja2", "optuna", "great_expectations", "dvc", "prefect")  # an extra
+
 
 class Completion(argparse.Action):
     """Print a script that completes verbs and options in a shell."""
@@ -127,6 +129,16 @@ def main() -> int:
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        if (missing := (error.name or "").partition(".")[0]) not in LAB:
+            raise
+        refused = InputError(
+            "this needs a package of the laboratory",
+            found=f"no {missing}",
+            remedy="pip install 'tradewind[lab]'",
+        )
+        print(f"error: {refused}", file=sys.stderr)
+        return refused.exit_code
     except BrokenPipeError:  # the reader has seen enough (`| head`); what is left goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:

@@ -113,6 +113,9 @@ def test_a_capture_is_decoded_and_asked_with_nothing_but_the_base_dependencies(s
     told = asked_there(site[1], tmp_path, *command, *words.split())
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["winds"][0]["speed_m_s"] > 1
+    drawn = asked_there(site[1], tmp_path, *command, "try", "--plot", "p.png")
+    assert drawn.returncode == 2, drawn.stderr
+    assert "no matplotlib" in drawn.stderr and "pip install 'tradewind[lab]'" in drawn.stderr
 
 
 @pytest.fixture(scope="module")
