@@ -10,6 +10,7 @@ ARGS    ?=
 UNITS    = tests/structure/test_layers.py tests/structure/test_sizes.py $(wildcard tests/test_*.py tests/doctor/test_*.py) tests/preparation/test_modes_bits.py
 BIN      = $(VENV)/bin
 READY    = $(VENV)/.tradewind-ready
+PIP      = $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 # Telemetry of every tool is off, for whoever runs this.
 export DVC_NO_ANALYTICS=1
@@ -42,9 +43,10 @@ help:
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,test]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps roc-validator==0.13.0 rich-click==1.8.9 enum-tools==0.13.0
+	@echo "setting up $(VENV): a minute or two, longer where packages must be downloaded"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) -c constraints.txt -e '.[lab,test]'
+	@$(PIP) --no-deps roc-validator==0.13.0 rich-click==1.8.9 enum-tools==0.13.0
 	@touch $@
 
 # The best model of the simulated sky, asked for a level.

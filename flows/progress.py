@@ -4,7 +4,8 @@ The time to come is no mean: what is left is played through in the order in whic
 start it (`flows.repro.schedule`'s own rule: parents, jobs, limits, longest way first) with each
 stage's last seconds. A stage that never ran counts as the mean of those with the same name
 before `@`, failing that as the mean of all known ones; with none known nothing is foretold. Times
-are in seconds. On a terminal it is one line that stays in place; elsewhere nothing is shown.
+are in seconds. On a terminal it is one line that stays in place; elsewhere a line for each stage
+that ends, so that a log tells how far a run is.
 """
 
 import heapq
@@ -85,8 +86,8 @@ def span(seconds: float) -> str:
 
 
 class Progress:
-    """The line at the terminal's foot, as a context; `report` is what `flows.repro.schedule`
-    calls. `seconds` may grow meanwhile."""
+    """How far a run is, told on standard error, as a context; `report` is what
+    `flows.repro.schedule` calls. `seconds` may grow meanwhile."""
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class Progress:
         jobs: int,
         limits: dict[str, int] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        shown: bool | None = None,
+        terminal: bool | None = None,
     ):
         from tqdm import tqdm
 
@@ -111,11 +112,11 @@ class Progress:
         self.failed: set[str] = set()
         self.began: dict[str, float] = {}
         self.lock, self.over = threading.Lock(), threading.Event()
-        quiet = None if shown is None else not shown  # None: tqdm looks whether there is a terminal
+        self.start = clock()
         self.bar = tqdm(
             total=len(graph),
             unit="stage",
-            disable=quiet,
+            disable=None if terminal is None else not terminal,  # None: tqdm looks for itself
             file=sys.stderr,
             dynamic_ncols=True,
             miniters=0,
@@ -123,17 +124,12 @@ class Progress:
             bar_format="{n_fmt}/{total_fmt} stages |{bar:12}| {elapsed}{postfix}",
         )
 
-    def words(self) -> str:
-        """What the line says beside the count and the time so far."""
+    def ahead(self) -> str:
+        """How many stages have not begun, and when the last will have ended."""
         now = self.clock()
         left = len(self.graph) - len(self.done) - len(self.failed) - len(self.began)
-        names = sorted(self.began)
-        running = ", ".join(names[:NAMES]) + (
-            f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
-        )
-        parts = [f"running {running or 'none'}", f"{left} left"]
         if self.failed:
-            return "; ".join([*parts, f"{len(self.failed)} failed, no other begins"])
+            return f"{left} left; {len(self.failed)} failed, no other begins"
         come = to_come(
             self.graph,
             done=self.done,
@@ -142,20 +138,31 @@ class Progress:
             jobs=self.jobs,
             limits=self.limits,
         )
-        return "; ".join(
-            [*parts, "end not known yet" if come is None else f"about {span(come)} to come"]
+        return f"{left} left; " + (
+            "end not known yet" if come is None else f"about {span(come)} to come"
         )
+
+    def words(self) -> str:
+        """What the line on a terminal says beside the count and the time so far."""
+        names = sorted(self.began)
+        more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+        return f"running {', '.join(names[:NAMES]) or 'none'}{more}; {self.ahead()}"
 
     def report(self, running: set[str], ended: str | None, ok: bool = True) -> None:
         """Stages are running; one has ended, well or not."""
         with self.lock:
             now = self.clock()
-            self.began = {stage: self.began.get(stage, now) for stage in running}
+            began, self.began = self.began, {stage: self.began.get(stage, now) for stage in running}
             if ended is not None:
                 (self.done if ok else self.failed).add(ended)
             if not self.bar.disable:
                 self.bar.n = len(self.done) + len(self.failed)
                 self.bar.set_postfix_str(self.words(), refresh=True)
+            elif ended is not None:
+                took = f"{ended} {'took' if ok else 'failed after'} {span(now - began[ended])}"
+                count = f"{len(self.done) + len(self.failed)}/{len(self.graph)} stages"
+                told = f"{count} in {span(now - self.start)}: {took}; {self.ahead()}"
+                print(told, file=sys.stderr, flush=True)
 
     def tick(self) -> None:
         """Once a second: the time goes on while stages run."""

@@ -78,7 +78,11 @@ def test_a_dry_run_shows_the_edits_and_makes_none(project, heard, monkeypatch, c
     assert run(monkeypatch, heard, "--dry-run", "--name", "roof", "--licence", "MIT") == 0
     out = capsys.readouterr().out
     assert digests(project) == before
-    for line in ("+++ params.yaml", "+    wind: [hour_winds, hour_states, roof]", "+roof:"):
+    for line in (
+        "+++ params.yaml",
+        "+    wind: [hour_winds, hour_states, gp_wind, roof]",
+        "+roof:",
+    ):
         assert f"\n{line}" in out
     assert "\n+      licence: MIT" in out
 

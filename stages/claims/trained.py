@@ -58,6 +58,11 @@ def decided(part: Part, measured: Evaluation, arms: list[str], marks: Marks) -> 
     plain = next(iter(measured.model(PLAINEST)), "") if len(models) > 1 else ""
     rivals = {arm: "" if arm.startswith(PLAINEST) else plain for arm in arms}
     reasons = [why for arm in arms if (why := untrained(measured, arm, marks, rivals[arm]))]
+    return withheld(part, reasons)
+
+
+def withheld(part: Part, reasons: list[str]) -> Part:
+    """The part, undecided where there are reasons to think that more training might turn it."""
     if not reasons:
         return part
     told = part.why.removeprefix(f"{part.name}: ")

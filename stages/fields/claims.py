@@ -12,11 +12,13 @@ from typing import Any
 
 from stages.claims.levels import Side, judged, level
 from stages.claims.parts import Part, conclude, unmeasured
-from stages.fields.comparisons import Evaluated, beyond, each, ratio
+from stages.claims.trained import decided
+from stages.fields.comparisons import MARKS, Evaluated, beyond, each, ratio, solved
 from stages.files import read_json
 from stages.spreads import Spreads
 
 SOLVED = 0.01  # MSE below which the task of copying counts as learned (thesis, figure 3.4)
+PLANTED = "the document plants the error in models that have solved their task, a smooth function"
 # "a wide margin": half, in the logarithm, of the smaller printed factor (table C.2: TFS .010 to MSA
 # .007)
 WIDE = (0.010 / 0.007) ** 0.5
@@ -147,19 +149,20 @@ def i6(measured: Evaluated) -> dict[Any, Any]:
 
 def i7(measured: Evaluated) -> dict[Any, Any]:
     """How many latents one planted error moves."""
-    path = ("probes", "latents", "effective")
-    parts = each(
-        measured,
-        ("msa", "tfs"),
-        lambda arm: beyond(measured, arm, ONE, False, path, "latents touched"),
-    )
+
+    def touched(arm: str, bar: float, above: bool) -> Part:
+        path = ("probes", "latents", "effective")
+        part = beyond(measured, arm, bar, above, path, "latents touched")
+        return solved(part, measured, [arm], SOLVED)
+
+    parts = each(measured, ("msa", "tfs"), lambda arm: touched(arm, ONE, False))
     wide = [arm for arm in measured.model("gen") if not nodes(arm) or nodes(arm) ** 2 > FEW]
-    parts += [beyond(measured, arm, MANY, True, path, "latents touched") for arm in wide]
+    parts += [touched(arm, MANY, True) for arm in wide]
     if not wide:
         parts.append(unmeasured("gen", f"gen: no GEN of more than {FEW} nodes was trained here"))
     note = (
         "latents touched: the inverse of the sum of the squared shares of the gradient's norm; one "
-        f"is below {ONE:g}, many above {MANY:g}"
+        f"is below {ONE:g}, many above {MANY:g}; {PLANTED}"
     )
     return conclude(
         measured,
@@ -180,12 +183,16 @@ def nodes(arm: str) -> int:
 
 def i8(measured: Evaluated) -> dict[Any, Any]:
     """Updates that undo a planted error."""
-    path = ("probes", "correction", "steps")
     msa = next(iter(measured.model("msa")), "msa")
-    parts = each(measured, ("gen",), lambda arm: ratio(measured, msa, arm, path=path))
+
+    def sooner(left: str, right: str) -> Part:
+        part = ratio(measured, left, right, path=("probes", "correction", "steps"))
+        return solved(part, measured, [left, right], SOLVED)
+
+    parts = each(measured, ("gen",), lambda arm: sooner(msa, arm))
     grids = sorted((nodes(arm), arm) for arm in measured.model("gen") if nodes(arm))
     if len({side for side, _ in grids}) > 1:
-        parts.append(ratio(measured, grids[-1][1], grids[0][1], path=path))
+        parts.append(sooner(grids[-1][1], grids[0][1]))
     else:
         parts.append(
             unmeasured(
@@ -194,7 +201,7 @@ def i8(measured: Evaluated) -> dict[Any, Any]:
             )
         )
     text = "GEN needs more updates than MSA to undo a planted error, the more the fewer its nodes."
-    return conclude(measured, "I-8", text, "thesis, figure 3.6", parts)
+    return conclude(measured, "I-8", text, "thesis, figure 3.6", parts, PLANTED)
 
 
 def i11(measured: Evaluated) -> dict[Any, Any]:
@@ -239,7 +246,7 @@ def by_overlap(measured: Evaluated, arm: str) -> list[Part]:
         words = f"MSE at 0 % over that at {int(shares[len(shares) // 2])} %"
         apart = none.value - some.value
         parts.append(judged(f"{arm} recovers", words, apart, 1.0, True, [none, some]))
-    return parts
+    return [decided(part, measured, [arm], MARKS) for part in parts]
 
 
 def i13(measured: Evaluated) -> dict[Any, Any]:

@@ -4,10 +4,10 @@ error and a bar. All in logarithms."""
 import re
 from collections.abc import Callable
 
-from stages.claims.levels import Side, against, lacking, level
+from stages.claims.levels import Side, against, lacking, leaf, level
 from stages.claims.levels import ratio as ratio_of
 from stages.claims.parts import Evaluation, Part
-from stages.claims.trained import Marks, decided
+from stages.claims.trained import Marks, decided, untrained, withheld
 
 OWN = {
     "msa": "shared",
@@ -87,3 +87,19 @@ def each(measured: Evaluated, models: tuple[str, ...], claim: Callable[[str], Pa
     """A claim on every arm of some models; on the model's bare name, which tells that it is
     missing, where none was run."""
     return [claim(arm) for model in models for arm in (measured.model(model) or [model])]
+
+
+def solved(part: Part, measured: Evaluated, arms: list[str], bar: float) -> Part:
+    """The part, undecided where one of its arms does not read its context, or has an MSE that is
+    not below the bar, in each of its cells with the whole 90 % interval over sets."""
+    reasons = []
+    for arm in arms:
+        found = [leaf(measured.cells[cell], ERROR) or {} for cell in measured.arm(arm)]
+        worst = max((one.get("high", one.get("value", bar)) for one in found), default=0.0)
+        if worst >= bar:
+            reasons.append(
+                f"{arm} has not solved its task (MSE up to {worst:.3g}, not below {bar})"
+            )
+        elif why := untrained(measured, arm, MARKS):
+            reasons.append(why)
+    return withheld(part, reasons)

@@ -14,6 +14,11 @@ DOCUMENTS = {
     "darcy": "darcy",
     "weather": "era5_two_day",
 }  # ours by its prefix: as printed
+# of a problem by the documents' name: why its printed level is not that of ours
+LEVELS = {
+    "darcy": "the document does not state the unit of its solutions, and ours are in that of the "
+    "data: compare the order of the models and the share of the mean's error, not the level"
+}
 Companions = dict[tuple[str, str], dict[str, Printed]]
 
 
@@ -46,6 +51,13 @@ def notes(rows: list[Printed]) -> str:
     """What † and ‡ mean under a table of these printed numbers, each note once; '' without any."""
     found = dict.fromkeys((mark(row), row.table, row.note) for row in rows if row.note)
     return "; ".join(f"{sign} {table}: {note}" for sign, table, note in found)
+
+
+def levels(rows: list[Printed], dataset: str) -> str:
+    """The notes on these numbers beside errors on a data set of ours; first why their level is
+    another, where it is."""
+    why = LEVELS.get(document(dataset), "") if rows else ""
+    return "; ".join(filter(None, (f"Printed levels: {why}" if why else "", notes(rows))))
 
 
 SET_METRICS = ("mse", "rmse", "error_ratio", "error")

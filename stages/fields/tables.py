@@ -13,7 +13,7 @@ from typing import Any
 from stages.claims.levels import Side, judged, level
 from stages.fields.claims import SOLVED, overlapping
 from stages.fields.comparisons import Evaluated
-from stages.fields.printed import Companions, document, notes, theirs
+from stages.fields.printed import Companions, document, levels, notes, theirs
 from stages.fields.probe_means import probed
 from stages.tables.published import Printed
 from stages.tables.table import NONE, Table, arm_of, label, number
@@ -102,7 +102,7 @@ def results(
     )
     return Table(
         f"results on {dataset}", titles, tuple(rows), frozenset({0, 7, 9}), len(names) - 1
-    ), notes(used)
+    ), levels(used, dataset)
 
 
 def sharing(cells: dict[str, Any], dataset: str, printed: Companions) -> tuple[Table, str] | None:
@@ -178,7 +178,7 @@ def learned(arms: dict[str, Any], dataset: str, printed: Companions) -> tuple[Ta
     return (
         (
             Table(f"training errors on {dataset}", titles, tuple(rows), frozenset({0, 4})),
-            notes(used),
+            levels(used, dataset),
         )
         if rows
         else None

@@ -14,7 +14,7 @@ from typing import Any
 from stages import files, records
 from stages.errors import reported
 from stages.files import atomic_file, read_json
-from stages.page import claims, grand, printed, promotions, render
+from stages.page import claims, grand, printed, promotions, render, words
 from stages.page.experiment import DATA
 
 PROFILES = ("mini", "sample", "full")  # in the order that they are shown in; others follow
@@ -116,6 +116,7 @@ def report() -> None:
         attacks=read_json(ATTACKS) if ATTACKS.exists() else None,
         errata=claims.errata(),
         printed=printed.items({f"{one['experiment']}/{one['profile']}" for one in views}),
+        words=words.numbers(),
         chains=render.scripted(
             {
                 "pages": {f"{one['experiment']}/{one['profile']}": one["page"] for one in views},

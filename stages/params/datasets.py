@@ -60,6 +60,9 @@ class Simulate(Flown):
     bit_error: Annotated[float, Field(ge=0, lt=1)]
     airspeed_noise_kt: Annotated[float, Field(ge=0)]
     heading_noise_deg: Annotated[float, Field(ge=0)]
+    # the largest that an aircraft's own instruments may be off, either way, all the flight
+    airspeed_bias_kt: Annotated[float, Field(ge=0, le=20)] = 0.0
+    heading_bias_deg: Annotated[float, Field(ge=0, le=10)] = 0.0
 
 
 REPORTS_MAX = (

@@ -8,7 +8,7 @@ from torch import nn
 
 from stages.batches import Batch, Prediction, collate, single
 from stages.errors import DataError, DivergedError
-from stages.fields import probes
+from stages.fields import failures, probes
 from stages.fields.models import build
 
 
@@ -235,3 +235,35 @@ def test_sets_without_enough_points_in_both_regions_are_left_out():
         batch(5, 6), torch.tensor([50.0, 50.0]), 0.5, 2, torch.arange
     )
     assert len(usable) == 0 and chosen.context_x.shape == (0, 2, 2) and asked.shape == (0, 6)
+
+
+class Shifted(nn.Module):
+    """The nearest context value, moved by its only parameter."""
+
+    def __init__(self, shift: float):
+        super().__init__()
+        self.shift = nn.Parameter(torch.tensor([shift]))
+
+    def forward(self, given: Batch) -> Prediction:
+        near = (given.target_x[:, :, None] - given.context_x[:, None]).norm(dim=3).argmin(2)
+        return Prediction(torch.take_along_dim(given.context_y, near[..., None], 1) + self.shift)
+
+
+@pytest.mark.parametrize(("shift", "planted"), [(0.0, True), (0.05, True), (0.2, False)])
+def test_an_error_is_planted_only_where_the_answers_are_right_before(shift, planted):
+    class Sets:
+        group = torch.arange(5)
+
+        def batch(self, numbers, targets):
+            whole = batch()
+            return Batch(*(value[numbers] for value in vars(whole).values()))
+
+    told = failures.correction(
+        failures.Probed(
+            Shifted(shift), "shifted", Sets(), torch.arange(5), 6, "1", torch.ones(1), 50, 0, 20
+        )
+    )
+    if not planted:
+        assert told == {}
+    else:  # one parameter cannot move one answer alone
+        assert told["steps"]["value"] == 20 and told["steps"]["capped"]

@@ -298,3 +298,41 @@ def test_sizes_trained_for_a_few_steps_decide_no_claim(tmp_path):
     assert {claim["dataset"] for claim in set_claims.check(tmp_path, "sparse_fields")} == {
         "poisson_rooms"
     }
+
+
+def test_planted_errors_tell_nothing_of_models_that_had_not_solved_their_task():
+    """Figures 3.5 and 3.6 are of models of zero error."""
+    found = probed(gen=1.1, small=200, large=400)  # the numbers alone make both claims fail
+    for cell in ("gen-lattice_7-5k-s0", "msa-tied-5k-s1"):
+        wrong = number(0.02)
+        cells = found.cells | {cell: found.cells[cell] | {"metrics": {"mse": wrong}}}
+        for claim in (set_claims.i7, set_claims.i8):
+            entry = claim(type(found)(found.dataset, cells, found.spreads))
+            assert f"untrained: {cell[:-3]} has not solved its task" in entry["why"]
+    none = {
+        name: cell | {"metrics": {"mse": number(0.0099)}} for name, cell in found.cells.items()
+    }  # below the bar itself, not with its interval
+    for claim in (set_claims.i7, set_claims.i8):
+        assert claim(type(found)(found.dataset, none, found.spreads))["verdict"] == "undecided"
+
+
+def test_planted_errors_tell_nothing_of_a_function_that_was_learned_by_heart():
+    found = probed(gen=1.1)
+    heart = {"metrics": {"mse": number(1e-3), "mse_permuted": number(1.001e-3)}}
+    cells = {name: cell | heart for name, cell in found.cells.items()}
+    entry = set_claims.i7(type(found)(found.dataset, cells, found.spreads))
+    assert (
+        entry["verdict"] == "undecided"
+        and "errs alike when its context is shuffled" in entry["why"]
+    )
+
+
+def test_regions_tell_nothing_of_a_model_that_does_not_read_its_context():
+    """A function that is the same in every set can be answered anywhere without a context."""
+    probe = {"msa-tied-5k": {"overlap": {"0": 1e-3, "50": 1e-3, "100": 1e-3}}}
+    found = made({"msa-tied-5k": near(1e-3)}, probe)
+    assert set_claims.i13(found)["verdict"] == "fails"
+    for cell in found.cells.values():
+        cell["metrics"]["mse_permuted"] = number(1.001e-3)
+    entry = set_claims.i13(found)
+    assert entry["verdict"] == "undecided" and "errs alike" in entry["why"]

@@ -192,12 +192,8 @@ def test_what_a_model_that_reads_places_loses_by_permuted_values(project):
 
 def test_probes_of_a_failure_cell_are_metrics_in_their_ranges(project):
     cells = read(project, "copies")["cells"]
-    assert set(cells["cnp-shared-20k-s0"]["probes"]) == {
-        "correction",
-        "overlap",
-        "tightness",
-        "inputs",
-    }
+    # no model of these has learned anything: no error is planted where answers err
+    assert set(cells["cnp-shared-20k-s0"]["probes"]) == {"overlap", "tightness", "inputs"}
     probed = cells["msa-shared-20k-s0"]["probes"]
     assert probed["latents"]["count"]["value"] == 4  # targets at a time
     assert (
@@ -210,10 +206,6 @@ def test_probes_of_a_failure_cell_are_metrics_in_their_ranges(project):
         probed["tightness"]["0-0.5"]["n"]
         + sum(probed["tightness"][name]["n"] for name in probed["tightness"] if name != "0-0.5")
         == 21 * 4
-    )
-    assert (
-        probed["correction"]["steps"]["value"] == 20
-        and probed["correction"]["steps"]["capped"] is True
     )
     assert (
         1 <= probed["inputs"]["effective"]["value"] <= POINTS

@@ -101,7 +101,7 @@ def test_the_forecast_is_the_schedule_that_happens(seed):
 
 def test_the_line_says_done_running_left_failed_and_when_it_ends(capsys):
     time = [100.0]
-    with Progress(DIAMOND, SECONDS, jobs=2, clock=lambda: time[0], shown=True) as progress:
+    with Progress(DIAMOND, SECONDS, jobs=2, clock=lambda: time[0], terminal=True) as progress:
         progress.report({"a"}, None)
         assert progress.words() == "running a; 3 left; about 13 s to come"
         time[0] += 2
@@ -116,16 +116,25 @@ def test_the_line_says_done_running_left_failed_and_when_it_ends(capsys):
 
 def test_many_running_stages_are_counted_not_listed():
     graph = {f"s{n}": set() for n in range(5)}
-    progress = Progress(graph, {}, jobs=5, shown=False)
+    progress = Progress(graph, {}, jobs=5, terminal=False)
     progress.report(set(graph), None)
     assert progress.words() == "running s0, s1, s2 and 2 more; 0 left; end not known yet"
 
 
-def test_nothing_is_shown_without_a_terminal(capfd):
-    with Progress(DIAMOND, SECONDS, jobs=2) as progress:
+def test_without_a_terminal_each_stage_that_ends_has_a_line(capfd):
+    time = [100.0]
+    with Progress(DIAMOND, SECONDS, jobs=2, clock=lambda: time[0]) as progress:
         progress.report({"a"}, None)
+        time[0] += 2
         progress.report(set(), "a")
-    assert capfd.readouterr() == ("", "")
+        progress.report({"b", "c"}, None)
+        time[0] += 4
+        progress.report({"c"}, "b", False)
+    out, err = capfd.readouterr()
+    assert out == "" and err.splitlines() == [
+        "1/4 stages in 2 s: a took 2 s; 3 left; about 11 s to come",
+        "2/4 stages in 6 s: b failed after 4 s; 1 left; 1 failed, no other begins",
+    ]
 
 
 def test_spans_are_short():

@@ -31,6 +31,9 @@ def test_no_item_stands_twice_and_every_transcribed_table_of_the_chapters_redone
     chapters = {number for number in numbers if number[0] in "134acd"}
     assert len(chapters) > 20
     assert {("thesis", f"table {number}") for number in chapters} <= listed
+    last = {"1": 5, "3": 6, "4": 6, "c": 7, "d": 1}  # the last figure of each chapter; A has none
+    figures = {f"figure {part}.{n}" for part, count in last.items() for n in range(1, count + 1)}
+    assert {("thesis", figure) for figure in figures} <= listed
 
 
 @pytest.mark.parametrize("row", ["nobody,table 1,a,b,c", "thesis,table 1,a,,"])

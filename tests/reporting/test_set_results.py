@@ -17,8 +17,9 @@ from stages.fields import figures as set_figures
 from stages.fields import results as set_results
 from stages.fields import tables as set_tables
 from stages.fields import tabulate
-from stages.fields.printed import sets
+from stages.fields.printed import levels, sets
 from stages.page.summary import summary
+from stages.tables.published import Printed
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -296,3 +297,11 @@ def test_companions_name_printed_rows_and_one_that_names_none_is_refused(tmp_pat
     with pytest.raises(DataError, match="names no printed row"):
         sets(FIELDS)
     place.write_text(text)
+
+
+def test_where_the_documents_unit_is_not_known_it_is_said_beside_its_numbers():
+    printed = Printed("thesis C.2", "darcy", 6.74e-4, None, "a note")
+    told = levels([printed], "darcy_16")
+    assert told.startswith("Printed levels: ") and "unit" in told and told.endswith("a note")
+    assert levels([printed], "poisson_rooms") == "‡ thesis C.2: a note"
+    assert levels([], "darcy_16") == ""

@@ -6,9 +6,10 @@ report (register 6,0), whether it was received or not, with the parameters in it
 aircraft is updated every `update_s`: an ADS-B position and velocity at random moments, and, while
 the radar's beam is on it, replies with 5,0, 6,0 and one other register, and every other time an
 all-call (else it names itself by squitter).
-Sensor errors: heading noise (deg) and true-airspeed noise (kt), normal, without bias, new at each
-update; then the registers' steps. Position, altitude and ground vector are free of error but for
-their steps.
+Sensor errors: heading noise (deg) and true-airspeed noise (kt), normal, new at each update; a bias
+of each that an aircraft keeps, uniform up to `heading_bias_deg` and `airspeed_bias_kt` either way
+(none where those are 0); then the registers' steps. Position, altitude and ground vector are free
+of error but for their steps.
 Flights are simulated in blocks of entry time, so memory does not grow with the hours. Numbers are
 rounded before they are packed or written: the bytes depend on the parameters alone.
 """
@@ -134,6 +135,9 @@ def heard(
     rng = stream(seed, "simulate", "sensors", block)
     noise_heading = rng.normal(0, config.heading_noise_deg, len(of))
     noise_tas = rng.normal(0, config.airspeed_noise_kt, len(of)) * KNOT_M_S
+    own = stream(seed, "simulate", "biases", block).uniform(-1, 1, (2, len(tracks.duration_s)))
+    noise_heading += config.heading_bias_deg * own[0][of]
+    noise_tas += config.airspeed_bias_kt * KNOT_M_S * own[1][of]
     radio = stream(seed, "simulate", "radio", block)
     parts: list[dict[str, np.ndarray]] = []
     true: dict[str, np.ndarray] = {}
@@ -237,9 +241,8 @@ def simulate(config: params.Simulate, folder: Path) -> dict[str, dict[str, Any]]
     world = sky(config)
     n = int(np.ceil(config.hours))
     rows = {"truth.parquet": 0}
-    schema = TRUTH.with_metadata(
-        {"simulate": json.dumps(config.model_dump(mode="json"), sort_keys=True)}
-    )
+    plan = config.model_dump(mode="json", exclude_defaults=True)
+    schema = TRUTH.with_metadata({"simulate": json.dumps(plan, sort_keys=True)})
     with (
         atomic_file(folder / "truth.parquet") as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,

@@ -1,0 +1,55 @@
+"""Numbers that the findings tell in words are those of the experiments, as rounded there.
+
+The tables are made (stages/page/findings.py); a sentence is written by hand. Of wind and of fields
+beside it each number that is one cell's stands here: the words about it, {} in the number's place,
+and what it is.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from stages.files import read_json
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS, COPIES = "sparse_fields/sample/poisson_rooms", "failure_modes/sample/copies"
+HOUR, NEAR = "wind_nowcast/sample/hour_winds", "wind_baselines/sample/hour_winds"
+SMOOTH, STEPS = "failure_modes/mini/sines_05", "probes/correction/steps"
+REGION = "failure_modes/sample/darcy_overlap_{}/msa-shared-5k-s0/metrics/rmse"
+TOLD = (
+    ("validation MSE {}", "0.0063", f"{ROOMS}/msa-shared-20k-s0/metrics/mse_val"),
+    ("test MSE {}, where CNP", "0.010", f"{ROOMS}/msa-shared-20k-s0/metrics/mse"),
+    ("CNP stays at {}", "0.25", f"{ROOMS}/cnp-shared-20k-s0/metrics/mse"),
+    ("MSE {} (MSA)", "0.006", f"{COPIES}/msa-tied-12k-s0/metrics/mse"),
+    ("and {} (TFS)", "0.010", f"{COPIES}/tfs-traditional-36k-s0/metrics/mse"),
+    ("it stopped at {}", "0.08", f"{COPIES}/gng-plain-5k-s0/metrics/mse"),
+    ("RMSE {} with 0 and 2 %", "0.22", REGION.format(0)),
+    ("RMSE {} with 0 and 2 %", "0.22", REGION.format(2)),
+    ("{} with 25 %", "0.18", REGION.format(25)),
+    ("{} with 50 and 100 %", "0.16", REGION.format(50)),
+    ("{} with 50 and 100 %", "0.16", REGION.format(100)),
+    ("latent of MSA, {} of", "2.8", f"{SMOOTH}/gen-lattice_4-5k-s0/probes/latents/effective"),
+    ("all {} of TFS", "16", f"{SMOOTH}/tfs-traditional-36k-s0/probes/latents/effective"),
+    ("in {} updates of MSA", "134", f"{SMOOTH}/msa-tied-12k-s0/{STEPS}"),
+    ("{} of GEN with 2 x 2", "333", f"{SMOOTH}/gen-lattice_2-5k-s0/{STEPS}"),
+    ("{} with 4 x 4", "421", f"{SMOOTH}/gen-lattice_4-5k-s0/{STEPS}"),
+    ("persistence {},", "17.3", f"{HOUR}/persistence/metrics/rmse_component_kn"),
+    ("known minute {},", "14.9", f"{HOUR}/kernel/metrics/rmse_component_kn"),
+    ("nothing to train, {}", "12.0", f"{HOUR}/trend/metrics/rmse_component_kn"),
+    ("miss {} to", "8.2", f"{NEAR}/gka-swept-none-s0/metrics/rmse_component_kn"),
+    ("interval holds {} %", "80", f"{HOUR}/msa-gaussian-20k-s0/metrics/coverage_90"),
+)
+
+
+@pytest.mark.parametrize(("words", "number", "address"), TOLD)
+def test_a_number_in_words_is_that_of_its_cell(words, number, address):
+    experiment, profile, dataset, cell, *path = address.split("/")
+    found = read_json(ROOT / "reports" / experiment / profile / "metrics.json")
+    found = found["cells"][f"{dataset}/{cell}"]
+    for name in path:
+        found = found[name]
+    value = found["value"] * (100 if words.endswith("%") and path[-1] == "coverage_90" else 1)
+    told = re.sub(r"\s+", " ", (ROOT / "reports/FINDINGS.md").read_text(encoding="utf-8"))
+    assert words.format(number) in told
+    assert f"{value:.{len(number.partition('.')[2])}f}" == number
