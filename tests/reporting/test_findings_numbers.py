@@ -16,6 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS, COPIES = "sparse_fields/sample/poisson_rooms", "failure_modes/sample/copies"
 HOUR, NEAR = "wind_nowcast/sample/hour_winds", "wind_baselines/sample/hour_winds"
 SMOOTH, STEPS = "failure_modes/mini/sines_05", "probes/correction/steps"
+CURVES, NATS = "processes/mini/eq_1d", "metrics/log_likelihood"
+TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
+PAIRS = "token_mixing/mini/sentence_pairs"
+DRAWN = "token_mixing/mini/pictures/self_attention-pre_norm-w48-s0"
+SHARES = ("coverage_90", "accuracy", "satisfied", "satisfied_other")  # of 1, told in percent
 REGION = "failure_modes/sample/darcy_overlap_{}/msa-shared-5k-s0/metrics/rmse"
 TOLD = (
     ("validation MSE {}", "0.0063", f"{ROOMS}/msa-shared-20k-s0/metrics/mse_val"),
@@ -39,7 +44,28 @@ TOLD = (
     ("nothing to train, {}", "12.0", f"{HOUR}/trend/metrics/rmse_component_kn"),
     ("miss {} to", "8.2", f"{NEAR}/gka-swept-none-s0/metrics/rmse_component_kn"),
     ("interval holds {} %", "80", f"{HOUR}/msa-gaussian-20k-s0/metrics/coverage_90"),
-)
+    ("ConvCNP reaches {},", "-0.56", f"{CURVES}/convcnp-plain-w32-s0/{NATS}"),
+    ("TNP {}, TETNP", "-0.60", f"{CURVES}/tnp-attention-w32-s0/{NATS}"),
+    ("TETNP {}, 32 pseudo", "-0.62", f"{CURVES}/tetnp-post-w32-s0/{NATS}"),
+    ("pseudo-tokens {},", "-0.71", f"{CURVES}/pseudo_tnp-perceiver-w32-s0/{NATS}"),
+    ("in the points {},", "-0.99", f"{CURVES}/tnp-linear-w32-s0/{NATS}"),
+    ("CNP {}. Trained", "-1.27", f"{CURVES}/neural_process-conditional-w64-s0/{NATS}"),
+    ("TNP reaches {}", "-0.417", f"processes/sample/eq_1d/tnp-attention-w64-s0/{NATS}"),
+    ("and TETNP {}.", "-0.436", f"processes/sample/eq_1d/tetnp-post-w64-s0/{NATS}"),
+    ("at the prior, {},", "-0.18", f"{TEETH}/tnp-attention-w32-s0/{NATS}"),
+    ("TETNP reaches {}**", "0.47", f"{TEETH}/tetnp-post-w32-s0/{NATS}"),
+    ("and ConvCNP {};", "0.17", f"{TEETH}/convcnp-plain-w32-s0/{NATS}"),
+    ("TETNP stands at {},", "1.26", f"processes/sample/sawtooth_1d/tetnp-post-w64-s0/{NATS}"),
+    ("TNP at {}.", "0.37", f"processes/sample/sawtooth_1d/tnp-attention-w64-s0/{NATS}"),
+    ("by 45°** ({} nats)", "0.39", f"{PLANE}/tetnp-turned-w32-s0/metrics/log_likelihood_turned"),
+    ("falls from {} to", "0.52", f"{PLANE}/tetnp-post-w32-s0/{NATS}"),
+    ("to {}. What", "-0.59", f"{PLANE}/tetnp-post-w32-s0/metrics/log_likelihood_turned"),
+    ("{} % by HyperMixer, 91.5", "99.6", f"{PAIRS}/hypermixing-tied-w32-s0/metrics/accuracy"),
+    ("{} % by a shared", "91.5", f"{PAIRS}/weight_vector-post_norm-w32-s0/metrics/accuracy"),
+    ("{} % without mixing", "54.0", f"{PAIRS}/unmixed-post_norm-w32-s0/metrics/accuracy"),
+    ("pictures meet {} % [", "76.1", f"{DRAWN}/metrics/satisfied"),
+    ("{} % of those of others", "19.7", f"{DRAWN}/metrics/satisfied_other"),
+@TEST@)
 
 
 @pytest.mark.parametrize(("words", "number", "address"), TOLD)
@@ -49,7 +75,7 @@ def test_a_number_in_words_is_that_of_its_cell(words, number, address):
     found = found["cells"][f"{dataset}/{cell}"]
     for name in path:
         found = found[name]
-    value = found["value"] * (100 if words.endswith("%") and path[-1] == "coverage_90" else 1)
+    value = found["value"] * (100 if path[-1] in SHARES else 1)
     told = re.sub(r"\s+", " ", (ROOT / "reports/FINDINGS.md").read_text(encoding="utf-8"))
     assert words.format(number) in told
     assert f"{value:.{len(number.partition('.')[2])}f}" == number
