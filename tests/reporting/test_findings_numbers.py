@@ -20,6 +20,9 @@ CURVES, NATS = "processes/mini/eq_1d", "metrics/log_likelihood"
 TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
 PAIRS = "token_mixing/mini/sentence_pairs"
 DRAWN = "token_mixing/mini/pictures/self_attention-pre_norm-w48-s0"
+TEXT, SMALL, RIGHT = "token_mixing/sample/sst2", "w64_text-s0", "metrics/accuracy"
+LARGE = "token_mixing/sample/pictures_12_16/self_attention-pre_norm-w64-s0"
+CHAOS, SWEPT = "chaos/sample/l96_f10", "transformer-swept-swept-s0"
 SHARES = ("coverage_90", "accuracy", "satisfied", "satisfied_other")  # of 1, told in percent
 REGION = "failure_modes/sample/darcy_overlap_{}/msa-shared-5k-s0/metrics/rmse"
 TOLD = (
@@ -65,7 +68,21 @@ TOLD = (
     ("{} % without mixing", "54.0", f"{PAIRS}/unmixed-post_norm-w32-s0/metrics/accuracy"),
     ("pictures meet {} % [", "76.1", f"{DRAWN}/metrics/satisfied"),
     ("{} % of those of others", "19.7", f"{DRAWN}/metrics/satisfied_other"),
-@TEST@)
+    ("{} % [79.7, 84.5] by HyperMixer", "82.0", f"{TEXT}/hypermixing-tied-{SMALL}/{RIGHT}"),
+    ("{} % by attention", "80.0", f"{TEXT}/self_attention-post_norm-{SMALL}/{RIGHT}"),
+    ("{} % by gMLP", "80.2", f"{TEXT}/gmlp-post_norm-{SMALL}/{RIGHT}"),
+    ("{} % by FNet", "77.3", f"{TEXT}/fnet-post_norm-{SMALL}/{RIGHT}"),
+    ("reaches {} %: of such", "79.3", f"{TEXT}/unmixed-post_norm-{SMALL}/{RIGHT}"),
+    ("{} % against 68.8", "61.0", f"{TEXT}_tenth/hypermixing-tied-{SMALL}/{RIGHT}"),
+    ("against {} % of attention", "68.8", f"{TEXT}_tenth/self_attention-post_norm-{SMALL}/{RIGHT}"),
+    ("12 x 16 meet {} %", "70.5", f"{LARGE}/metrics/satisfied"),
+    ("steps, {} % of those", "23.6", f"{LARGE}/metrics/satisfied_other"),
+    ("the GRU for {}", "5.50", f"{CHAOS}/gru-swept-swept-s0/metrics/vpt"),
+    ("RHN for {}", "5.04", f"{CHAOS}/rhn-swept-swept-s0/metrics/vpt"),
+    ("the transformer for {}", "4.93", f"{CHAOS}/transformer-swept-swept-s0/metrics/vpt"),
+    ("the LSTM for {}", "4.87", f"{CHAOS}/lstm-swept-swept-s0/metrics/vpt"),
+    ("recurrent transformer for {}", "3.45", f"{CHAOS}/recurrent_{SWEPT}/metrics/vpt"),
+)
 
 
 @pytest.mark.parametrize(("words", "number", "address"), TOLD)
