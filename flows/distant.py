@@ -26,6 +26,7 @@ from flows.parcels import bring, entries, git, ignore, ignored, insert, inside, 
 from flows.process import ARITHMETIC, WORK, FlowError, computing, environment
 from flows.profiles import PARAMS, WORD, switched, write
 from flows.repro import dvc, log_of, reproduce
+from flows.shown import called
 
 START = (
     "on each machine, in its own clone: `dask worker tcp://HOST:8786 --nthreads 1`; before that, "
@@ -223,7 +224,7 @@ class Machines:
     def submit(self, stage: str) -> Any:
         """Send the order; the future."""
         with self.home:
-            return self.task.submit(stage, self.order(stage))
+            return self.task.with_options(**called(stage)).submit(stage, self.order(stage))
 
     def problem(self, stage: str, future: Any) -> str:
         """Take the result home; why the stage failed, "" when it did not."""
@@ -267,7 +268,7 @@ def flowing() -> Any:
 
         return distant.body()
 
-    return flow(everything, name="repro", persist_result=False)
+    return flow(everything, name="reproduce", persist_result=False)
 
 
 def muster(address: str, commit: str) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from typing import Any
 from flows.dag import Graph, parse, plan, schedule, ways
 from flows.process import DVC, WORK, FlowError, environment, leashed, sharing
 from flows.profiles import switched, write
+from flows.shown import called, show_stages
 
 CODE = "code"  # the stage that says which code has changed
 LOGS = WORK / "flow"
@@ -131,9 +132,13 @@ class Threads:
             problems[stage] = ""
             seconds[stage] = round(time.monotonic() - begin, 1)
 
-        self.submit = single.submit
+        self.task = single
         runner: Any = ThreadPoolTaskRunner(max_workers=jobs)
-        self.flow = flow(name="repro", task_runner=runner, persist_result=False)
+        self.flow = flow(name="reproduce", task_runner=runner, persist_result=False)
+
+    def submit(self, stage: str) -> Any:
+        """Start a stage as a task of its step's name."""
+        return self.task.with_options(**called(stage)).submit(stage)
 
     def problem(self, stage: str, _future: Any) -> str:
         """Why the stage failed, "" when it did not."""
@@ -160,7 +165,7 @@ def run(
     from flows.progress import Progress
 
     seconds = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
-    workers = hands(jobs, retries, seconds)
+    workers, ended = hands(jobs, retries, seconds), dict[str, str]()
 
     def start(stage: str, done: Callable[[bool], None]) -> None:
         def tell(future: Any) -> None:
@@ -169,6 +174,7 @@ def run(
                 if problem := workers.problem(stage, future):
                     tqdm.write(f"error: {stage}: {problem}", file=sys.stderr)
             finally:
+                ended[stage] = problem
                 done(not problem)
 
         workers.submit(stage).add_done_callback(tell)
@@ -191,6 +197,7 @@ def run(
             except BaseException:  # a signal: the tasks' threads would wait for their stages
                 end_children()
                 raise
+        show_stages(graph, ended, seconds)
         return Failed(message=f"failed: {', '.join(failed)}") if failed else Completed()
 
     state = workers.flow(everything)(return_state=True)

@@ -30,6 +30,7 @@ from flows.process import WORK, FlowError, die_with, environment, leashed
 from flows.profiles import switched, write
 from flows.server import hidden
 from flows.settings import LEDGER, Settings, settings
+from flows.shown import show_entry
 
 PLACE = WORK / "retraining"
 INTAKE = PLACE / "intake.json"
@@ -52,6 +53,7 @@ class Outcome:
     kind: str
     message: str
     exit_code: int = 0
+    entry: dict[str, Any] | None = None  # of the ledger, where something was judged
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -236,7 +238,7 @@ def once(
     except FlowError as error:
         return unfinished(error, key)
     FAILED.unlink(missing_ok=True)
-    return Outcome("completed", f"{entry['kind']}, ledger entry {entry['number']}")
+    return Outcome("completed", f"{entry['kind']}, ledger entry {entry['number']}", entry=entry)
 
 
 def unfinished(error: FlowError, key: dict[str, str]) -> Outcome:
@@ -301,6 +303,9 @@ def flow_of(ends: list[Outcome]) -> Any:
             repro.end_children()
             raise
         ends.append(end)
+        if end.entry:
+            with switched():
+                show_entry(end.entry, Path("data", settings().profile, "drift.json"))
         if end.kind == "completed":
             say(end.message)
         return {"completed": Completed, "failed": Failed, "cancelled": Cancelled}[end.kind](

@@ -26,6 +26,7 @@ publish it
 release    a citable bundle of this commit
 card       the model card of a trained cell
 croissant  metadata of the raw data sets
+export     losses and sweeps, for TensorBoard and optuna-dashboard
 """
 
 import argparse
@@ -39,6 +40,24 @@ from typing import Any, NoReturn
 from stages import params
 from stages.errors import InputError, TradewindError
 from stages.verbs import init, release, score, trust, unattended, winds
+
+LAB = ("matplotlib", "PIL", "jinja2", "optuna", "great_expectations", "dvc", "prefect")  # an extra
+
+
+class Completion(argparse.Action):
+    """Print a script that completes verbs and options in a shell."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> NoReturn:
+        """`given`: the namespace, the shell, the option."""
+        try:
+            import shtab
+        except ImportError:
+            parser.error("completion needs the package shtab: pip install shtab")
+        for action in parser._actions:
+            if action.dest == "verb":
+                action.help = "what to do"  # shtab passes over what help does not show
+        print(shtab.complete(parser, given[1]))
+        parser.exit()
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,14 +90,22 @@ def parser() -> argparse.ArgumentParser:
     """The command line, with examples in each verb's help."""
     top = Parser(
         prog="tradewind",
-        usage="tradewind [-h] [--version] VERB ...",
+        usage="tradewind [-h] [--version] [--completion SHELL] VERB ...",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument(
         "--version", action="version", version=f"tradewind {metadata.version('tradewind')}"
     )
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS)
+    top.add_argument(
+        "--completion",
+        action=Completion,
+        choices=("bash", "zsh", "tcsh"),
+        help="print what completes verbs and options in this shell, and exit",
+    )
+    verbs = top.add_subparsers(
+        dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS, prog=top.prog
+    )
     for kind in (winds, score, init, trust, release, unattended):
         kind.register(verbs)
     return top
@@ -102,6 +129,16 @@ def main() -> int:
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        if (missing := (error.name or "").partition(".")[0]) not in LAB:
+            raise
+        refused = InputError(
+            "this needs a package of the laboratory",
+            found=f"no {missing}",
+            remedy="pip install 'tradewind[lab]'",
+        )
+        print(f"error: {refused}", file=sys.stderr)
+        return refused.exit_code
     except BrokenPipeError:  # the reader has seen enough (`| head`); what is left goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:

@@ -51,6 +51,7 @@ OPTIONS = {
     "release": ("FOLDER", "--with-data"),
     "card": ("EXPERIMENT/PROFILE/DATASET/CELL",),
     "croissant": ("FOLDER", "PROFILE/DATASET"),
+    "export": ("FOLDER",),
     "champion": (),
     "rollback": ("NUMBER",),
     "ledger": ("--last", "--verify"),
@@ -256,6 +257,7 @@ def test_a_point_south_west_of_everything_is_an_argument_and_no_option(joint):
         ("croissant", "FOLDER"),
         ("benchmark", "FOLDER"),
         ("capture", "FOLDER", "--hours", "0:1"),
+        ("export", "FOLDER"),
         ("try", "--plot", "FOLDER"),
     ],
 )

@@ -1,19 +1,24 @@
 """A wheel in an empty folder: `import tradewind` there is this package, whole, and each of its
 modules exists once; what it answers is what a clone answers."""
 
+import contextlib
 import json
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import stages
 from stages import api
@@ -51,6 +56,66 @@ point = pickle.loads(pickle.dumps(api.points.Point(1.0, 2.0, 3.0, 4.0)))
 assert isinstance(point, tradewind.winds.nowcast.points.Point)
 print(json.dumps([tradewind.__file__, tradewind.__version__, answer.to_dicts()]))
 """ % (NEEDLESS, ASKED)  # noqa: UP031  (the script has braces)
+
+
+# Modules of other packages are not found, as if they were not installed; then the command runs.
+ALONE = """
+import runpy, sys
+hidden, sys.argv = set(sys.argv[1].split(",")), ["tradewind", *sys.argv[2:]]
+for finder in sys.meta_path:
+    if hasattr(finder, "find_spec"):
+        def find_spec(name, path=None, target=None, find=finder.find_spec):
+            return None if name.partition(".")[0] in hidden else find(name, path, target)
+        finder.find_spec = find_spec
+runpy.run_module("tradewind.cli", run_name="__main__")
+"""
+
+
+def needed() -> set[str]:
+    """The distributions that pip installs with ours, no extra asked for, by their names."""
+    found, left = set(), list(PROJECT["project"]["dependencies"])
+    while left:
+        wanted = Requirement(left.pop())
+        name = canonicalize_name(wanted.name)
+        if name in found or (wanted.marker and not wanted.marker.evaluate({"extra": ""})):
+            continue
+        found.add(name)
+        with contextlib.suppress(metadata.PackageNotFoundError):  # of torch's, for a GPU
+            left += metadata.requires(name) or []
+    return found
+
+
+def test_base_dependencies_are_each_imported_and_none_of_the_laboratorys_is_among_them():
+    names = {Requirement(one).name for one in PROJECT["project"]["dependencies"]}
+    imported = set()
+    for file in (ROOT / "stages").rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        imported |= set(re.findall(r"(?m)^\s*(?:import|from) (\w+)", text))
+    names.remove("pandas")  # ppigrf's; and what `predict` takes and gives
+    assert {name.partition(".")[0] for name in names} <= imported
+    lab = {Requirement(one).name for one in PROJECT["project"]["optional-dependencies"]["lab"]}
+    assert {"dvc", "prefect", "optuna", "great-expectations", "matplotlib"} <= lab
+    assert not needed() & {canonicalize_name(one) for one in lab}
+
+
+def test_a_capture_is_decoded_and_asked_with_nothing_but_the_base_dependencies(site, tmp_path):
+    kept = needed() | {"tradewind"}
+    hidden = {
+        module
+        for module, homes in metadata.packages_distributions().items()
+        if not {canonicalize_name(one) for one in homes} & kept and module != "setuptools"
+    }
+    assert {"dvc", "prefect", "optuna", "matplotlib", "xarray", "yaml"} <= hidden
+    command = ("-c", ALONE, ",".join(sorted(hidden)))
+    recorded = asked_there(site[1], tmp_path, *command, "capture", "drop", "--hours", "0:1")
+    assert recorded.returncode == 0, recorded.stderr
+    words = f"nowcast --context {recorded.stdout.strip()} --at 46.5,7.2,FL340,{TIME} --json"
+    told = asked_there(site[1], tmp_path, *command, *words.split())
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["winds"][0]["speed_m_s"] > 1
+    drawn = asked_there(site[1], tmp_path, *command, "try", "--plot", "p.png")
+    assert drawn.returncode == 2, drawn.stderr
+    assert "no matplotlib" in drawn.stderr and "pip install 'tradewind[lab]'" in drawn.stderr
 
 
 @pytest.fixture(scope="module")

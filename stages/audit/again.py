@@ -16,7 +16,7 @@ from pathlib import Path
 
 from stages import code
 from stages.audit import commands, derive, history, twice
-from stages.audit.case import REPRO, Case
+from stages.audit.case import PULL, REPRO, Case
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry
 from stages.audit.laid import Laid
@@ -126,6 +126,9 @@ def recorded_places(case: Case) -> Iterator[str]:
 def rendered(case: Case, laid: Laid, entry: Entry) -> list[Problem]:
     """What of an entry's outputs is not what its command writes."""
     first = next(iter(entry.outs), entry.lock)
+    if gone := next(filter(case.away, entry.deps), ""):
+        text = f"it cannot be made again: {gone} is not here; {PULL}"
+        return [Problem("INCONCLUSIVE", first, text, entry.cmd)]
     try:
         laid.run(commands.command(case.locks, first))
     except TradewindError as error:

@@ -12,14 +12,18 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load_file
 
+from stages import params
 from stages.errors import reported
 from stages.files import read_json, write_json
 
+parameters = cache(params.load)  # of a file, read once for all places
 Found = Iterator[tuple[str, str]]
 Judge = Callable[[Path], Found]
 FEATURES = 8  # numbers by which examples are looked for; all of their values are compared then
@@ -59,6 +63,49 @@ def judged(place: Path, judges: Mapping[str, Judge]) -> Found:
 def near(one: float, other: float, within: float = SUMS) -> bool:
     """Whether two numbers are the same but for rounding."""
     return math.isclose(one, other, rel_tol=within, abs_tol=1e-12)
+
+
+def unlike(home: Path, again: Path, raw: Path) -> Found:
+    """How a prepared folder is not the one that the same command makes `again` of the raw files:
+    other files, tensors or words, but for how another arithmetic rounds."""
+    names = {file.name for place in (home, again) for file in place.iterdir()}
+    for file in (home / name for name in sorted(names)):
+        where, made = file.as_posix(), again / file.name
+        if not file.is_file() or not made.is_file():
+            yield where, f"it stands in one of {home.as_posix()} and what {raw.as_posix()} gives"
+            continue
+        tensors = file.suffix == ".safetensors"
+        mine, other = map(load_file if tensors else read_json, (file, made))
+        for name in sorted(mine.keys() | other.keys()):
+            if name not in mine or name not in other:
+                yield where, f"{name} stands in one of it and what {raw.as_posix()} gives"
+            elif tensors and (told := of_rows(mine[name], other[name])):
+                yield where, f"its {name}{told} is not what {raw.as_posix()} gives"
+            elif not tensors and not same(mine[name], other[name]):
+                yield where, f"its {name} is not what {raw.as_posix()} gives"
+
+
+def of_rows(mine: np.ndarray, other: np.ndarray) -> str:
+    """In which rows two tensors differ by more than rounding, in words; "" where in none."""
+    if mine.shape != other.shape or mine.dtype != other.dtype:
+        return f" {mine.shape}"
+    apart = mine != other
+    if mine.dtype.kind == "f":
+        apart = np.abs(mine - other) > FINE * np.abs(other).max(initial=0)
+        apart |= ~np.isfinite(mine)
+    rows = np.flatnonzero(apart.reshape(len(mine), -1).any(1))
+    return f" of {len(rows):,} rows, the first of them {rows[0]}," if rows.size else ""
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two contents of JSON are the same, but for how numbers are rounded."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return near(one, other, FINE)
+    return bool(one == other)
 
 
 def resolution(values: np.ndarray) -> float:

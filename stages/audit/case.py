@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from stages import records
 from stages.audit import history
 from stages.audit.chain import SOURCES, Chain, Ledger, Metric, Node
 from stages.audit.coded import Code
@@ -67,6 +68,17 @@ class Case:
             return path in owner.homes or owner.stage in IN_GIT
         made = entry is not None and entry.name.partition("@")[0] in IN_GIT
         return made or bool(SOURCES.fullmatch(path))
+
+    def away(self, path: str) -> bool:
+        """Whether outputs that git does not hold, a file or all files of a folder, are not here."""
+        outs = {out for entry in self.locks.entries for out in entry.outs}
+        made = any(out == path or out.startswith(f"{path}/") for out in outs)
+        if not made or (self.root / path).is_file():
+            return False
+        if (self.root / path).is_dir() and records.files_in([self.root / path]):
+            return False
+        held = history.tree(self.root, [path]) or ()
+        return all(name.endswith("/.gitignore") for name in held)
 
     def fails(self, path: str, text: str, broken: bool = False) -> Problem:
         """FAIL for a file, with the command that makes it."""

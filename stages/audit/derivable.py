@@ -10,7 +10,6 @@ from typing import Any
 from stages.audit import history
 from stages.audit.case import Case
 from stages.audit.chain import SEED
-from stages.audit.earlier import History
 from stages.audit.finding import Problem
 from stages.audit.hashes import read_data
 from stages.errors import DataError
@@ -67,14 +66,19 @@ def ledgers(case: Case) -> Iterator[Problem]:
     """The promotion ledger begins with each one that was committed before: lines are added, none
     is taken back or written anew. Who is champion follows from it."""
     path = promotions.LEDGER.as_posix()
+    try:
+        ends = history.cut(case.root)
+    except DataError as error:
+        yield Problem("FAIL", path, f"its history is damaged: {' '.join(str(error).split())}")
+        return
+    if ends:
+        text = f"git's history is cut off here at {ends[0][:12]}, and may hold lines of it before"
+        yield Problem("INCONCLUSIVE", path, f"{text}: `git fetch --unshallow`")
     listed = history.git(case.root, "log", "--first-parent", "--format=%H", "--", path)
     commits = (listed or "").split()
     now = (case.root / path).read_text(encoding="utf-8") if (case.root / path).is_file() else ""
     if not commits and not now:
         return
-    if now and History(case.root).shallow:
-        text = "git's history is cut off here, which holds its earlier lines: `git fetch "
-        yield Problem("INCONCLUSIVE", path, f"{text}--unshallow`")
     commits.reverse()
     texts = list(zip(commits, history.at_commits(case.root, commits, path), strict=True))
     for (before, earlier), (after, later) in zip(

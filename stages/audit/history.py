@@ -44,9 +44,13 @@ class Commit:
 
 
 def command(root: Path, *arguments: str) -> list[str]:
-    """A git command that believes nothing but objects."""
+    """A git command that believes nothing but objects. Its working tree is the folder that holds
+    `.git`, whatever core.worktree says."""
     plain = [word for one in PLAIN for word in ("-c", one)]
-    return ["git", "--no-replace-objects", "-C", str(root), *plain, *arguments]
+    here = root.resolve()
+    top = next((place for place in (here, *here.parents) if (place / ".git").exists()), None)
+    tree = [f"--work-tree={top}"] if top else []
+    return ["git", "--no-replace-objects", "-C", str(root), *tree, *plain, *arguments]
 
 
 def environment() -> dict[str, str]:
@@ -159,6 +163,22 @@ def modes(root: Path) -> dict[str, tuple[str, str]] | None:
         return None
     commit, _, prefix = head.partition("\n")
     return _walked(root.resolve(), commit, prefix.strip("\n"))
+
+
+def cut(root: Path) -> list[str]:
+    """The commits at which git's walk from HEAD ends, though they name others before them: history
+    is cut off there, in a shallow clone or by what `.git` says. DataError where a commit's bytes
+    are not those of its name."""
+    head = (git(root, "rev-parse", "HEAD") or "").strip()
+    walked = (git(root, "rev-list", "HEAD") or head).split()
+    read = blobs(root, {*walked}) if walked else {}
+    return [name for name in walked if not {*parents(read[name])} <= read.keys()]
+
+
+def parents(commit: bytes) -> list[str]:
+    """The commits that a commit object names as those before it."""
+    lines = commit.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
+    return [line.removeprefix("parent ") for line in lines if line.startswith("parent ")]
 
 
 def look(root: Path, table: str, files: list[str]) -> Commit | None:

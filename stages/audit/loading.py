@@ -4,13 +4,15 @@ would be loaded in place of others.
 A process of an audit is isolated (`-I`: no variables of Python's, no site of a user's) and runs no
 site module (`-S`: no .pth, sitecustomize or usercustomize); the libraries' folders are named to it.
 An extension module or bytecode beside a source of the same name is loaded before it, and so is a
-package; a module at the project's root is loaded before a library's.
+package; a module at the project's root is loaded before a library's. Of two files whose names
+differ by case alone, many file systems hold but one.
 """
 
 import importlib.machinery
 import os
 import posixpath
 import sys
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -56,9 +58,14 @@ def compiled(path: str) -> bool:
 
 
 def shadows(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """(path, why) of each of a project's files that Python would load in place of another."""
+    """(path, why) of each of a project's files that Python would load in place of another, or
+    that a file system may hold in its place."""
     modules: dict[str, list[str]] = defaultdict(list)
+    spelt: dict[str, str] = {}
     for path in sorted(paths):
+        twin = spelt.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
+        if twin != path:
+            yield path, f"it and {twin} are one file where names that differ by case are the same"
         home, _, name = path.rpartition("/")
         suffix = next((s for s in importlib.machinery.all_suffixes() if name.endswith(s)), None)
         if suffix is None or path.startswith("tests/"):

@@ -18,13 +18,15 @@ from stages.audit import loading
 
 # What the forked process does: the module as loading.BEGIN runs it, its words on stderr in a file.
 SERVE = """
-import contextlib, importlib, json, os, runpy, sys, traceback
+import contextlib, gc, importlib, json, os, runpy, sys, traceback
 folder, count = sys.argv[1], int(sys.argv[2])
 sys.path[:0] = [folder]
 sys.path += sys.argv[3:3 + count]
 for name in sys.argv[3 + count:]:
     with contextlib.suppress(ImportError):  # whoever needs it says so
         importlib.import_module(name)
+gc.freeze()  # what is loaded stays; and figures are circles of objects, searched for seldom
+gc.set_threshold(100_000, 50, 50)
 
 def work(words, errors):
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)

@@ -183,6 +183,13 @@ def git(root: Path, *arguments: str) -> bytes:
         raise InputError(
             "git is not installed", remedy="a release is made of a commit; install git"
         ) from None
+    if done.returncode and b"not a git repository" in done.stderr:
+        raise InputError(
+            "this folder is no clone of a project",
+            where=str(root),
+            expected="a git repository: what is told of data and cells stands in its commit",
+            remedy="run it at the root of a clone",
+        )
     if done.returncode:
         raise InputError(
             f"`git {arguments[0]}` failed",

@@ -1,14 +1,16 @@
 """Whether what was prepared and evaluated of sets of points says one thing (stages/audit/
 agreeing.py).
 
-No field of validation or test stands in training, whichever of its points were drawn. An error
-stands as a mean square, as its root and as a share of the targets' own squares, which the prepared
-sets give; what the trivial companion errs follows from the sets alone; the shown sets are prepared
-ones. No stage runs this. Shapes: S sets, T targets, X axes, O components.
+Prepared sets are what the raw files give, prepared once more. No field of validation or test stands
+in training, whichever of its points were drawn. An error stands as a mean square, as its root and
+as a share of the targets' own squares, which the prepared sets give; what the trivial companion
+errs follows from the sets alone; the shown sets are prepared ones. No stage runs this.
+Shapes: S sets, T targets, X axes, O components.
 """
 
 import math
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,10 @@ import numpy as np
 import polars as pl
 from safetensors.numpy import load_file
 
+from stages import params, runner
 from stages.audit import agreeing
 from stages.audit.agreeing import Found, near
+from stages.fields import prepare
 from stages.files import read_json
 from stages.splits import SPLITS
 
@@ -30,8 +34,15 @@ BETWEEN = 1e-2  # relative: an interval ends between two draws, whose roots lie 
 
 
 def prepared(home: Path) -> Found:
-    """Fields of validation or test that stand in training: by points that have their place and
-    value, but for rounding."""
+    """How prepared sets are not what the raw files give; fields of validation or test that stand
+    in training: by points that have their place and value, but for rounding."""
+    names = {"profile": home.parts[1], "dataset": home.name}
+    asked = runner.Asked(names, agreeing.parameters(Path.cwd() / params.WHOLE))
+    with tempfile.TemporaryDirectory(prefix="agree-") as folder:
+        again, raw = Path(folder, home.name), asked.data("raw")
+        told = dict(prepare.plan(asked).params)
+        prepare.prepare(raw, again, asked.profile.sets[home.name], told)
+        yield from agreeing.unlike(home, again, raw)
     where, sets = (home / "sets.safetensors").as_posix(), load_file(home / "sets.safetensors")
     pairs = twins(sets["target_x"], sets["target_y"], sets["split"])
     yield from agreeing.leaked(where, "sets (by their targets)", pairs)

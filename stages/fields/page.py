@@ -8,6 +8,8 @@ from stages.fields import costs, tables
 from stages.fields import results as told
 from stages.fields.claims import overlapping
 from stages.fields.printed import Companions, document, sets, theirs
+from stages.figures.colours import colour
+from stages.page import charts
 from stages.page import experiment as page
 from stages.page.blocks import (
     Block,
@@ -118,10 +120,12 @@ def part(experiment: str, profile: str, content: Content) -> Part:
         name = one.dataset
         drawn = {f"{name}-{figure}": words for figure, words in FIGURES.items()}
         svg = lineage(experiment, profile, name, UNDECODED)
+        ranked = [arm.split("/")[1] for arm in tables.ordered(arms, name)]
+        learned = charts.learning(cells, name, ranked, label, colour)
         blocks: tuple[Block, ...] = (
             Words(f"{one.n:,} test values."),
             *grids(one.tables),
-            *pictures(home, drawn),
+            *charts.over(pictures(home, drawn), {f"{name}-learning": learned}),
             lineage_block(name, f"{experiment}, {profile}", svg),
             Cells(tables.MSE, tuple(cells_of(cells, name))),
         )

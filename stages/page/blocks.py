@@ -42,10 +42,43 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Line:
+    """One series of a chart: places and values, the ends of its band, if any; `dashed` it is a
+    second line of its colour."""
+
+    name: str
+    colour: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Series that are compared, drawn in the page itself (stages/page/charts.py).
+
+    x and y: the axes' titles; levels: (name, value) of horizontal lines; names: words for the
+    places 0, 1, ... where x is no number; log: which axes are logarithmic, "x", "y" or "xy";
+    picture: the figure that shows the same, for those who keep one.
+    """
+
+    caption: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+    levels: tuple[tuple[str, float], ...] = ()
+    names: tuple[str, ...] = ()
+    log: str = ""
+    picture: Picture | None = None
+
+
+@dataclass(frozen=True)
 class Pair:
     """Figures that stand side by side where there is room."""
 
-    pictures: tuple[Picture, ...]
+    pictures: tuple[Picture | Chart, ...]
 
 
 @dataclass(frozen=True)
@@ -65,7 +98,7 @@ class Cells:
     also: str = ""
 
 
-Block = Words | Grid | Picture | Pair | Drawing | Cells
+Block = Words | Grid | Picture | Chart | Pair | Drawing | Cells
 
 
 @dataclass(frozen=True)
@@ -124,6 +157,13 @@ class Part:
     opening: Opening | None = None
     short: tuple[Short, ...] = ()
     wraps: bool = False  # long titles of columns are broken
+
+
+def heading(block: Block) -> str:
+    """What stands above a block in a section, and in the list of contents; "" of those without."""
+    if isinstance(block, Drawing):
+        return "Lineage"
+    return block.title if isinstance(block, Grid) and not block.folded else ""
 
 
 def pictures(home: Path, named: dict[str, str]) -> tuple[Picture, ...]:

@@ -2,8 +2,10 @@
 of it beside its main number.
 
 Main number, published value, bound and baseline are those that an experiment's page tells
-(page.json); log-likelihood, CRPS, coverage and parameters stand in its metrics.json. What was not
-measured of a model is told so; no time and no memory is here, for they differ by machine.
+(page.json); the rest stands in its metrics.json. What was not measured of a model is told so.
+Steps are the last of those at which training was judged; memory is that of an answer to 1,000
+targets from 100 context points. Seconds and FLOPs are of no record: seconds differ by machine, and
+are told where benchmarks measured them; FLOPs of whole models are not counted.
 """
 
 import re
@@ -26,9 +28,13 @@ TITLES = (
     "CRPS",
     "90 % interval holds [%]",
     "parameters",
+    "steps trained",
+    "memory of an answer [MB]",
 )
 LIKELIHOOD, CRPS, COVERAGE = ("log_likelihood",), ("crps", "crps_kn"), ("coverage_90",)
 COUNTS = ("parameters", "weights")  # of a cell
+MEMORY = ("memory_100_1000",)
+QUALITY = slice(8, 12)  # log-likelihood to parameters: an experiment with none of them is left out
 ABSENT = "–"
 
 
@@ -39,7 +45,7 @@ def rows(views: list[dict[str, Any]]) -> list[list[str]]:
         file = home_of(view["experiment"], view["profile"]) / "metrics.json"
         content = read_json(file) if Path(file).exists() else {"arms": {}, "cells": {}}
         mine = [[*told(view, one), *beside(content, one)] for one in view["results"]]
-        if any(cell != ABSENT for row in mine for cell in row[-4:]):
+        if any(cell != ABSENT for row in mine for cell in row[QUALITY]):
             found += mine
     return found
 
@@ -52,7 +58,8 @@ def told(view: dict[str, Any], one: dict[str, Any]) -> list[str]:
 
 
 def beside(content: dict[str, Any], one: dict[str, Any]) -> list[str]:
-    """Log-likelihood, CRPS with its unit, coverage and parameters of a result's arm."""
+    """Log-likelihood, CRPS with its unit, coverage, parameters, steps and memory of a result's
+    arm."""
     arm = f"{one['dataset']}/{one['arm']}"
     metrics = content["arms"].get(arm, {}).get("metrics", {})
 
@@ -61,18 +68,20 @@ def beside(content: dict[str, Any], one: dict[str, Any]) -> list[str]:
 
     likelihood, crps, coverage = map(first, (LIKELIHOOD, CRPS, COVERAGE))
     unit = f" {crps['unit']}" if crps.get("unit", "1") != "1" else ""
-    counts = {
-        cell[name]
+    cells = [
+        cell
         for key, cell in content["cells"].items()
         if re.fullmatch(rf"{re.escape(arm)}(-s\d+)?", key)
-        for name in COUNTS
-        if isinstance(cell.get(name), int)
-    }
+    ]
+    counts = [cell[name] for cell in cells for name in COUNTS if isinstance(cell.get(name), int)]
+    steps = [int(step) for cell in cells for step, _ in cell.get("history", {}).get("val", [])]
     return [
         number(likelihood, 3),
         number(crps, 3, unit),
         f"{100 * coverage['mean']:.1f}" if "mean" in coverage else ABSENT,
         f"{max(counts):,}" if counts else ABSENT,
+        f"{max(steps):,}" if steps else ABSENT,
+        number(first(MEMORY), 3),
     ]
 
 

@@ -1,5 +1,5 @@
 "use strict";
-// The page without this script is whole: every table stands in it. The script filters, sorts, changes the theme and opens chains.
+// The page without this script is whole: every table stands in it. The script filters, changes the theme and opens chains.
 const $ = (one, within = document) => within.querySelector(one), $$ = (one, within = document) => [...within.querySelectorAll(one)];
 const made = (tag, text = "", more = {}) => Object.assign(document.createElement(tag), { textContent: text }, more);
 const DATA = JSON.parse($("#chains").textContent);
@@ -38,6 +38,7 @@ function filter() {
   for (const row of ERRATA) row.hidden = !((!wanted.document || row.dataset.d === wanted.document) && (!wanted.family || row.dataset.y.split(" ").includes(wanted.family)) && (!wanted.words || said(row, wanted.words)));
   for (const view of VIEWS) view.hidden = !fits(view, wanted);
   $("#shown").textContent = `Shown: ${counted(rows, "results")}, ${counted(CLAIMS, "claims")}, ${counted(ERRATA, "errata")}, ${counted(VIEWS, "experiments")}.`;
+  dispatchEvent(new Event("filtered"));
 }
 
 function keep(more = {}) {
@@ -67,20 +68,6 @@ document.addEventListener("click", (event) => {  // a link inside the page keeps
   keep({ at: target.id });
   target.scrollIntoView();
 });
-
-// --- sorting of the claims
-const value = (row, column) => row.cells[column].dataset.s ?? row.cells[column].textContent;
-for (const [column, head] of $$("#claims-table thead th").entries()) {
-  const button = made("button", head.textContent, { type: "button" });
-  head.replaceChildren(button);
-  button.onclick = () => {
-    const way = head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending", sign = way === "ascending" ? 1 : -1;
-    for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", way);
-    const sorted = [...CLAIMS].sort((a, b) => sign * value(a, column).localeCompare(value(b, column), "en", { numeric: true }));
-    $("#claims-table tbody").append(...sorted);
-  };
-}
 
 // --- chains: from a number to its bytes
 const NAMES = [["contexts", "Neighbours of every training target"], ["prepare", "Prepared: splits, scaler, provenance"], ["validate", "Validated by the gate"],

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from stages.page import charts
 from stages.page.blocks import Block, Cells, Grid, Part, Section, Words, lineage_block, pictures
 from stages.page.experiment import About
 from stages.page.lineage import UNDECODED, lineage
@@ -22,7 +23,7 @@ class Ranked:
     NAME; arms: the best first, of which those in `untrained` have no seeds; metric: the main
     number, told as `measure`, times `scale`, with `unit` behind it; bound: the best that there can
     be; published and trivial: what is printed for an arm, and what no learning reaches; more: what
-    stands below the figures.
+    stands below the figures; loss: what training lessens, and levels: (name, value) beside it.
     """
 
     words: str
@@ -39,6 +40,8 @@ class Ranked:
     scale: float = 1
     unit: str = ""
     more: tuple[Block, ...] = ()
+    loss: str = "validation loss"
+    levels: tuple[tuple[str, float], ...] = ()
 
 
 def results(
@@ -72,10 +75,15 @@ def section(experiment: str, profile: str, content: Content, dataset: str, told:
     """What the page shows of one data set."""
     shown = {f"{dataset}-{name}": words for name, words in told.captions.items()}
     svg = lineage(experiment, profile, dataset, UNDECODED)
+    learned = charts.learning(
+        content["cells"], dataset, told.arms, told.called, None, told.loss, told.levels
+    )
     blocks: tuple[Block, ...] = (
         Words(told.words),
         told.grid,
-        *pictures(home_of(experiment, profile), shown),
+        *charts.over(
+            pictures(home_of(experiment, profile), shown), {f"{dataset}-learning": learned}
+        ),
         *told.more,
         lineage_block(dataset, f"{experiment}, {profile}", svg),
         Cells(told.metric, tuple(cells_of(content["cells"], dataset))),

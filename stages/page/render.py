@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from stages.page import blocks
+from stages.page import blocks, charts
 from stages.page.result import DOCUMENTS
 
 VERDICTS = ("holds", "fails", "undecided")
@@ -23,6 +23,11 @@ def page(template: str, **told: Any) -> str:
         lstrip_blocks=True,
     )
     environment.tests["kind"] = is_kind
+    environment.filters |= {
+        "drawn": charts.drawn,
+        "heading": blocks.heading,
+        "legend": charts.legend,
+    }
     return environment.get_template(template).render(**told) + "\n"
 
 

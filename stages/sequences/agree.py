@@ -1,14 +1,15 @@
 """Whether what was prepared and evaluated of sequences says one thing (stages/audit/agreeing.py).
 
-Sequences of validation or test may stand in training by chance, as training ones stand there
-twice: more often than that they may not. Perplexity is nats, bits are nats, the curves of passes
-are the samplers' own numbers; what uniform tokens and the training marginals cost follows from the
-prepared tokens; no model costs less than the law's entropy. No stage runs this.
-Shapes: N sequences, T tokens, V vocabulary.
+Prepared sequences are what the raw files give, prepared once more. Those of validation or test may
+stand in training by chance, as training ones stand there twice: more often than that they may not.
+Perplexity is nats, bits are nats, the curves of passes are the samplers' own numbers; what uniform
+tokens and the training marginals cost follows from the prepared tokens; no model costs less than
+the law's entropy. No stage runs this. Shapes: N sequences, T tokens, V vocabulary.
 """
 
 import math
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file
 
+from stages import params
 from stages.audit import agreeing
 from stages.audit.agreeing import Found, near
 from stages.files import read_json
+from stages.sequences import prepare
 from stages.splits import SPLITS
 
 ASKED = 96  # sequences of each side that are compared with all training ones, token by token
@@ -31,7 +34,13 @@ UNITS = {"perplexity": math.exp, "bits_per_character": lambda nats: nats / math.
 
 
 def prepared(home: Path) -> Found:
-    """Sequences of validation or test that stand in training more often than by chance."""
+    """How prepared sequences are not what the raw files give; those of validation or test that
+    stand in training more often than by chance."""
+    profile = agreeing.parameters(Path.cwd() / params.WHOLE).profiles[home.parts[1]]
+    with tempfile.TemporaryDirectory(prefix="agree-") as folder:
+        again, raw = Path(folder, home.name), home.parents[1] / "raw" / home.name
+        prepare.prepare(raw, again, profile.readings[home.name])
+        yield from agreeing.unlike(home, again, raw)
     where = (home / "sequences.safetensors").as_posix()
     tensors, meta = load_file(home / "sequences.safetensors"), read_json(home / "sequences.json")
     tokens, split = tensors["tokens"], tensors["split"]

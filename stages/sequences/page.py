@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+from stages.page import charts
 from stages.page import experiment as page
 from stages.page.blocks import (
     Block,
@@ -20,6 +21,7 @@ from stages.page.result import NO_BOUND, NOT_PUBLISHED, Result
 from stages.sequences.reporting import arms as order_arms
 from stages.sequences.reporting import results as told
 from stages.sequences.reporting import texts
+from stages.sequences.reporting.canvas import colour
 from stages.sequences.reporting.printed import Companions, companions, theirs
 from stages.tables.table import arm_of, cells_of
 from stages.tables.tabulation import home_of
@@ -131,12 +133,21 @@ def section(experiment: str, profile: str, content: Content, one: told.Section) 
         {f"{name}-{figure}": words for figure, words in named.items()}
         for named in (told.pictures(content["about"][name]["kind"]), told.FIGURES)
     )
-    svg = lineage(experiment, profile, name, UNDECODED)
+    svg, about = lineage(experiment, profile, name, UNDECODED), content["about"][name]
+    learned = charts.learning(
+        content["cells"],
+        name,
+        order_arms.ranked(content["cells"], name),
+        order_arms.short,
+        colour,
+        "validation loss [nats a token]",
+        (("entropy of the law", about["entropy"]),) if "entropy" in about else (),
+    )
     blocks: tuple[Block, ...] = (
         Words(f"{one.told}."),
         *pictures(home, single),
         *grids((*one.tables, *written)),
-        Pair(pictures(home, numbers)),
+        Pair(charts.over(pictures(home, numbers), {f"{name}-learning": learned})),
         lineage_block(name, f"{experiment}, {profile}", svg),
         Cells(one.address, tuple(cells_of(content["cells"], name)), " and a sampler that it has"),
     )

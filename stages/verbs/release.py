@@ -32,6 +32,31 @@ def croissant(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def export(arguments: argparse.Namespace) -> int:
+    """Write losses and sweeps for other tools and print the files."""
+    from stages.exports import tracked
+
+    for path in tracked.write(arguments.folder, Path.cwd()):
+        print(path)
+    return 0
+
+
+def add_export(verbs: Verbs) -> None:
+    """`tradewind export`."""
+    verb = added(
+        verbs,
+        "export",
+        "losses and sweeps, for TensorBoard and optuna-dashboard",
+        "history.csv and tensorboard/ hold the losses of every cell that was trained here,\n"
+        "sweeps.db the draws of every sweep. Then, with either tool installed:\n"
+        "  tensorboard --logdir FOLDER/tensorboard\n"
+        "  optuna-dashboard sqlite:///FOLDER/sweeps.db",
+        "tradewind export ../tracked",
+    )
+    verb.add_argument("folder", metavar="FOLDER", type=Path)
+    verb.set_defaults(run=export)
+
+
 def add_release(verbs: Verbs) -> None:
     """`tradewind release`."""
     verb = added(
@@ -81,5 +106,5 @@ def add_croissant(verbs: Verbs) -> None:
 
 def register(verbs: Verbs) -> None:
     """Add these verbs."""
-    for add in (add_release, add_card, add_croissant):
+    for add in (add_release, add_card, add_croissant, add_export):
         add(verbs)

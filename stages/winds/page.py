@@ -5,13 +5,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from stages.figures.colours import colour
 from stages.files import read_json
 from stages.neighbours.experiment.tables import epoch
+from stages.page import charts
 from stages.page import experiment as page
 from stages.page.blocks import (
     Block,
     Cells,
+    Chart,
     Grid,
+    Line,
     Link,
     Opening,
     Pair,
@@ -27,6 +31,7 @@ from stages.page.result import NO_BOUND, NOT_PUBLISHED, Result
 from stages.tables.table import Table, against, cells_of, datasets_of, label
 from stages.tables.tabulation import home_of
 from stages.winds import tables
+from stages.winds.figures import GROUPS, dash
 from stages.winds.printed import companions, epochs, shown, weather
 from stages.winds.tabulate import OPTIMUM
 
@@ -144,17 +149,50 @@ def section(experiment: str, profile: str, content: Content, dataset: str) -> Se
     )
     named = [{f"{dataset}-{name}": words for name, words in one.items()} for one in (WIDE, NARROW)]
     wide, narrow = (pictures(home, one) for one in named)
+    compared = charts.over(
+        narrow, {f"{dataset}-{group}": breakdown(arms, cells, dataset, group) for group in NARROW}
+    )
     blocks: list[Block] = [
         Words(about(arms, dataset)),
         Grid(tables.results(arms, dataset, printed)),
         Words(BESIDE, quiet=True),
         *(Grid(table, title, words) for title, table, words in more if table),
         *wide,
-        Pair(narrow),
+        Pair(compared),
         lineage_block(dataset, f"{experiment}, {profile}", lineage(experiment, profile, dataset)),
         Cells(tables.RMSE, tuple(cells_of(cells, dataset))),
     ]
     return Section(dataset, dataset, tuple(blocks), dataset)
+
+
+def breakdown(
+    arms: dict[str, Any], cells: dict[str, Any], dataset: str, group: str
+) -> Chart | None:
+    """RMSE against lead, altitude or distance, a line an arm with its 90 % band; None where there
+    are no two bins, of which no figure was drawn either."""
+    names = tables.leading(tables.ordered(arms, dataset))
+    found = {name: tables.curve(cells, name, group) for name in names}
+    keys = max((list(one) for one in found.values()), key=len, default=[])
+    if len(keys) < 2:
+        return None
+    numeric = all(key.replace(".", "", 1).isdigit() for key in keys)
+    places = {key: float(key) if numeric else float(place) for place, key in enumerate(keys)}
+    lines = []
+    for name, points in found.items():
+        arm, here = name.split("/")[1], [key for key in keys if key in points]
+        if here:
+            value, low, high = zip(*(points[key] for key in here), strict=True)
+            x = tuple(places[key] for key in here)
+            lines.append(Line(label(arm), colour(arm), x, value, low, high, dash(arm) != "-"))
+    floor = tables.floor_of(arms, dataset)
+    return Chart(
+        caption=NARROW[group],
+        x=GROUPS[group],
+        y="RMSE per component [kn]",
+        lines=tuple(lines),
+        levels=(("noise floor of the sensors", floor),) if floor else (),
+        names=() if numeric else tuple(keys),
+    )
 
 
 def about(arms: dict[str, Any], dataset: str) -> str:

@@ -29,7 +29,10 @@ from doctored import (
     history,
     leak,
     phantom,
+    scaled,
+    shrunk,
     states_leaked,
+    stayed,
     tensors,
     told,
     training,
@@ -39,6 +42,8 @@ from doctored import (
 from edges import EDGES
 from flattered import FLATTERED
 from planted import (
+    TABLE,
+    above,
     bytecode,
     filtered,
     grafted,
@@ -51,7 +56,6 @@ from planted import (
     unseen,
 )
 
-TABLE = "reports/sparse_fields/mini/metrics.json"
 ATTACKS = (
     Attack(
         "the truth of the test doctored in prepared data",
@@ -60,6 +64,33 @@ ATTACKS = (
         GP,
         "are no decoded winds",
         doctored,
+        "4",
+    ),
+    Attack(
+        "the truth of the test of rooms doctored in prepared data",
+        ROOMS,
+        "hash",
+        DARCY,
+        "is not what data/mini/raw/darcy gives",
+        tensors(DARCY, shrunk),
+        "4",
+    ),
+    Attack(
+        "the unit of rooms doctored in prepared data",
+        ROOMS,
+        "hash",
+        DARCY.replace(".safetensors", ".json"),
+        "its scaler is not what data/mini/raw/darcy gives",
+        scaled,
+        "4",
+    ),
+    Attack(
+        "walks of the test doctored in prepared data",
+        WALK,
+        "hash",
+        WALKS,
+        "is not what data/mini/raw/walk gives",
+        tensors(WALKS, stayed),
         "4",
     ),
     Attack(
@@ -256,6 +287,33 @@ ATTACKS = (
         "stages/fields/scores/__init__.py",
         "are one module",
         shadow("stages/fields/scores/__init__.py"),
+        "11",
+    ),
+    Attack(
+        "a folder of a module's name beside it",
+        ROOMS,
+        "nowhere",
+        "",
+        "",
+        shadow("stages/fields/scores/score.py"),
+        "11",
+    ),
+    Attack(
+        "a source whose name differs by case alone",
+        ROOMS,
+        "record",
+        CODE,
+        "names that differ by case are the same",
+        shadow("stages/fields/Scores.py"),
+        "11",
+    ),
+    Attack(
+        "a working tree that begins above the project (core.worktree)",
+        ROOMS,
+        "record",
+        TABLE,
+        "differs from the commit",
+        above,
         "11",
     ),
     Attack("a source replaced in git (git replace)", ROOMS, "nowhere", "", "", replaced, "11"),

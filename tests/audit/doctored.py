@@ -104,6 +104,27 @@ def leak(names: tuple[str, ...], count: int, noise: float = 0.0) -> Callable[[di
     return work
 
 
+def shrunk(content: dict) -> None:
+    """The truth of the test moved half of its way to the mean."""
+    content["target_y"][content["split"] == 2] *= 0.5
+
+
+def stayed(content: dict) -> None:
+    """Walks of the test that stand still, which is likelier than that they go."""
+    content["tokens"][content["split"] == 2, 1:] = content["tokens"][content["split"] == 2, :1]
+
+
+def scaled(root: Path) -> None:
+    """The unit of the targets halved: so is every error that is told in the problem's units."""
+
+    def work(content: dict) -> None:
+        content["scaler"]["o_std"] = [one / 2 for one in content["scaler"]["o_std"]]
+
+    path = DARCY.replace(".safetensors", ".json")
+    real.change(root, path, work)
+    real.agree(root, path)
+
+
 def winds_leaked(root: Path) -> None:
     """Training rows with the values of test rows, in the prepared and the decoded winds."""
     rows, winds = pl.read_parquet(root / GP), pl.read_parquet(root / DECODED)

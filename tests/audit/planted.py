@@ -9,6 +9,7 @@ import real
 from doctored import CODE, DARCY
 
 MARK = "it ran"
+TABLE = "reports/sparse_fields/mini/metrics.json"
 
 
 def spy(root: Path, name: str = "spied") -> str:
@@ -87,6 +88,21 @@ def unseen(root: Path) -> None:
     """An edited source that git is told not to look at."""
     real.git(root, "update-index", "--skip-worktree", CODE)
     real.write(root, CODE, (root / CODE).read_text() + "\nEDITED = True\n")
+
+
+def above(root: Path) -> None:
+    """A commit of another table, which holds what stands here one folder below, and a working tree
+    that begins one folder above: what stands here were the commit's."""
+    honest = real.git(root, "rev-parse", "HEAD^{tree}").strip()
+    text = (root / TABLE).read_text()
+    real.write(root, TABLE, text.replace("0.", "0.0", 1))
+    real.commit(root)
+    real.git(root, "read-tree", f"--prefix={root.name}/", honest)
+    tree = real.git(root, "write-tree").strip()
+    name = real.git(root, "commit-tree", tree, "-p", "HEAD", "-m", "two").strip()
+    real.git(root, "update-ref", "HEAD", name)
+    real.git(root, "config", "core.worktree", str(root.parent))
+    real.write(root, TABLE, text)
 
 
 def linked(root: Path) -> None:

@@ -1,12 +1,14 @@
 """What the families' judges share, what Python loads, champions, what is taken on trust."""
 
 import hashlib
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import real
+from planted import spy
 from ruamel.yaml import YAML
 
 from stages.audit import agreeing, derivable, hashes, loading, trusted
@@ -41,8 +43,10 @@ def test_files_that_python_loads_in_place_of_others_are_named():
         "stages/a.pyc",
         "stages/a/__init__.py",
         "sitecustomize.py",
+        "stages/A.py",
     ):
-        assert any(path in found for found, _ in loading.shadows([*fine, path])), path
+        told = [f"{found} {why}" for found, why in loading.shadows([*fine, path])]
+        assert any(path in text for text in told), path
 
 
 def test_a_process_runs_no_site_module_and_sees_no_variable_that_leads_elsewhere(monkeypatch):
@@ -54,6 +58,23 @@ def test_a_process_runs_no_site_module_and_sees_no_variable_that_leads_elsewhere
     assert "elsewhere" not in environment.values()
     command = loading.process(Path(), "stages.cli")
     assert {"-I", "-S"} <= {*command}
+
+
+def test_what_stands_among_the_libraries_to_be_run_at_the_start_is_not_run(tmp_path, monkeypatch):
+    library, mark = tmp_path / "lib/site-packages", tmp_path / "spied"
+    for name in ("sitecustomize.py", "usercustomize.py"):
+        real.write(library, name, spy(tmp_path))
+    real.write(library, "evil.pth", f"import sys; {spy(tmp_path)}")
+    real.write(library, "fine.py", "NUMBER = 3\n")
+    real.write(tmp_path, "asks.py", "import fine, sys\nsys.exit(fine.NUMBER)\n")
+    monkeypatch.syspath_prepend(str(library))
+    command = loading.process(tmp_path, "asks")
+    assert subprocess.run(command, env=loading.environment(), check=False).returncode == 3
+    assert not mark.exists()
+    plain = [word for word in command if word not in ("-I", "-S")]
+    led = {**loading.environment(), "PYTHONPATH": str(library)}
+    assert subprocess.run(plain, env=led, check=False).returncode == 3
+    assert mark.exists()  # so it would be otherwise
 
 
 def test_a_champion_that_was_never_promoted_and_one_that_is_not_kept_are_told(tmp_path):

@@ -64,7 +64,7 @@ class Schedule:
         """The states of the runs inside runs."""
         return [
             run["state"]["type"]
-            for run in self.ask("flow_runs/filter", {"flows": {"name": {"any_": ["repro"]}}})
+            for run in self.ask("flow_runs/filter", {"flows": {"name": {"any_": ["reproduce"]}}})
         ]
 
     def ask_for_a_run(self):

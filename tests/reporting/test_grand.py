@@ -33,13 +33,15 @@ def test_a_row_holds_what_was_measured_and_says_what_was_not(tmp_path, monkeypat
         "crps_kn": {"mean": 4.5678, "unit": "kn"},
         "coverage_90": {"mean": 0.8765},
     }
-    seeds = {f"d/msa-s{seed}": {"parameters": 20_480} for seed in (0, 1)}
+    metrics["memory_100_1000"] = {"mean": 0.92164, "unit": "MB"}
+    history = {"val": [[500, 2.0], [1500, 1.0]]}
+    seeds = {f"d/msa-s{seed}": {"parameters": 20_480, "history": history} for seed in (0, 1)}
     other = {"d/msa-shared-s0": {"parameters": 999_999}}
     write("winds", {"d/msa": {"metrics": metrics}, "d/knn": {"metrics": {}}}, seeds | other)
     first, second = grand.rows([view("winds", "msa", "knn")])
     assert first[:8] == ["winds/mini", "d", "MSA", "RMSE [kn]", "7.2", "8", "1.9", "9"]
-    assert first[8:] == ["-1.23", "4.57 kn", "87.6", "20,480"]
-    assert second[8:] == ["–"] * 4 and len(grand.TITLES) == len(first)
+    assert first[8:] == ["-1.23", "4.57 kn", "87.6", "20,480", "1,500", "0.922"]
+    assert second[8:] == ["–"] * 6 and len(grand.TITLES) == len(first)
 
 
 def test_experiments_that_tell_none_of_it_are_left_out(tmp_path, monkeypatch):

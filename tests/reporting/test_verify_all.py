@@ -16,7 +16,7 @@ import pytest
 from audit_project import DATA, EVALUATED, REPORTS, RUN, TABLE, edit, flip
 
 from stages import files
-from stages.audit import absent, commands, derive, hashes, laid
+from stages.audit import absent, commands, derive, hashes, history, laid
 from stages.audit import everything as whole
 from stages.audit.chain import Ledger
 from stages.audit.everything import everything, told
@@ -191,6 +191,17 @@ def test_a_page_made_from_other_files_is_stale(project):
 def test_a_broken_promotion_ledger_fails(project):
     (project / "reports/ledger.jsonl").write_text("{}\n")
     assert failing(everything(project)) == {"reports/ledger.jsonl"}
+
+
+def test_with_a_history_that_is_cut_off_a_ledger_that_is_not_here_is_not_passed_over(project):
+    (project / "NOTE.md").write_text("Another commit.\n")
+    audit_project.commit(project)
+    assert everything(project).verdict == "PASS"
+    head = str(history.git(project, "rev-parse", "HEAD")).strip()
+    (project / ".git/shallow").write_text(f"{head}\n")
+    found = everything(project)
+    assert [one.path for one in found.problems] == ["reports/ledger.jsonl"]
+    assert found.verdict == "INCONCLUSIVE" and f"cut off here at {head[:12]}" in told(found)
 
 
 def clear(project: Path) -> None:

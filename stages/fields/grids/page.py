@@ -33,6 +33,11 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
         entry = content["arms"].get(f"{dataset}/{name}")
         return f"{called(name)}: {number(entry['metrics'][MAIN])}" if entry else NO_BOUND
 
+    levels = tuple(
+        (called(name), -content["arms"][f"{dataset}/{name}"]["metrics"][MAIN]["mean"])
+        for name in (EXACT, PRIOR)
+        if f"{dataset}/{name}" in content["arms"]
+    )
     trivial = level(PRIOR)
     table, notes = results(content, dataset, printed)
 
@@ -52,6 +57,8 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
         bound=level(EXACT),
         published=published,
         trivial=lambda _: trivial,
+        loss="negative log-likelihood [nats a target]",
+        levels=levels,
     )
 
 

@@ -34,6 +34,10 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
         f"{called(name)}: {number(content['arms'][f'{dataset}/{name}']['metrics'][MAIN])}"
         for name in (EXACT, PRIOR)
     )
+    levels = tuple(
+        (called(name), -content["arms"][f"{dataset}/{name}"]["metrics"][MAIN]["mean"])
+        for name in (EXACT, PRIOR)
+    )
     table, notes = results(content, dataset, printed)
     held = memory(content, dataset)
 
@@ -53,6 +57,8 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
         bound=bound,
         published=published,
         trivial=lambda _: trivial,
+        loss="negative log-likelihood [nats a target]",
+        levels=levels,
         more=(Grid(held, "Memory of an answer, by context points / targets"),) if held else (),
     )
 
