@@ -115,11 +115,18 @@ def gallery(sequences: np.ndarray, form: pictures.Form, name: str) -> Any:
             for column, colour in enumerate(line):
                 place = (column, form.rows - 1 - row)
                 panel.add_patch(plt.Rectangle(place, 1, 1, fc=colour, ec="#bbbbbb", lw=0.5))
-        panel.set(xlim=(0, form.columns), ylim=(-0.45 * form.statements, form.rows))
+        panel.set(xlim=(0, form.columns), ylim=(0, form.rows))
         panel.set_aspect("equal")
         for number, statement in enumerate(pictures.parsed(one[: form.said].tolist())):
             met = pictures.met(statement, shaped)
             text = f"{'✓' if met else '✗'} {' '.join(statement).replace('_', ' ')}"
             colour = MET if met else UNMET
-            panel.text(0, -0.4 - 0.42 * number, text, color=colour, fontsize=7.5)
+            panel.annotate(
+                text,
+                (0, 0),
+                xytext=(0, -9 * (number + 1)),  # points, so that lines stand apart at every size
+                textcoords="offset points",
+                color=colour,
+                fontsize=7.5,
+            )
     return figure

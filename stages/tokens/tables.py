@@ -150,5 +150,5 @@ def sentence(about: dict[str, Any]) -> str:
     return (
         f"Pictures of {made['high']} × {made['wide']} with up to {made['points']} coloured points, "
         f"drawn from up to {made['statements']} statements. {split} A parser checks each statement "
-        "in each drawn picture; `other`: the statements of another row."
+        "in each drawn picture; other statements are those of another row."
     )
