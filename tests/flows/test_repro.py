@@ -231,7 +231,7 @@ def test_a_stage_is_judged_by_its_own_end_not_by_what_the_server_knows_yet(proje
         env=repro.environment(),
     )
     assert done.stdout == "['bad']\n", done.stderr
-    assert "error: bad: broken on purpose" in done.stderr and "good" not in done.stderr
+    assert "error: bad: broken on purpose" in done.stderr and "error: good" not in done.stderr
 
 
 def test_stopping_ends_the_running_stages_and_begins_no_other(project, monkeypatch):
