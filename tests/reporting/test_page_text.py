@@ -22,18 +22,20 @@ HOSTILE = "a<b>&\"c'"
 
 
 def test_names_and_sentences_are_text_never_markup(tmp_path, monkeypatch):
-    make(
-        tmp_path,
-        monkeypatch,
-        {HOSTILE: {"hour_average": (12.0, 11.0, 13.0), HOSTILE: (9.0, 8.0, 10.0)}},
-    )
+    scripts = {}
+    for name in ("plain", HOSTILE):
+        (place := tmp_path / str(len(name))).mkdir()
+        rows = {"hour_average": (12.0, 11.0, 13.0), name: (9.0, 8.0, 10.0)}
+        make(place, monkeypatch, {name: rows})
+        scripts[name] = read(OWN).tags.count("script")
     claims = files.read_json(HOME / "claims.json", list)
     claims[0] |= {"text": "<script>alert(1)</script>", "why": "</table><img src=http://x.example/>"}
     files.write_json(HOME / "claims.json", claims)
     stage_runs.write_pages(page, EXPERIMENT, PROFILE)
     assert read().problems == []
     seen = read(OWN)
-    assert seen.problems == [] and seen.tags.count("script") == 2 and "b" not in seen.tags
+    assert seen.problems == [] and "b" not in seen.tags
+    assert seen.tags.count("script") == scripts["plain"] == scripts[HOSTILE]
     assert all("x.example" not in (value or "") for _, _, value in seen.attributes)
     assert [row["model"] for row in results(seen, HOSTILE)] == ["hour_average", HOSTILE]
     text = Path("reports", OWN).read_text()
@@ -56,7 +58,12 @@ def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_make
         seen.problems == []
         and seen.figures == []
         and set(seen.tables)
-        == {"all results", "errata of the documents", "what the documents print"}
+        == {
+            "all results",
+            "errata of the documents",
+            "numbers in the documents' text",
+            "what the documents print",
+        }
     )
     assert {value for _, name, value in seen.attributes if name == "href"} == {
         "#results",
@@ -65,6 +72,7 @@ def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_make
         "grand.html",
         "#errata",
         "#printed",
+        "#words",
         "#validation",
         "#audit",
     }

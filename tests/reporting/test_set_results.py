@@ -88,7 +88,7 @@ def test_a_misprint_bears_its_mark_and_its_note_and_its_scale_is_mended():
         == "0.000674 ± 3.8e-05† (thesis C.2)"
     )  # the header says RMSE x 1e-4
     assert (
-        notes.startswith("† thesis C.2: header prints")
+        "† thesis C.2: header prints" in notes
         and "†" not in rows(table)["msa-shared-20k"]["printed RMSE, validation"]
     )
 
