@@ -35,6 +35,7 @@ from flows.server import (
     running,
 )
 from flows.settings import Settings, settings
+from stages.files import atomic_file
 
 # Deployment -> the flow's module (the flow has the deployment's name) and how many of its runs may
 # be at work at once.
@@ -159,7 +160,8 @@ async def serve(
         await asyncio.sleep(0.05)
     print(greeting, flush=True)
     if ready:
-        ready.write_text(f"{os.environ['PREFECT_API_URL']}\n", encoding="utf-8")
+        with atomic_file(ready, "w") as stream:  # whoever waits for it reads it at once
+            stream.write(f"{os.environ['PREFECT_API_URL']}\n")
     healed = loop.time()
     try:
         while not asked.done() and not work.done() and server.poll() is None:

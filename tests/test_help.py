@@ -37,6 +37,7 @@ WITH_TORCH = {
     "stages.dynamics.series.train",
     "stages.dynamics.sweep",
     "stages.sequences.train",
+    "stages.tokens.sweep",
     "stages.tokens.train",
     "stages.winds.sweep",
 }

@@ -21,7 +21,6 @@ from stages.page.result import NO_BOUND, NOT_PUBLISHED, Result
 from stages.sequences.reporting import arms as order_arms
 from stages.sequences.reporting import results as told
 from stages.sequences.reporting import texts
-from stages.sequences.reporting.canvas import colour
 from stages.sequences.reporting.printed import Companions, companions, theirs
 from stages.tables.table import arm_of, cells_of
 from stages.tables.tabulation import home_of
@@ -127,6 +126,8 @@ def told_by(
 
 def section(experiment: str, profile: str, content: Content, one: told.Section) -> Section:
     """What the page shows of one data set."""
+    from stages.sequences.reporting.canvas import colour  # with matplotlib
+
     home, name = home_of(experiment, profile), one.dataset
     written = texts.table(content.get("texts", {}).get(name, []), name)
     single, numbers = (

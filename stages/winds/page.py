@@ -31,7 +31,6 @@ from stages.page.result import NO_BOUND, NOT_PUBLISHED, Result
 from stages.tables.table import Table, against, cells_of, datasets_of, label
 from stages.tables.tabulation import home_of
 from stages.winds import tables
-from stages.winds.figures import GROUPS, dash
 from stages.winds.printed import companions, epochs, shown, weather
 from stages.winds.tabulate import OPTIMUM
 
@@ -170,6 +169,8 @@ def breakdown(
 ) -> Chart | None:
     """RMSE against lead, altitude or distance, a line an arm with its 90 % band; None where there
     are no two bins, of which no figure was drawn either."""
+    from stages.winds.figures import GROUPS, dash  # with matplotlib
+
     names = tables.leading(tables.ordered(arms, dataset))
     found = {name: tables.curve(cells, name, group) for name in names}
     keys = max((list(one) for one in found.values()), key=len, default=[])
