@@ -166,6 +166,8 @@ class Machines:
     """The stages as Prefect tasks on a Dask cluster's workers; for `flows.repro.run`. `whole` is
     the graph of all stages."""
 
+    ahead = 0  # the cluster's own queue keeps its workers busy
+
     def __init__(
         self,
         address: str,

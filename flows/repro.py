@@ -4,9 +4,9 @@ DVC is the only DAG: its own commands say which stages there are, which are stal
 for. A stage starts as soon as its parents are done, as `dvc --wait-for-lock repro -s STAGE` in a
 Prefect task; among the ready ones, that with the longest way to the end (by the last run's seconds)
 goes first. A plain serial `dvc --wait-for-lock repro` ends the run and is its proof. The first
-failure stops the starting of others and makes the exit code 1. Each stage's output stands in
-`.work/flow/`. `--runner dask --cluster tcp://HOST:8786` runs the stages on other machines
-(flows/distant.py). PREFECT_LOGGING_LEVEL=INFO shows Prefect's own log.
+failure stops the starting of others (one that waits for its turn runs) and makes the exit code 1.
+Each stage's output stands in `.work/flow/`. `--runner dask --cluster tcp://HOST:8786` runs the
+stages on other machines (flows/distant.py). PREFECT_LOGGING_LEVEL=INFO shows Prefect's own log.
 """
 
 import argparse
@@ -102,7 +102,10 @@ def reproduce(*arguments: str, log: Path) -> None:
 
 class Threads:
     """The stages as Prefect tasks in threads of this process. `seconds` takes how long each
-    took."""
+    took. One task more than `jobs` is begun, and waits for its turn: Prefect's book-keeping, a
+    second a task, is done while others work."""
+
+    ahead = 1
 
     def __init__(self, jobs: int, retries: int, seconds: dict[str, float]):
         from prefect import flow, task
@@ -111,7 +114,7 @@ class Threads:
 
         # how each ended, "" when well; a future asks the server, which may learn it later than we
         self.problems: dict[str, str] = {}
-        problems = self.problems
+        problems, turn = self.problems, threading.Semaphore(jobs)
 
         @task(
             name="stage",
@@ -121,18 +124,19 @@ class Threads:
             persist_result=False,
         )
         def single(stage: str) -> None:
-            begin = time.monotonic()
             problems[stage] = "the task did not come to its end"
-            try:
-                reproduce("-s", stage, log=log_of(stage))
-            except FlowError as error:
-                problems[stage] = str(error)
-                raise
+            with turn:
+                begin = time.monotonic()
+                try:
+                    reproduce("-s", stage, log=log_of(stage))
+                except FlowError as error:
+                    problems[stage] = str(error)
+                    raise
+                seconds[stage] = round(time.monotonic() - begin, 1)
             problems[stage] = ""
-            seconds[stage] = round(time.monotonic() - begin, 1)
 
         self.task = single
-        runner: Any = ThreadPoolTaskRunner(max_workers=jobs)
+        runner: Any = ThreadPoolTaskRunner(max_workers=jobs + self.ahead)
         self.flow = flow(name="reproduce", task_runner=runner, persist_result=False)
 
     def submit(self, stage: str) -> Any:
@@ -187,7 +191,7 @@ def run(
                     schedule(
                         graph,
                         start,
-                        jobs=jobs,
+                        jobs=jobs + workers.ahead,
                         limits=limits,
                         first=ways(graph, seconds),
                         report=progress.report,
