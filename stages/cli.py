@@ -11,10 +11,12 @@ benchmark  the simulated wind benchmark, frozen, for use elsewhere
 check it
 audit      where a published number came from, and whether it still holds
 why        why a published number is another one at another commit
+trend      a published number over the commits
 compare    how the numbers here compare with a commit's
 impact     which published numbers rest on a file
 rows       which rows were trained on, and which stand on both sides
 verify     every byte, record, table and figure of this repository; or a bundle
+gates      the data sets' gates as Great Expectations' data docs
 doctor     what is amiss with this machine and working copy, and what mends it
 
 keep it running
