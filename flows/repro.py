@@ -27,6 +27,7 @@ from typing import Any
 from flows.dag import Graph, parse, plan, schedule, ways
 from flows.process import DVC, WORK, FlowError, environment, leashed, sharing
 from flows.profiles import switched, write
+from flows.served import Server
 from flows.shown import called, show_stages
 
 CODE = "code"  # the stage that says which code has changed
@@ -34,7 +35,8 @@ LOGS = WORK / "flow"
 SECONDS = LOGS / "seconds.json"
 TAIL = 40
 
-_children: set[subprocess.Popen[Any]] = set()
+_own = threading.local()  # each thread's server
+_children: set[Server] = set()
 _children_lock = threading.RLock()  # a signal may find this very thread inside
 _stopping = threading.Event()
 
@@ -75,25 +77,22 @@ def reproduce(*arguments: str, log: Path) -> None:
     """`dvc --wait-for-lock repro ARGUMENTS` with its output in the log. FlowError with the log's
     end when it fails."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w", encoding="utf-8") as stream:
+    log.write_bytes(b"")
+    with _children_lock:
+        if _stopping.is_set():
+            raise FlowError("the run is being stopped")
+        server: Server | None = getattr(_own, "server", None)
+        if server is None or not server.alive():
+            server = _own.server = Server()
+        _children.add(server)
+    try:
+        code = server.run(["--wait-for-lock", "repro", *arguments], environment(), log)
+    except BaseException:
+        server.kill()
+        raise
+    finally:
         with _children_lock:
-            if _stopping.is_set():
-                raise FlowError("the run is being stopped")
-            child = subprocess.Popen(
-                leashed([*DVC, "--wait-for-lock", "repro", *arguments]),
-                env=environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-            )
-            _children.add(child)
-        try:
-            code = child.wait()
-        finally:
-            child.kill()
-            child.wait()
-            with _children_lock:
-                _children.discard(child)
+            _children.discard(server)
     if code:
         tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:])
         raise FlowError(
@@ -260,8 +259,8 @@ def end_children() -> None:
     """Kill the running dvc processes (their stages die with them) and let no other begin."""
     with _children_lock:
         _stopping.set()
-        for child in _children:
-            child.kill()
+        for server in _children:
+            server.process.kill()
 
 
 def stop(number: int, _frame: FrameType | None) -> None:

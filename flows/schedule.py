@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.process import WORK, FlowError, environment, only_one
+from flows.profiles import write
 from flows.retrain import RUNNER
 from flows.server import (
     DATABASES,
@@ -35,7 +36,6 @@ from flows.server import (
     running,
 )
 from flows.settings import Settings, settings
-from stages.files import atomic_file
 
 # Deployment -> the flow's module (the flow has the deployment's name) and how many of its runs may
 # be at work at once.
@@ -160,8 +160,7 @@ async def serve(
         await asyncio.sleep(0.05)
     print(greeting, flush=True)
     if ready:
-        with atomic_file(ready, "w") as stream:  # whoever waits for it reads it at once
-            stream.write(f"{os.environ['PREFECT_API_URL']}\n")
+        write(ready, f"{os.environ['PREFECT_API_URL']}\n")  # whole: who waits reads it at once
     healed = loop.time()
     try:
         while not asked.done() and not work.done() and server.poll() is None:

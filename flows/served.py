@@ -1,0 +1,101 @@
+"""DVC's commands in a process that has loaded DVC once.
+
+A run of hundreds of stages would load DVC's libraries hundreds of times, half a second of processor
+each. A server loads them and forks for each command, so that no command sees what another did. It
+loads nothing that starts threads, which a fork would lose. A server belongs to the thread that
+started it and ends with it; its end is its command's. Run as a program this file is the server.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+LOADED = ("dvc.cli", "dvc.commands.repro", "dvc.repo", "dvc.repo.reproduce", "dvc.dvcfile")
+
+
+class Server:
+    """A process that has loaded DVC, started through the leash of flows/process.py."""
+
+    def __init__(self) -> None:
+        from flows.process import environment, leashed
+
+        self.process: subprocess.Popen[str] = subprocess.Popen(
+            # -P: this folder has modules that are called as others' are (git, server)
+            leashed([sys.executable, "-P", str(Path(__file__).absolute())]),
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, arguments: list[str], environment: dict[str, str], log: Path) -> int:
+        """The exit code of `dvc ARGUMENTS` in this folder, its output in the log, which exists;
+        that of a killed process where the server has ended."""
+        assert self.process.stdin and self.process.stdout
+        asked = [arguments, environment, str(Path.cwd()), str(log.absolute())]
+        with contextlib.suppress(OSError):
+            self.process.stdin.write(json.dumps(asked) + "\n")
+            self.process.stdin.flush()
+            if answer := self.process.stdout.readline():
+                return int(answer)
+        return self.process.wait()
+
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        """End it and what it runs."""
+        self.process.kill()
+        self.process.communicate()
+
+
+def work(arguments: list[str], environment: dict[str, str], folder: str, log: str) -> int:
+    """Run the command in this process, which was forked for it; its exit code."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    written = os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(written, 1)
+    os.dup2(written, 2)
+    code: int = importlib.import_module("dvc.cli").main(arguments)
+    return code
+
+
+def serve() -> None:
+    """Answer each line of standard input, a command, with a line, its exit code."""
+    sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
+    from flows.process import die_with
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this ends it
+    for name in LOADED:
+        importlib.import_module(name)
+    server, answers = os.getpid(), os.fdopen(os.dup(1), "w")
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            code: Any = 1
+            try:
+                die_with(server)
+                code = work(*json.loads(line))
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else int(end.code is not None)
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        answers.write(f"{code}\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()
