@@ -40,7 +40,7 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 from stages import params
-from stages.errors import InputError, TradewindError
+from stages.errors import InputError, TradewindError, advice
 from stages.verbs import init, release, score, trust, unattended, winds
 
 LAB = ("matplotlib", "PIL", "jinja2", "optuna", "great_expectations", "dvc", "prefect")  # an extra
@@ -129,7 +129,7 @@ def main() -> int:
             code = arguments.run(arguments)
         sys.stdout.flush()  # here, where a closed pipe can be met, and not at the interpreter's end
     except TradewindError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {advice(str(error))}", file=sys.stderr)
         return error.exit_code
     except ModuleNotFoundError as error:
         if (missing := (error.name or "").partition(".")[0]) not in LAB:

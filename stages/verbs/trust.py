@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from stages.errors import InputError
+from stages.errors import InputError, advice
 from stages.verbs import Verbs, added
 
 
@@ -13,7 +13,7 @@ def audit(arguments: argparse.Namespace) -> int:
     from stages import audit as auditor
 
     finding = auditor.audit(arguments.metric, arguments.verify, Path.cwd())
-    print(auditor.render(finding))
+    print(advice(auditor.render(finding)))
     return finding.exit_code
 
 
@@ -107,7 +107,7 @@ def verify(arguments: argparse.Namespace) -> int:
     from stages.audit import everything
 
     found = everything.everything(Path.cwd())
-    print(everything.told(found))
+    print(advice(everything.told(found)))
     return found.exit_code
 
 
