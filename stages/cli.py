@@ -11,10 +11,12 @@ benchmark  the simulated wind benchmark, frozen, for use elsewhere
 check it
 audit      where a published number came from, and whether it still holds
 why        why a published number is another one at another commit
+trend      a published number over the commits
 compare    how the numbers here compare with a commit's
 impact     which published numbers rest on a file
 rows       which rows were trained on, and which stand on both sides
 verify     every byte, record, table and figure of this repository; or a bundle
+gates      the data sets' gates as Great Expectations' data docs
 doctor     what is amiss with this machine and working copy, and what mends it
 
 keep it running
@@ -38,7 +40,7 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 from stages import params
-from stages.errors import InputError, TradewindError
+from stages.errors import InputError, TradewindError, advice
 from stages.verbs import init, release, score, trust, unattended, winds
 
 LAB = ("matplotlib", "PIL", "jinja2", "optuna", "great_expectations", "dvc", "prefect")  # an extra
@@ -127,7 +129,7 @@ def main() -> int:
             code = arguments.run(arguments)
         sys.stdout.flush()  # here, where a closed pipe can be met, and not at the interpreter's end
     except TradewindError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {advice(str(error))}", file=sys.stderr)
         return error.exit_code
     except ModuleNotFoundError as error:
         if (missing := (error.name or "").partition(".")[0]) not in LAB:

@@ -7,15 +7,27 @@ another run holds the place.
 """
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 NUMPY_READS = {
     "numpy.lib._format_impl",
     "numpy.lib._npyio_impl",
     "numpy._core.memmap",
 }  # modules inside which NumPy reads an array's file
+
+# What remedies say of `dvc pull`, and what is left of it where there is nothing to pull from.
+PULLS = (
+    (r" \(or `dvc pull`\)", ""),
+    (r",? or `dvc pull`( for what [a-z ]+)?", ""),
+    (r"`dvc pull ([^`]*)` \(or (`dvc checkout \1[^`]*`)\)", r"\2"),
+    (r"`dvc pull` \(or (`dvc checkout`), or ", r"\1 (or "),
+    (r"`python -m flows\.profiles [^`]* -- dvc pull` brings them, ", ""),
+    (r"run `dvc pull`, or", "run `dvc repro`, or"),
+)
 
 
 class TradewindError(Exception):
@@ -93,6 +105,20 @@ class BusyError(TradewindError):
     exit_code = 75
 
 
+def advice(text: str, root: Path = Path(".")) -> str:
+    """The text as it is told to a person: without `dvc pull` where DVC has no remote to pull from
+    (a section `remote` of .dvc/config or .dvc/config.local in `root`)."""
+    for name in ("config", "config.local"):
+        file = root / ".dvc" / name
+        if file.is_file() and re.search(
+            r"(?m)^\s*\['?remote\b", file.read_text("utf-8", "replace")
+        ):
+            return text
+    for pattern, rest in PULLS:
+        text = re.sub(pattern, rest, text)
+    return text
+
+
 def typed(error: Exception) -> Exception:
     """What a library says of bytes that it cannot read or write, or of memory that it cannot have,
     as an error of ours; others as they are.
@@ -137,7 +163,7 @@ def reported(work: Callable[[], object]) -> int:
         work()
     except TradewindError as error:
         if os.environ.get("RANK", "0") == "0":
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {advice(str(error))}", file=sys.stderr)
         return error.exit_code
     except OSError as error:
         print(

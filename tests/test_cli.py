@@ -47,6 +47,8 @@ OPTIONS = {
     "doctor": ("--json", "--arithmetic"),
     "why": ("A..B", "EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--attribute"),
     "rows": ("--dataset", "--day", "--aircraft", "--flight", "--file"),
+    "trend": ("EXPERIMENT/PROFILE/DATASET/CELL/METRIC", "--plot"),
+    "gates": ("FOLDER",),
     "verify": ("BUNDLE", "--all", "--commit"),
     "release": ("FOLDER", "--with-data"),
     "card": ("EXPERIMENT/PROFILE/DATASET/CELL",),

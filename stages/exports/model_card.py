@@ -14,7 +14,7 @@ from typing import Any
 
 from stages.audit.chain import Node
 from stages.errors import DataError, InputError
-from stages.exports import checks, citation
+from stages.exports import checks, citation, hub
 from stages.exports.tree import Tree, of_commit
 from stages.page import promotions
 from stages.params import nearest
@@ -111,7 +111,10 @@ def weights(node: Node) -> set[str]:
 def render(tree: Tree, node: Node, entry: dict[str, Any] | None) -> str:
     """The card of a trained cell."""
     experiment, profile, dataset, cell = name_of(node).split("/")
+    model = str(node.record["params"].get("model", cell))
+    numbers = numbers_of(tree, experiment, profile, dataset, cell)
     lines = [
+        *hub.header(name_of(node), citation.licence({}), model, numbers),
         f"# Model card: {name_of(node)}",
         "",
         f"Of commit {tree.commit.name}, {tree.commit.date}.",
@@ -250,8 +253,7 @@ def data(tree: Tree, node: Node, profile: str, dataset: str) -> list[str]:
 def evaluation(tree: Tree, experiment: str, profile: str, dataset: str, cell: str) -> list[str]:
     """Its numbers with their intervals, and those of the trivial baselines beside them."""
     table = f"reports/{experiment}/{profile}/metrics.json"
-    cells = tree.json(table).get("cells", {}) if table in tree.modes else {}
-    numbers = (cells.get(f"{dataset}/{cell}") or {}).get("metrics") or {}
+    numbers = numbers_of(tree, experiment, profile, dataset, cell)
     lines = [
         "## Evaluation",
         "",
@@ -287,11 +289,18 @@ def evaluation(tree: Tree, experiment: str, profile: str, dataset: str, cell: st
     )
 
 
-def first_number(tree: Tree, experiment: str, profile: str, dataset: str, cell: str) -> str:
-    """The address of the number that a reader asks for first."""
+def numbers_of(
+    tree: Tree, experiment: str, profile: str, dataset: str, cell: str
+) -> dict[str, Any]:
+    """What the table in git tells of a cell, by name; nothing where it tells nothing."""
     table = f"reports/{experiment}/{profile}/metrics.json"
     cells = tree.json(table).get("cells", {}) if table in tree.modes else {}
-    numbers = (cells.get(f"{dataset}/{cell}") or {}).get("metrics") or {"METRIC": None}
+    return (cells.get(f"{dataset}/{cell}") or {}).get("metrics") or {}
+
+
+def first_number(tree: Tree, experiment: str, profile: str, dataset: str, cell: str) -> str:
+    """The address of the number that a reader asks for first."""
+    numbers = numbers_of(tree, experiment, profile, dataset, cell) or {"METRIC": None}
     chosen = "rmse_component_kn" if "rmse_component_kn" in numbers else sorted(numbers)[0]
     return f"{experiment}/{profile}/{dataset}/{cell}/{chosen}"
 

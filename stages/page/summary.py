@@ -1,5 +1,6 @@
 """reports/summary-PROFILE.json: the main number of every arm of every experiment, small enough
-for `dvc metrics diff`: `python -m stages.page.summary PROFILE`."""
+for `dvc metrics diff`, and reports/curves-PROFILE.csv, every curve: `python -m stages.page.summary
+PROFILE`."""
 
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from stages import files, records, runner
 from stages.errors import DataError
 from stages.files import read_json, write_json
+from stages.page import curves
 
 # The error of a forecast; of a field; of a neighbour search, its share of a linear search's work. A
 # family whose main numbers are others names them as `main` in its metrics.json.
@@ -14,16 +16,19 @@ METRICS = ("rmse_component_kn", "mse", "nats", "comparisons_share")
 
 
 def summary(profile: str) -> None:
-    """Gather {metric: {experiment: {data set: {arm: mean}}}} of one profile. DataError where
-    nothing has been tabulated."""
+    """Gather {metric: {experiment: {data set: {arm: mean}}}} of one profile, and its curves.
+    DataError where nothing has been tabulated."""
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
-    for file in sorted(Path("reports").glob(f"*/{profile}/metrics.json")):
-        content = read_json(file)
+    contents = {
+        file.parts[1]: read_json(file)
+        for file in sorted(Path("reports").glob(f"*/{profile}/metrics.json"))
+    }
+    for experiment, content in contents.items():
         for name, arm in content["arms"].items():
             dataset, _, label = name.partition("/")
             for metric in content.get("main", METRICS):
                 if metric in arm["metrics"]:
-                    of_experiment = found.setdefault(metric, {}).setdefault(file.parts[1], {})
+                    of_experiment = found.setdefault(metric, {}).setdefault(experiment, {})
                     of_experiment.setdefault(dataset, {})[label] = arm["metrics"][metric]["mean"]
     if not found:
         raise DataError(
@@ -32,6 +37,7 @@ def summary(profile: str) -> None:
             remedy="run `dvc repro`",
         )
     write_json(Path("reports") / f"summary-{profile}.json", found)
+    curves.write(Path("reports") / f"curves-{profile}.csv", contents)
 
 
 def plan(asked: runner.Asked) -> runner.Work:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from stages.errors import InputError
+from stages.errors import InputError, advice
 from stages.verbs import Verbs, added
 
 
@@ -13,7 +13,7 @@ def audit(arguments: argparse.Namespace) -> int:
     from stages import audit as auditor
 
     finding = auditor.audit(arguments.metric, arguments.verify, Path.cwd())
-    print(auditor.render(finding))
+    print(advice(auditor.render(finding)))
     return finding.exit_code
 
 
@@ -54,6 +54,27 @@ def why(arguments: argparse.Namespace) -> int:
     return answer.exit_code
 
 
+def trend(arguments: argparse.Namespace) -> int:
+    """Print a number at every commit that wrote its table."""
+    from stages.audit import trend as over
+
+    metric, found = over.trend(arguments.metric, Path.cwd())
+    print(over.render(metric, found))
+    if arguments.plot:
+        over.draw(metric, found, arguments.plot)
+        print(f"picture: {arguments.plot}")
+    return 0
+
+
+def gates(arguments: argparse.Namespace) -> int:
+    """Write Great Expectations' data docs of every gate and print their first page."""
+    from stages.validation import docs
+
+    page, count = docs.build(arguments.folder, Path.cwd())
+    print(f"{page}\n{count} gates")
+    return 0
+
+
 def rows(arguments: argparse.Namespace) -> int:
     """Print where the rows asked for stand, or, where none are asked for, what stands on both
     sides: exit 1 where something leaks."""
@@ -86,7 +107,7 @@ def verify(arguments: argparse.Namespace) -> int:
     from stages.audit import everything
 
     found = everything.everything(Path.cwd())
-    print(everything.told(found))
+    print(advice(everything.told(found)))
     return found.exit_code
 
 
@@ -191,6 +212,40 @@ def add_why(verbs: Verbs) -> None:
     verb.set_defaults(run=why)
 
 
+def add_trend(verbs: Verbs) -> None:
+    """`tradewind trend`."""
+    verb = added(
+        verbs,
+        "trend",
+        "a published number over the commits",
+        "A published number at every commit that wrote its table, oldest first, with its interval "
+        "and its change.\n"
+        "Read from git; nothing is checked out or made again. `tradewind why` tells the causes of "
+        "a change.",
+        "tradewind trend wind_baselines/mini/simulated/kalman-swept-none/rmse_component_kn "
+        "--plot trend.png",
+    )
+    verb.add_argument("metric", metavar="EXPERIMENT/PROFILE/DATASET/CELL/METRIC")
+    verb.add_argument("--plot", type=Path, metavar="FILE", help="draw it, too, as a PNG")
+    verb.set_defaults(run=trend)
+
+
+def add_gates(verbs: Verbs) -> None:
+    """`tradewind gates`."""
+    verb = added(
+        verbs,
+        "gates",
+        "the data sets' gates as Great Expectations' data docs",
+        "Great Expectations' own data docs of every data set's gate, a static site, from the "
+        "verdicts that git keeps.\n"
+        "Its pages load their styles and scripts from the network; reports/index.html#validation "
+        "tells the same without.",
+        "tradewind gates ../gates",
+    )
+    verb.add_argument("folder", metavar="FOLDER", type=Path)
+    verb.set_defaults(run=gates)
+
+
 def add_rows(verbs: Verbs) -> None:
     """`tradewind rows`."""
     verb = added(
@@ -237,5 +292,14 @@ def add_verify(verbs: Verbs) -> None:
 
 def register(verbs: Verbs) -> None:
     """Add these verbs."""
-    for add in (add_audit, add_compare, add_impact, add_why, add_rows, add_verify):
+    for add in (
+        add_audit,
+        add_compare,
+        add_impact,
+        add_why,
+        add_trend,
+        add_gates,
+        add_rows,
+        add_verify,
+    ):
         add(verbs)
