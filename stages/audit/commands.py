@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from stages import code
@@ -41,7 +41,7 @@ def fits(template: str, text: str) -> bool:
     return pattern(template).fullmatch(" ".join(text.split())) is not None
 
 
-@lru_cache(maxsize=None)
+@cache
 def pattern(template: str) -> re.Pattern[str]:
     """What fits a template; thousands are asked for again and again."""
     parts = map(re.escape, FILLED.split(" ".join(template.split())))
