@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from stages import code
@@ -37,8 +38,14 @@ class Command:
 
 def fits(template: str, text: str) -> bool:
     """Whether a text is the template with one word in each of its places."""
+    return pattern(template).fullmatch(" ".join(text.split())) is not None
+
+
+@cache
+def pattern(template: str) -> re.Pattern[str]:
+    """What fits a template; thousands are asked for again and again."""
     parts = map(re.escape, FILLED.split(" ".join(template.split())))
-    return re.fullmatch(r"[^\s]+".join(parts), " ".join(text.split())) is not None
+    return re.compile(r"[^\s]+".join(parts))
 
 
 def bound(template: str, text: str) -> dict[str, str]:

@@ -6,11 +6,12 @@ files can be found: one by one (`held`), and all together, as one commit had the
 """
 
 import hashlib
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 
 from stages import code
-from stages.audit.history import blobs, git
+from stages.audit.history import at_each, blobs, git
 from stages.code import PACKAGE
 from stages.errors import DataError
 
@@ -23,6 +24,7 @@ class History:
         self.root, self.known = root or Path(), root is not None
         self._commits: dict[tuple[tuple[str, str], ...], str | None] = {}
         self._trees: dict[str, dict[str, str]] = {}
+        self._names: dict[str, dict[str, str]] = {}  # path -> commit -> git's name of its bytes
 
     @cached_property
     def shallow(self) -> bool:
@@ -73,11 +75,21 @@ class History:
         wanted = {path: version[0] for path, version in found.items() if version}
         if not files or len(wanted) < len(files):
             return None
+        often = max(sorted(wanted), key=self._often.__getitem__)
+        if often not in self._names:
+            self._names[often] = at_each(self.root, self._order, often)
         for commit in self._order:
+            if self._names[often].get(commit) != wanted[often]:
+                continue  # most commits are told apart by the file that was edited most
             tree = self._tree(commit)
             if all(tree.get(path) == name for path, name in wanted.items()):
                 return commit
         return None
+
+    @cached_property
+    def _often(self) -> Counter[str]:
+        """How many versions each path has had."""
+        return Counter(path for path, _ in self._versions)
 
     @cached_property
     def _order(self) -> list[str]:

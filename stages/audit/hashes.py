@@ -17,11 +17,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from stages import records
 from stages.errors import DataError
+from stages.params.reading import plain
 
 BLOCK = 1 << 18  # bytes read at once: they stay in a core's cache while both sums pass over them
 
@@ -207,7 +207,7 @@ def read_text(text: str, where: str) -> dict[Any, Any]:
     """A YAML mapping from text; DataError where it is none. Locks are long, so that the parser
     in C is used where there is one."""
     try:
-        content = YAML(typ="safe").load(text)
+        content = plain(text)
     except (YAMLError, ValueError) as error:
         raise DataError(
             "it is not plain YAML", where=where, found=" ".join(str(error).split())

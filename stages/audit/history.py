@@ -237,6 +237,21 @@ def at_commits(root: Path, commits: list[str], path: str) -> list[str]:
     return [read.get(name, b"").decode("utf-8", "replace") for name in names]
 
 
+def at_each(root: Path, commits: list[str], path: str) -> dict[str, str]:
+    """Commit -> git's name of what it has at a path, told from the repository's top, for those
+    commits that have it."""
+    done = subprocess.run(
+        command(root, "cat-file", "--batch-check=%(objectname)"),
+        input="".join(f"{commit}:{path}\n" for commit in commits).encode(),
+        capture_output=True,
+        env=environment(),
+        check=False,
+    )
+    names = done.stdout.decode("utf-8", "replace").splitlines()
+    told = zip(commits, names, strict=False)
+    return {commit: name for commit, name in told if not name.endswith(" missing")}
+
+
 def contents(root: Path, files: list[str]) -> dict[str, bytes]:
     """The committed bytes of those of `files` that HEAD has."""
     names = tree(root, files) or {}

@@ -16,15 +16,19 @@ COUNTS = re.compile(r"data/[^/]+/decoded/[^/]+/counts\.json")
 
 def sources(case: Case) -> Iterator[Problem]:
     """The raw files are those that the manifest lists and that params.yaml pins."""
+    owned: dict[str, list[str]] = {}
+    for path, owner in case.chain.files.items():
+        if owner:
+            owned.setdefault(owner.path, []).append(path)
     for node in case.chain.nodes:
         if node.stage != "acquire" or node.error:
             continue
         manifest, dataset = f"{node.homes[0]}/manifest.json", Path(node.homes[0]).name
         listed = manifest_of(case.root / manifest)
         pinned = pins(case, dataset)
-        for path in sorted(
-            path for path in case.chain.files if node.owns(path) and path != manifest
-        ):
+        for path in sorted(path for path in owned.get(node.path, ()) if path != manifest):
+            if not node.owns(path):
+                continue  # the record itself
             name, described = path.removeprefix(node.homes[0] + "/"), case.described(path) or {}
             pin = pinned.get(name)
             if name not in pinned and any(pinned.values()):

@@ -15,7 +15,7 @@ from stages.audit import arithmetics, commands, rerun
 from stages.audit.case import Case
 from stages.audit.chain import Node
 from stages.audit.declarations import holds
-from stages.audit.finding import Finding, Problem
+from stages.audit.finding import Finding, Problem, worst
 from stages.audit.laid import Laid
 from stages.audit.ownrun import DATA
 from stages.errors import TradewindError
@@ -34,11 +34,15 @@ def remade(case: Case, found: Finding) -> Iterator[Problem]:
         for node in nodes:
             problems = list(unlike(case, found, laid, node))
             yield from problems
-            if any(problem.verdict != "NOTE" for problem in problems):
+            if worst(problems) != "PASS":
+                if worst(problems) != "FAIL":
+                    yield from rerun.evaluation(case, found)
                 return
         made = f"{len(nodes)} stages from the raw files on were run again"
         found.notes.append(f"{made}: all data came out to the byte")
         if rerun.untrained(case):
+            if rerun.unlike(case, laid):
+                yield from rerun.evaluation(case, found)
             yield from rerun.compared(case, found, laid, "making all of it again")
         else:
             yield from rerun.retrained(case, found, laid)

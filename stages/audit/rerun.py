@@ -30,12 +30,12 @@ import numpy as np
 
 from stages.arithmetic import probe
 from stages.audit import arithmetics, commands
-from stages.audit.case import Case
+from stages.audit.case import PULL, Case
 from stages.audit.chain import SEED, members, pick
 from stages.audit.finding import Finding, Problem, worst
 from stages.audit.laid import Laid
 from stages.errors import TradewindError
-from stages.files import read_json
+from stages.files import read_json, sha256
 from stages.tables.gather import over_seeds
 
 WEIGHTS = "weights.safetensors"
@@ -191,20 +191,41 @@ def training(case: Case, found: Finding) -> Iterator[Problem]:
 
 def retrained(case: Case, found: Finding, laid: Laid) -> Iterator[Problem]:
     """Every cell of the metric trained again from the data that lie, or are linked, there."""
-    moved = False
     for cell in case.chain.cells:
         home = f"{case.metric.folder}/runs/{case.metric.dataset}/{cell}"
         if failure := trained(case, laid, home):
             yield failure
+            yield from evaluation(case, found)
             return
-        yield from nearness(case, found, cell, laid.folder / home)
+        yield from nearness(case, found, cell, laid)
         yield from beside(case, laid, home)
-        old, new = (place / home / WEIGHTS for place in (case.root, laid.folder))
-        moved |= old.read_bytes() != new.read_bytes()
-    near = 1.0 if elsewhere(case, "train", "evaluate") else NEAR
-    spread = between_seeds(case, near) if moved else None
+    others, spread = unlike(case, laid), None
+    if others:  # else one evaluation is that of both
+        yield from evaluation(case, found)
+    if any(path.endswith(f"/{WEIGHTS}") for path in others):
+        spread = between_seeds(case, 1.0 if elsewhere(case, "train", "evaluate") else NEAR)
     stages = ("train", "evaluate")
     yield from compared(case, found, laid, "training again and evaluating", spread, stages)
+
+
+def unlike(case: Case, laid: Laid) -> list[str]:
+    """The files that an evaluation of the number reads which, where they were made again, have
+    other bytes than those recorded."""
+    read = {
+        path
+        for path, readers in case.chain.inputs.items()
+        if any(node.stage == "evaluate" for node, _ in readers)
+    }
+    return [path for path in sorted(read) if not recorded(case, laid.folder, path)]
+
+
+def recorded(case: Case, folder: Path, path: str) -> bool:
+    """Whether a file there has the recorded bytes, or is the one whose bytes `hash` has judged."""
+    here, there = case.root / path, folder / path
+    if not there.exists() or (here.exists() and here.samefile(there)):
+        return True
+    described = case.described(path)
+    return described is not None and sha256(there) == described["sha256"]
 
 
 def between_seeds(case: Case, near: float) -> dict[str, float]:
@@ -245,18 +266,24 @@ def trained(case: Case, laid: Laid, home: str) -> Problem | None:
     return None
 
 
-def nearness(case: Case, found: Finding, cell: str, run: Path) -> Iterator[Problem]:
+def nearness(case: Case, found: Finding, cell: str, laid: Laid) -> Iterator[Problem]:
     """Retrained weights against the recorded ones: the same bits, or within a tenth of the distance
-    between two seeds; of another arithmetic nearer than every other seed."""
-    recorded = case.root / case.metric.folder / "runs" / case.metric.dataset
-    old, new = (folder / WEIGHTS for folder in (recorded / cell, run))
-    if old.read_bytes() == new.read_bytes():
+    between two seeds; of another arithmetic nearer than every other seed. Weights that are not here
+    are held to their record's digest."""
+    runs = case.root / case.metric.folder / "runs" / case.metric.dataset
+    old = runs / cell / WEIGHTS
+    new, path = laid.folder / old.relative_to(case.root), old.relative_to(case.root).as_posix()
+    if recorded(case, laid.folder, path):
         found.notes.append(f"training {cell} again gives the recorded weights to the last bit")
         return
+    if not old.is_file():
+        text = f"training {cell} again gives other weights than the recorded, which are not here"
+        yield Problem("INCONCLUSIVE", path, f"{text}; {PULL}", case.producer(path))
+        return
     arm = [
-        folder
-        for folder in sorted(recorded.iterdir())
-        if SEED.sub("", folder.name) == SEED.sub("", cell) and folder.name != cell
+        file.parent
+        for file in sorted(runs.glob(f"*/{WEIGHTS}"))
+        if SEED.sub("", file.parent.name) == SEED.sub("", cell) and file.parent.name != cell
     ]
     scale = min((distance(old, folder / WEIGHTS) for folder in arm), default=0.0)
     moved = distance(old, new)
@@ -270,18 +297,15 @@ def nearness(case: Case, found: Finding, cell: str, run: Path) -> Iterator[Probl
         found.notes.append(text + others)
     else:
         verdict = "INCONCLUSIVE" if others and not arm else blame(found)
-        path = old.relative_to(case.root).as_posix()
         yield Problem(verdict, path, text + others, case.producer(path))
 
 
 def beside(case: Case, laid: Laid, home: str) -> Iterator[Problem]:
     """What training wrote beside weights of the same bits (its history) is written again, too."""
-    names = [path for path in case.chain.files if path.startswith(f"{home}/")]
-    if (case.root / home / WEIGHTS).read_bytes() != (laid.folder / home / WEIGHTS).read_bytes():
+    if not recorded(case, laid.folder, f"{home}/{WEIGHTS}"):
         return
-    for path in names:
-        again = laid.folder / path
-        if not again.is_file() or again.read_bytes() != (case.root / path).read_bytes():
+    for path in (path for path in case.chain.files if path.startswith(f"{home}/")):
+        if not (laid.folder / path).is_file() or not recorded(case, laid.folder, path):
             text = "training again gives the same weights, and another file of this name"
             yield case.fails(path, text)
 

@@ -2,9 +2,9 @@
 
 `verify --all` runs dozens of short commands, each of which would load the same libraries for a
 second. A server is a process such as loading.py makes: isolated, of the laid folder's own sources.
-It loads what many commands need and forks for each, so that no command sees what another did. It
-loads nothing that starts threads which a fork would lose (polars does). One server serves one
-thread; its parent's end ends it.
+It loads what many commands need, parameters too (params.reading keeps their text's data), and
+forks for each, so that no command sees what another did. It loads nothing that starts threads
+which a fork would lose (polars does). One server serves one thread; its parent's end ends it.
 """
 
 import json
@@ -25,6 +25,8 @@ sys.path += sys.argv[3:3 + count]
 for name in sys.argv[3 + count:]:
     with contextlib.suppress(ImportError):  # whoever needs it says so
         importlib.import_module(name)
+with contextlib.suppress(Exception):  # whoever needs them says so
+    sys.modules['stages.params'].load()
 gc.freeze()  # what is loaded stays; and figures are circles of objects, searched for seldom
 gc.set_threshold(100_000, 50, 50)
 

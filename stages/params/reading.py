@@ -6,11 +6,14 @@ small files: data sets, a model's arms and sizes, what a profile affords, sweeps
 all. `gathered` puts it together as one tree; `prefix` says where a file's keys go.
 """
 
+import pickle
+from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.resolver import VersionedResolver
 
 from stages.errors import ParamsError
 
@@ -45,11 +48,36 @@ def read_yaml(path: Path) -> Any:
         ) from None
 
 
+class Resolver(VersionedResolver):
+    """What kind of scalar a text is, by YAML 1.2: the parser in C knows no other version. Looked
+    up once a document, where the library asks anew for every scalar."""
+
+    processing_version = (1, 2)
+
+    @cached_property
+    def versioned_resolver(self) -> Any:
+        """The patterns of scalars by their first character."""
+        return super().versioned_resolver
+
+
+def plain(text: str) -> Any:
+    """The text's data, by the parser in C. YAMLError or ValueError where it refuses."""
+    yaml = YAML(typ="safe")
+    yaml.Resolver = Resolver
+    return yaml.load(text)
+
+
+@lru_cache(maxsize=256)
+def kept(text: str) -> bytes:
+    """The text's data, to be copied: the same files are read more than once in a process."""
+    return pickle.dumps(plain(text))
+
+
 def parsed(text: str) -> Any:
     """The text's data, by the parser in C; what that one refuses is told by the one in Python,
     which names what is wrong."""
     try:
-        return YAML(typ="safe").load(text)
+        return pickle.loads(kept(text))
     except YAMLError:
         return YAML(typ="safe", pure=True).load(text)
 

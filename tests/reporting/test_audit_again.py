@@ -119,7 +119,7 @@ def test_eval_under_other_libraries_blames_nobody(project, evaluation, monkeypat
 def test_nothing_is_run_on_a_broken_chain(project, evaluation):
     flip(project / RUN / "weights.safetensors")
     found = audit(NUMBER, "train", project)
-    assert found.verdict == "FAIL" and "eval was not run" in render(found)
+    assert found.verdict == "FAIL" and "train was not run" in render(found)
 
 
 def test_train_gives_the_weights_to_the_last_bit_and_leaves_the_project_alone(project, evaluation):
@@ -163,7 +163,7 @@ def test_another_command_in_the_lock_than_the_declared_one_fails_and_is_not_run(
     lock.write_text(json.dumps(content))
     commit(project)
     found = audit(NUMBER, "train", project)
-    assert found.verdict == "FAIL" and "eval was not run" in render(found)
+    assert found.verdict == "FAIL" and "train was not run" in render(found)
     assert "dvc.yaml declares `exec" in render(found)
 
 

@@ -121,24 +121,17 @@ def documents(path: Path, source: int, config: ClimbReading, dropped: Counter) -
                 where=f"{path.name}, FLIGHT_ID {flight['FLIGHT_ID'][0]}",
                 found=", ".join(sorted(flight["AIRCRAFT_TYPE"].unique())),
             )
-        at = flight["row"].to_numpy()
+        at, *lines = (flight[name].to_numpy() for name in ("row", "altitude", "cleared"))
+        known = flight["AIRCRAFT"][0] if "AIRCRAFT" in flight.columns else None
+        name = known.upper() if known else f"{path.name}/{flight['FLIGHT_ID'][0]}"
         pieces = np.split(
             np.arange(len(at)), np.flatnonzero(np.diff(at) > 1) + 1
         )  # a dropped row breaks the step of 4 s
         for piece in pieces:
-            part = flight[int(piece[0]) : int(piece[-1]) + 1 : stride]
-            known = flight["AIRCRAFT"][0] if "AIRCRAFT" in flight.columns else None
-            name = known.upper() if known else f"{path.name}/{flight['FLIGHT_ID'][0]}"
-            flights.append(
-                Flight(
-                    name,
-                    part["AIRCRAFT_TYPE"][0],
-                    source,
-                    int(part["row"][0]),
-                    part["altitude"].to_numpy(),
-                    part["cleared"].to_numpy(),
-                )
-            )
+            span = slice(piece[0], piece[-1] + 1, stride)
+            altitude, cleared = (np.ascontiguousarray(line[span]) for line in lines)
+            kind, first = flight["AIRCRAFT_TYPE"][0], int(at[piece[0]])
+            flights.append(Flight(name, kind, source, first, altitude, cleared))
     return flights
 
 
