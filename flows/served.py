@@ -6,6 +6,7 @@ loads nothing that starts threads, which a fork would lose. A server belongs to 
 started it and ends with it; its end is its command's. Run as a program this file is the server.
 """
 
+import argparse
 import contextlib
 import importlib
 import json
@@ -100,4 +101,7 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        prog="python -m flows.served", description="What `python -m flows.repro` asks for stages."
+    ).parse_args()
     serve()

@@ -11,7 +11,6 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 
 NUMPY_READS = {
     "numpy.lib._format_impl",
@@ -105,15 +104,15 @@ class BusyError(TradewindError):
     exit_code = 75
 
 
-def advice(text: str, root: Path = Path(".")) -> str:
+def advice(text: str, root: "str | os.PathLike[str]" = ".") -> str:
     """The text as it is told to a person: without `dvc pull` where DVC has no remote to pull from
     (a section `remote` of .dvc/config or .dvc/config.local in `root`)."""
     for name in ("config", "config.local"):
-        file = root / ".dvc" / name
-        if file.is_file() and re.search(
-            r"(?m)^\s*\['?remote\b", file.read_text("utf-8", "replace")
-        ):
-            return text
+        file = os.path.join(root, ".dvc", name)
+        if os.path.isfile(file):
+            with open(file, encoding="utf-8", errors="replace") as stream:
+                if re.search(r"(?m)^\s*\['?remote\b", stream.read()):
+                    return text
     for pattern, rest in PULLS:
         text = re.sub(pattern, rest, text)
     return text
