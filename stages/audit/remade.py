@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stages import records
-from stages.audit import arithmetics, commands, rerun
+from stages.audit import arithmetics, commands, raws, rerun
 from stages.audit.case import Case
 from stages.audit.chain import Node
 from stages.audit.declarations import holds
 from stages.audit.finding import Finding, Problem, worst
 from stages.audit.laid import Laid
 from stages.audit.ownrun import DATA
+from stages.audit.served import CHAIN, TRAINED, Servers
 from stages.errors import TradewindError
 from stages.files import sha256
 
@@ -27,25 +28,32 @@ DOWNLOADS = ".work/downloads"  # archives, of which raw folders hold the content
 
 def remade(case: Case, found: Finding) -> Iterator[Problem]:
     """What of the chain is not what its stages make of it, and the number if it is not theirs."""
+    loaded = CHAIN if rerun.untrained(case) else TRAINED
     with tempfile.TemporaryDirectory(prefix="audit-") as folder:
         laid = Laid(case.root, Path(folder))
         laid.link(DOWNLOADS)
-        nodes = order(case)
-        for node in nodes:
-            problems = list(unlike(case, found, laid, node))
-            yield from problems
-            if worst(problems) != "PASS":
-                if worst(problems) != "FAIL":
-                    yield from rerun.evaluation(case, found)
-                return
-        made = f"{len(nodes)} stages from the raw files on were run again"
-        found.notes.append(f"{made}: all data came out to the byte")
-        if rerun.untrained(case):
-            if rerun.unlike(case, laid):
+        with Servers(laid.folder, loaded) as laid.servers:
+            yield from from_nothing(case, found, laid)
+
+
+def from_nothing(case: Case, found: Finding, laid: Laid) -> Iterator[Problem]:
+    """The chain made again where the project is laid out, stage by stage."""
+    nodes = order(case)
+    for node in nodes:
+        problems = list(unlike(case, found, laid, node))
+        yield from problems
+        if worst(problems) != "PASS":
+            if worst(problems) != "FAIL":
                 yield from rerun.evaluation(case, found)
-            yield from rerun.compared(case, found, laid, "making all of it again")
-        else:
-            yield from rerun.retrained(case, found, laid)
+            return
+    made = f"{len(nodes)} stages from the raw files on were run again"
+    found.notes.append(f"{made}: all data came out to the byte")
+    if not rerun.untrained(case):
+        yield from rerun.retrained(case, found, laid)
+        return
+    if rerun.unlike(case, laid):
+        yield from rerun.evaluation(case, found)
+    yield from rerun.compared(case, found, laid, "making all of it again")
 
 
 def order(case: Case) -> list[Node]:
@@ -83,7 +91,9 @@ def unlike(case: Case, found: Finding, laid: Laid, node: Node) -> Iterator[Probl
         return
     try:
         laid.link_all(entry.deps)
-        laid.run(commands.command(case.locks, home), mirror=case.root / home)
+        pinned = node.stage == "acquire" and any(raws.pins(case, Path(home).name).values())
+        mirror = case.root / home if pinned else None
+        laid.run(commands.command(case.locks, home), mirror=mirror)
     except TradewindError as error:
         text = f"it cannot be made again: {' '.join(str(error).split())}"
         yield Problem("INCONCLUSIVE", home, text, entry.cmd)

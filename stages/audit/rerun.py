@@ -34,6 +34,7 @@ from stages.audit.case import PULL, Case
 from stages.audit.chain import SEED, members, pick
 from stages.audit.finding import Finding, Problem, worst
 from stages.audit.laid import Laid
+from stages.audit.served import TRAINED, Servers
 from stages.errors import TradewindError
 from stages.files import read_json, sha256
 from stages.tables.gather import over_seeds
@@ -186,7 +187,9 @@ def training(case: Case, found: Finding) -> Iterator[Problem]:
         yield from evaluation(case, found)
         return
     with tempfile.TemporaryDirectory(prefix="audit-") as name:
-        yield from retrained(case, found, Laid(case.root, Path(name)))
+        laid = Laid(case.root, Path(name))
+        with Servers(laid.folder, TRAINED) as laid.servers:
+            yield from retrained(case, found, laid)
 
 
 def retrained(case: Case, found: Finding, laid: Laid) -> Iterator[Problem]:

@@ -71,11 +71,19 @@ LOADED = (
 )
 
 
-class Servers:
-    """The servers of one laid folder: as many as commands run in it at once."""
+# For one chain: its stages in turn, of which the last two load torch. `stages` comes first, for it
+# chooses the kernels of what is loaded after it.
+CHAIN = ("stages", "numpy", "pydantic", "ruamel.yaml", "stages.params", "stages.runner")
+TRAINED = (*CHAIN, "torch", "safetensors.torch")
 
-    def __init__(self, folder: Path):
+
+class Servers:
+    """The servers of one laid folder: as many as commands run in it at once. `loaded` are the
+    libraries that each has loaded; None: those of tables, figures and pages."""
+
+    def __init__(self, folder: Path, loaded: tuple[str, ...] | None = None):
         self.folder, self._lock = folder.resolve(), Lock()
+        self._loaded = LOADED if loaded is None else loaded
         self._idle: list[subprocess.Popen[str]] = []
         self._all: list[subprocess.Popen[str]] = []
 
@@ -92,6 +100,12 @@ class Servers:
                 self._idle.append(server)
             return code, errors.read()
 
+    def __enter__(self) -> "Servers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """End all of them."""
         with self._lock:
@@ -101,7 +115,7 @@ class Servers:
                 server.communicate()
 
     def _begun(self) -> "subprocess.Popen[str]":
-        command = loading.serving(self.folder, SERVE, *LOADED)
+        command = loading.serving(self.folder, SERVE, *self._loaded)
         server = subprocess.Popen(
             command,
             cwd=self.folder,

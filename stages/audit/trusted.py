@@ -1,5 +1,5 @@
 """What no audit can judge, with when it was last changed: printed values that claims are held to,
-their thresholds, the measured spreads of training, and data that are pinned by hand.
+their thresholds, the measured spreads of training, data that are pinned by hand, and what was timed.
 
 Whoever owns a repository can commit others. Whoever trusts a commit's name sees here what to read.
 """
@@ -13,6 +13,7 @@ KINDS = {
     "thresholds of claims": ("stages/claims", ":(glob)stages/**/*claims*.py"),
     "spreads of training": ("data/spreads",),
     "pins of raw files": ("data/sources", "stages/params/datasets"),
+    "timings": (":(glob)reports/*/*/benchmarks.json", "reports/attacks.json"),
 }
 
 

@@ -131,6 +131,22 @@ def pictured(root: Path) -> None:
     real.agree(root, path)
 
 
+def shuffled(number: str, score: str) -> Forge:
+    """What a cell scored on single tasks, each told of another task: the mean stays, and what
+    pairs of cells differ by from task to task does not."""
+
+    def forge(root: Path) -> None:
+        path, cell = f"{evaluated(number)}/items.npz", number.split("/")[3]
+        with np.load(root / path) as found:
+            arrays = {name: found[name] for name in found}
+        arrays[f"{cell}.{score}"] = np.sort(arrays[f"{cell}.{score}"])
+        (root / path).unlink()
+        np.savez_compressed(root / path, **arrays)
+        real.agree(root, path)
+
+    return forge
+
+
 def longer(root: Path) -> None:
     """A network valid for longer than the solver, in every unit and by its curve."""
     time, unit = 9.0, 2.2
@@ -201,6 +217,22 @@ FLATTERED = (
         f"{evaluated(GRID)}/picture.npz",
         "none of the prepared ones",
         pictured,
+        "3",
+    ),
+    hash_attack(
+        "scores of single tasks told of other tasks: processes",
+        PROCESS,
+        f"{evaluated(PROCESS)}/items.npz",
+        "the interval of its log_likelihood",
+        shuffled(PROCESS, "log_likelihood"),
+        "3",
+    ),
+    hash_attack(
+        "scores of single tasks told of other tasks: on the grid",
+        GRID,
+        f"{evaluated(GRID)}/items.npz",
+        "the interval of its rmse",
+        shuffled(GRID, "rmse"),
         "3",
     ),
     hash_attack(

@@ -3,14 +3,16 @@ planted beside them is not run; untouched, the same numbers pass."""
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import real
 from attack import Attack
 from attacks import ATTACKS
 
-from stages.audit import DEPTHS, audit, render
+from stages.audit import DEPTHS, audit, derivable, hashes, render
 from stages.audit.everything import everything
+from stages.page import promotions
 
 ENOUGH = {"record": ("record",), "hash": ("record", "hash"), "nowhere": ("eval",)}
 
@@ -75,3 +77,32 @@ def test_of_a_clone_without_data_nothing_is_covered_and_nothing_passes(honest, t
     found = everything(tmp_path / "bare")
     assert found.verdict == "INCONCLUSIVE", found.problems
     assert {one.whole for one in found.covers} == {0}
+
+
+def cut_off(project: Path) -> str:
+    """A ledger that is taken away, committed, and a history that is said to begin there."""
+    ledger = promotions.LEDGER.as_posix()
+    for text in ("{}\n", None):
+        (project / ledger).unlink(missing_ok=True)
+        if text:
+            real.write(project, ledger, text)
+        real.commit(project)
+    head = real.git(project, "rev-parse", "HEAD").strip()
+    real.write(project, ".git/shallow", f"{head}\n")
+    return head
+
+
+def test_a_ledger_that_is_gone_behind_a_planted_end_of_history_is_not_passed_over(project):
+    head = cut_off(project)
+    assert real.git(project, "rev-list", "HEAD").split() == [head]  # git believes it
+    (found,) = derivable.ledgers(SimpleNamespace(root=project, bytes=hashes.Bytes(project)))
+    assert found.verdict == "INCONCLUSIVE" and found.path == promotions.LEDGER.as_posix()
+    assert f"cut off here at {head[:12]}" in found.text
+
+
+@pytest.mark.slow_fault
+def test_nor_does_all_of_it_pass(project):
+    cut_off(project)
+    found = everything(project)
+    assert found.verdict == "INCONCLUSIVE"
+    assert promotions.LEDGER.as_posix() in {one.path for one in found.problems}

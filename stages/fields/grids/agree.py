@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from stages import params
 from stages.audit import agreeing
 from stages.audit.agreeing import Found
 from stages.fields import bounded
 from stages.fields.grids.layout import COMPANIONS, EXACT, PICTURE, PRIOR
+from stages.fields.grids.settings import FAMILY, Grids
 from stages.files import read_json
 
 SINGLE = 1e-6  # relative: pictures are kept in float32, as what they show is
@@ -31,7 +33,9 @@ def evaluated(home: Path) -> Found:
         }
 
     laws = {cell: law for cell, law in COMPANIONS.items() if f"{law}_mean" in kept.arrays}
-    yield from bounded.evaluated(home, laws, PRIOR, scores)
+    told = agreeing.parameters(Path.cwd() / params.WHOLE).family(home.parts[2], FAMILY, Grids)
+    mean = bounded.resampled(FAMILY, told.resamples)
+    yield from bounded.evaluated(home, laws, PRIOR, scores, mean)
     cells = read_json(home / "metrics.json")["cells"]
     if EXACT in laws:
         best = cells[EXACT]["metrics"]["rmse"]

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from stages import params
 from stages.audit import agreeing
 from stages.audit.agreeing import Found
 from stages.fields import bounded
 from stages.fields.processes.layout import BANDS, EXACT, PRIOR
+from stages.fields.processes.settings import FAMILY, Processes
 from stages.files import read_json
 from stages.scores.scores import crps
 
@@ -19,8 +21,10 @@ ROUNDED = 1e-3  # relative: bands are kept with four digits
 
 def evaluated(home: Path) -> Found:
     """What in the folder of an evaluation contradicts."""
+    told = agreeing.parameters(Path.cwd() / params.WHOLE).family(home.parts[2], FAMILY, Processes)
+    mean = bounded.resampled(FAMILY, told.asked.resamples if told.asked else 0)
     yield from bounded.evaluated(
-        home, {EXACT: "exact"}, PRIOR, lambda law, y: {"crps": crps(*law, y).mean(1)}
+        home, {EXACT: "exact"}, PRIOR, lambda law, y: {"crps": crps(*law, y).mean(1)}, mean
     )
     cells = read_json(home / "metrics.json")["cells"]
     where, drawn = (home / BANDS).as_posix(), read_json(home / BANDS)
