@@ -1,5 +1,5 @@
 """What no audit can judge, with when it was last changed: printed values that claims are held to,
-their thresholds, the measured spreads of training, data that are pinned by hand, and what was timed.
+their thresholds, the measured spreads of training, data that are pinned by hand, what was timed.
 
 Whoever owns a repository can commit others. Whoever trusts a commit's name sees here what to read.
 """

@@ -33,8 +33,8 @@ def evaluated(home: Path) -> Found:
         }
 
     laws = {cell: law for cell, law in COMPANIONS.items() if f"{law}_mean" in kept.arrays}
-    told = agreeing.parameters(Path.cwd() / params.WHOLE).family(home.parts[2], FAMILY, Grids)
-    mean = bounded.resampled(FAMILY, told.resamples)
+    asked = agreeing.parameters(Path.cwd() / params.WHOLE).family(home.parts[2], FAMILY, Grids)
+    mean = bounded.resampled(FAMILY, asked.resamples)
     yield from bounded.evaluated(home, laws, PRIOR, scores, mean)
     cells = read_json(home / "metrics.json")["cells"]
     if EXACT in laws:
