@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from stages.audit.agreeing import Found, near
 from stages.files import read_json
 from stages.scores import items
 from stages.scores.scores import covered, log_likelihood
-from stages.winds.joint import kept
 from stages.winds.joint.law import READS
 from stages.winds.joint.layout import COMPANIONS, OPTIMUM, SPLITS, TASKS
 from stages.winds.joint.settings import Made
 from stages.winds.joint.tasks import Tasks
+
+if TYPE_CHECKING:
+    from stages.winds.joint.kept import KeptTasks
 
 SIGMAS = 5.0
 SOLVED = 1e-6  # of a standard deviation: a law solved again, by another machine
@@ -29,6 +31,8 @@ SOLVED = 1e-6  # of a standard deviation: a law solved again, by another machine
 
 def prepared(home: Path) -> Found:
     """What in prepared tasks contradicts the raw ones, their law, or each other."""
+    from stages.winds.joint import kept  # with torch, which takes a second
+
     where, told = (home / TASKS).as_posix(), made_of(kept.about(home))
     parts = {split: kept.read(home, split) for split in SPLITS}
     for split, part in parts.items():
@@ -45,13 +49,13 @@ def made_of(about: dict[str, Any]) -> Made:
     return Made.model_validate_json(json.dumps(about["made"]))
 
 
-def arrays(part: kept.KeptTasks) -> dict[str, np.ndarray]:
+def arrays(part: "KeptTasks") -> dict[str, np.ndarray]:
     """All of a split, by name, the exact laws among it."""
     exact = {name: part.laws[name] for name in READS}
     return Tasks(**{**vars(part.tasks), "answers": exact}).arrays()
 
 
-def unlike(part: kept.KeptTasks, raw: dict[str, np.ndarray]) -> Iterator[str]:
+def unlike(part: "KeptTasks", raw: dict[str, np.ndarray]) -> Iterator[str]:
     """How a prepared split is not the raw one."""
     mine = arrays(part)
     for name in sorted(mine.keys() ^ raw.keys()):
@@ -61,7 +65,7 @@ def unlike(part: kept.KeptTasks, raw: dict[str, np.ndarray]) -> Iterator[str]:
             yield f"{name} is not that of the raw tasks"
 
 
-def unlawful(part: kept.KeptTasks, told: Made) -> Iterator[str]:
+def unlawful(part: "KeptTasks", told: Made) -> Iterator[str]:
     """How a law that is kept is not the exact one of its task, or targets do not lie about it."""
     one = part.tasks
     again = told.law.answers(
@@ -81,6 +85,8 @@ def unlawful(part: kept.KeptTasks, told: Made) -> Iterator[str]:
 
 def evaluated(home: Path) -> Found:
     """What in the folder of an evaluation contradicts."""
+    from stages.winds.joint import kept
+
     where, told = (home / "metrics.json").as_posix(), read_json(home / "metrics.json")
     folder = Path("data", home.parts[2], "prepared", home.name)
     test, about = kept.read(folder, "test"), kept.about(folder)
@@ -104,7 +110,7 @@ def evaluated(home: Path) -> Found:
     yield from agreeing.impossible(home, "gap", "the exact law of the tasks has a gap of", 0.0)
 
 
-def companion(told: dict[str, Any], test: kept.KeptTasks, law: str, scale: float) -> Iterator[str]:
+def companion(told: dict[str, Any], test: "KeptTasks", law: str, scale: float) -> Iterator[str]:
     """How a companion scores otherwise than its law does."""
     (mean, sd), y = test.laws[law], test.tasks.target_y
     wide = np.broadcast_to(sd[..., None], mean.shape)

@@ -13,7 +13,6 @@ from stages import files, runner
 from stages.scores.scores import covered
 from stages.validation import stage
 from stages.validation.rules import MANIFEST, Rule, Table, acquired
-from stages.winds.joint import kept
 from stages.winds.joint.law import READS
 from stages.winds.joint.layout import SPLITS
 from stages.winds.joint.settings import Made, joint_of, made_of
@@ -56,6 +55,8 @@ def early(tasks: Any, told: Made) -> int:
 
 def summed(raw: Path, prepared: Path, judged: dict[str, str], told: Made) -> dict[str, Table]:
     """The summaries of a set."""
+    from stages.winds.joint import kept  # with torch, which takes a second
+
     manifest, about = files.read_json(raw / "manifest.json"), kept.about(prepared)
     parts, rows = {split: kept.read(prepared, split) for split in SPLITS}, []
     seen = {split: {row.tobytes() for row in part.tasks.target_x} for split, part in parts.items()}
