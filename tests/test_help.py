@@ -29,6 +29,7 @@ COMMANDS = sorted(
 HEAVY = {"torch", "great_expectations", "matplotlib", "prefect", "dask", "distributed", "optuna"}
 # These train with torch and hand its modules on; whoever asks them for help waits for it.
 WITH_TORCH = {
+    "stages.winds.joint.train",
     "stages.winds.train",
     "stages.fields.train",
     "stages.fields.grids.train",

@@ -1,0 +1,163 @@
+"""Whether what was prepared and evaluated of the joint nowcast says one thing (stages/audit/
+agreeing.py): prepared tasks are the raw ones, no task stands in two splits, and the exact laws of
+the tasks follow from their reports and cells. Of an evaluation: what the companions score follows
+from the tasks, what is kept of single tasks averages to what is told, squares and roots are of one
+error, and none errs less than the exact law. No stage runs this."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stages.audit import agreeing
+from stages.audit.agreeing import Found, near
+from stages.files import read_json
+from stages.scores import items
+from stages.scores.scores import covered, log_likelihood
+from stages.winds.joint.law import READS
+from stages.winds.joint.layout import COMPANIONS, OPTIMUM, SPLITS, TASKS
+from stages.winds.joint.settings import Made
+from stages.winds.joint.tasks import Tasks
+
+if TYPE_CHECKING:
+    from stages.winds.joint.kept import KeptTasks
+
+SIGMAS = 5.0
+SOLVED = 1e-6  # of a standard deviation: a law solved again, by another machine
+
+
+def prepared(home: Path) -> Found:
+    """What in prepared tasks contradicts the raw ones, their law, or each other."""
+    from stages.winds.joint import kept  # with torch, which takes a second
+
+    where, told = (home / TASKS).as_posix(), made_of(kept.about(home))
+    parts = {split: kept.read(home, split) for split in SPLITS}
+    for split, part in parts.items():
+        with np.load(home.parents[1] / "raw" / home.name / f"{split}.npz") as raw:
+            for text in (*unlike(part, dict(raw)), *unlawful(part, told)):
+                yield where, f"of {split}, {text}"
+    seen = [{row.tobytes() for row in part.tasks.target_true} for part in parts.values()]
+    if count := len(seen[0] & seen[1]):
+        yield where, f"{count:,} tasks of test have the winds of tasks of val, which selects"
+
+
+def made_of(about: dict[str, Any]) -> Made:
+    """How the tasks were drawn, by what stands beside them."""
+    return Made.model_validate_json(json.dumps(about["made"]))
+
+
+def arrays(part: "KeptTasks") -> dict[str, np.ndarray]:
+    """All of a split, by name, the exact laws among it."""
+    exact = {name: part.laws[name] for name in READS}
+    return Tasks(**{**vars(part.tasks), "answers": exact}).arrays()
+
+
+def unlike(part: "KeptTasks", raw: dict[str, np.ndarray]) -> Iterator[str]:
+    """How a prepared split is not the raw one."""
+    mine = arrays(part)
+    for name in sorted(mine.keys() ^ raw.keys()):
+        yield f"{name} stands in one of it and the raw tasks alone"
+    for name in sorted(mine.keys() & raw.keys()):
+        if not np.array_equal(mine[name], raw[name]):
+            yield f"{name} is not that of the raw tasks"
+
+
+def unlawful(part: "KeptTasks", told: Made) -> Iterator[str]:
+    """How a law that is kept is not the exact one of its task, or targets do not lie about it."""
+    one = part.tasks
+    again = told.law.answers(
+        one.context_x, one.context_y, one.real, one.grid_y, -60 * one.age, one.target_x
+    )
+    for reads in READS:
+        mean, sd = part.laws[reads]
+        off = max(np.abs(mean - again[reads][0]).max(), np.abs(sd - again[reads][1]).max())
+        if off > SOLVED:
+            yield f"the law of {reads} is {off:.3g} off what its reports and cells give"
+        square = np.square((one.target_y - mean) / sd[..., None]).mean((1, 2))
+        error = float(square.std(ddof=1)) / len(square) ** 0.5
+        if abs(square.mean() - 1) > SIGMAS * error:
+            text = f"the targets lie {square.mean():.4g} +- {error:.2g} squared deviations from"
+            yield f"{text} the exact law of {reads}, which are 1"
+
+
+def evaluated(home: Path) -> Found:
+    """What in the folder of an evaluation contradicts."""
+    from stages.winds.joint import kept
+
+    where, told = (home / "metrics.json").as_posix(), read_json(home / "metrics.json")
+    folder = Path("data", home.parts[2], "prepared", home.name)
+    test, about = kept.read(folder, "test"), kept.about(folder)
+    for name, value in {"made": about["made"], "bound": about["bound"]["test"],
+                        "fitted": about["fitted"], "tasks": len(test)}.items():  # fmt: skip
+        if told["about"][name] != value:
+            yield where, f"it tells another {name} than what was prepared"
+    cells = told["cells"]
+    for cell, law in COMPANIONS.items():
+        for text in companion(cells[cell]["metrics"], test, law, about["unit"][0]):
+            yield where, f"{cell}: {text}"
+    for cell, entry in cells.items():
+        for text in rooted(entry):
+            yield where, f"{cell}: {text}"
+    for text in itemised(home, cells):
+        yield (home / items.FILE).as_posix(), text
+    yield from agreeing.common(home)
+    best = cells[OPTIMUM]["metrics"]["rmse"]
+    what = "the mean of the exact law errs by"
+    yield from agreeing.impossible(home, "rmse", what, best["value"], best["low"])
+    yield from agreeing.impossible(home, "gap", "the exact law of the tasks has a gap of", 0.0)
+
+
+def companion(told: dict[str, Any], test: "KeptTasks", law: str, scale: float) -> Iterator[str]:
+    """How a companion scores otherwise than its law does."""
+    (mean, sd), y = test.laws[law], test.tasks.target_y
+    wide = np.broadcast_to(sd[..., None], mean.shape)
+    mine = {
+        "mse": scale**2 * np.square(mean - test.tasks.target_true).mean(),
+        "log_likelihood": log_likelihood(mean, wide, y).mean(),
+        "coverage_50": covered(mean, wide, y, 0.5).mean(),
+        "coverage_90": covered(mean, wide, y, 0.9).mean(),
+    }
+    for name, value in mine.items():
+        if not near(float(value), told[name]["value"], agreeing.FINE):
+            yield f"the prepared tasks give its law {name} {value}, not {told[name]['value']}"
+
+
+def rooted(entry: dict[str, Any]) -> Iterator[str]:
+    """How roots are not those of the squares, and breakdowns not parts of the whole."""
+    told = entry["metrics"]
+    if not near(told["rmse"]["value"] ** 2, told["mse"]["value"]):
+        yield f"its rmse {told['rmse']['value']} is not the root of its mse, {told['mse']['value']}"
+    for by in (name for name in entry if name.startswith("by_")):
+        parts = [one["rmse"] for one in entry[by].values()]
+        count = sum(one["n"] for one in parts)
+        whole = sum(one["n"] * one["value"] ** 2 for one in parts) / max(count, 1)
+        if count != told["rmse"]["n"] or not near(whole, told["rmse"]["value"] ** 2):
+            yield f"its errors {by} give {whole**0.5} over {count:,}, not its rmse"
+
+
+def itemised(home: Path, cells: dict[str, Any]) -> Iterator[str]:
+    """How what is kept of single tasks is of other cells than are told, or averages to other
+    numbers."""
+    found = items.read(home)
+    scores = {} if found is None else found.cells
+    for cell in sorted(scores.keys() ^ cells.keys()):
+        yield f"{cell} stands in one of it and metrics.json alone"
+    for cell in sorted(scores.keys() & cells.keys()):
+        for name, values in scores[cell].items():
+            told = cells[cell]["metrics"][name]
+            if told["n"] != len(values) or not near(float(values.mean()), told["value"]):
+                text = f"its {name} is {values.mean()} over {len(values):,}"
+                yield f"{cell}: {text}, told {told['value']} over {told['n']:,}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code of the command."""
+    judges = {"prepared": prepared, "evaluated": evaluated}
+    return agreeing.main("stages.winds.joint.agree", judges, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
