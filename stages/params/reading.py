@@ -6,7 +6,7 @@ small files: data sets, a model's arms and sizes, what a profile affords, sweeps
 all. `gathered` puts it together as one tree; `prefix` says where a file's keys go.
 """
 
-import pickle
+import copy
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -62,22 +62,19 @@ class Resolver(VersionedResolver):
 
 def plain(text: str) -> Any:
     """The text's data, by the parser in C. YAMLError or ValueError where it refuses."""
-    yaml = YAML(typ="safe")
-    yaml.Resolver = Resolver
-    return yaml.load(text)
+    parser = YAML(typ="safe")
+    parser.Resolver = Resolver
+    return parser.load(text)
 
 
-@lru_cache(maxsize=256)
-def kept(text: str) -> bytes:
-    """The text's data, to be copied: the same files are read more than once in a process."""
-    return pickle.dumps(plain(text))
+kept = lru_cache(maxsize=256)(plain)  # the same files are read more than once in a process
 
 
 def parsed(text: str) -> Any:
     """The text's data, by the parser in C; what that one refuses is told by the one in Python,
     which names what is wrong."""
     try:
-        return pickle.loads(kept(text))
+        return copy.deepcopy(kept(text))
     except YAMLError:
         return YAML(typ="safe", pure=True).load(text)
 
