@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ class Server:
     """A process that has loaded DVC, started through the leash of flows/process.py."""
 
     def __init__(self) -> None:
-        from flows.process import environment, leashed
+        from flows.process import environment, leashed  # run as a program, this file finds none
 
         self.process: subprocess.Popen[str] = subprocess.Popen(
             # -P: this folder has modules that are called as others' are (git, server)
@@ -91,6 +92,8 @@ def serve() -> None:
                 code = work(*json.loads(line))
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else int(end.code is not None)
+            except BaseException:
+                traceback.print_exc()
             finally:
                 sys.stdout.flush()
                 sys.stderr.flush()

@@ -232,14 +232,14 @@ def changed_below(root: Path, folder: str) -> list[str]:
 
 def at_commits(root: Path, commits: list[str], path: str) -> list[str]:
     """The text of a file at each commit, "" where it has none."""
-    names = [(git(root, "rev-parse", f"{commit}:./{path}") or "").strip() for commit in commits]
-    read = blobs(root, set(filter(None, names))) if any(names) else {}
-    return [read.get(name, b"").decode("utf-8", "replace") for name in names]
+    names = at_each(root, commits, f"./{path}")
+    read = blobs(root, set(names.values())) if names else {}
+    return [read.get(names.get(commit, ""), b"").decode("utf-8", "replace") for commit in commits]
 
 
 def at_each(root: Path, commits: list[str], path: str) -> dict[str, str]:
-    """Commit -> git's name of what it has at a path, told from the repository's top, for those
-    commits that have it."""
+    """Commit -> git's name of what it has at a path, told from the repository's top (from `root`
+    where it begins with ./), for those commits that have it."""
     done = subprocess.run(
         command(root, "cat-file", "--batch-check=%(objectname)"),
         input="".join(f"{commit}:{path}\n" for commit in commits).encode(),

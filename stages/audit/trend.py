@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from stages.audit.chain import Metric, pick
-from stages.audit.history import blobs, git
+from stages.audit.history import at_commits, git
 from stages.audit.render import redact
 from stages.audit.snapshot import resolve
 from stages.audit.telling import number, unit
@@ -47,18 +47,14 @@ def trend(address: str, root: str | Path = Path(".")) -> tuple[Metric, list[Stan
     resolve(root, "HEAD")  # refused with a remedy where there is no repository
     log = git(root, "log", "--reverse", "--format=%H%x09%as%x09%s", "--", metric.table) or ""
     commits = [line.split("\t", 2) for line in log.splitlines()]
-    names = [
-        (git(root, "rev-parse", f"{one[0]}:./{metric.table}") or "").strip() for one in commits
-    ]
-    tables = {
-        name: json.loads(content) for name, content in blobs(root, {*filter(None, names)}).items()
-    }
+    texts = at_commits(root, [one[0] for one in commits], metric.table)
+    tables = [json.loads(text) if text else {} for text in texts]
     found = [
-        Standing(commit[:12], date, subject, entry(tables.get(name, {}), metric))
-        for (commit, date, subject), name in zip(commits, names, strict=True)
+        Standing(commit[:12], date, subject, entry(table, metric))
+        for (commit, date, subject), table in zip(commits, tables, strict=True)
     ]
     if not any(one.entry for one in found):
-        unknown(metric, next((tables[name] for name in reversed(names) if name), {}))
+        unknown(metric, next(filter(None, reversed(tables)), {}))
     return metric, found
 
 

@@ -17,24 +17,21 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file
 
-from stages import params, seeds
-from stages.audit import agreeing
+from stages.audit import agreeing, apiece
 from stages.audit.agreeing import Found, near
 from stages.fields.agree import twins
 from stages.files import read_json
-from stages.scores import groups, items
+from stages.scores import items
 from stages.scores.scores import covered, log_likelihood
 
 TASKS, ABOUT = "tasks.safetensors", "about.json"
 SPLITS = ("val", "test")
 SIGMAS = 5.0
 LEVELS = (0.5, 0.9)
-ENDS = ("low", "high")
 WHOLE = ("log_likelihood", "gap", "crps", "rmse", "coverage_50", "coverage_90")  # of all tasks
 Arrays = dict[str, np.ndarray]
 Law = tuple[np.ndarray, np.ndarray]
 Scores = Callable[[Law, np.ndarray], Arrays]
-Mean = Callable[[np.ndarray, np.ndarray], Mapping[str, Any]]  # of values, by their groups
 
 
 @dataclass(frozen=True)
@@ -117,21 +114,13 @@ def uncalibrated(part: Kept) -> Iterator[str]:
             yield f"the bound of {name} is {bound['value']}, by its tasks {reached}"
 
 
-def resampled(family: str, resamples: int) -> Mean:
-    """How a family's evaluation takes a mean and its interval: every cell's by the same draws."""
-    seed = agreeing.parameters(Path.cwd() / params.WHOLE).training.seed
-
-    def mean(values: np.ndarray, group: np.ndarray) -> Mapping[str, Any]:
-        return groups.mean_of(values, group, "", resamples, seeds.stream(seed, family, "resamples"))
-
-    return mean
-
-
-def evaluated(home: Path, laws: Mapping[str, str], prior: str, scores: Scores, mean: Mean) -> Found:
+def evaluated(
+    home: Path, laws: Mapping[str, str], prior: str, scores: Scores, mean: apiece.Mean
+) -> Found:
     """What in the folder of an evaluation contradicts. laws: companion -> the exact law that it
     is, the first of them the one that none beats where there is a bound; scores: what a family
     measures beside density and coverage, of a law and measured values, a value a task; mean: how
-    it takes their mean (resampled)."""
+    it takes their mean (apiece.resampled)."""
     told = read_json(home / "metrics.json")
     where, cells = (home / "metrics.json").as_posix(), told["cells"]
     kept = Kept.open(Path("data", home.parts[2], "prepared", home.name), "test")
@@ -147,7 +136,7 @@ def evaluated(home: Path, laws: Mapping[str, str], prior: str, scores: Scores, m
         for text in companion(cells.get(cell, {}).get("metrics", {}), law, kept.y, scores):
             yield where, f"{cell}: {text}"
     group = kept.arrays.get("day", np.arange(len(kept.y)))
-    for text in itemised(home, cells, group, mean):
+    for text in apiece.itemised(home, cells, group, mean):
         yield (home / items.FILE).as_posix(), text
     yield from agreeing.common(home)
     if kept.bounds:
@@ -179,29 +168,6 @@ def sums(cells: dict[str, Any], best: float | None, tasks: int) -> Iterator[str]
         for name, one in entry["metrics"].items():
             if name in WHOLE and one["n"] != tasks:
                 yield f"{cell}: its {name} is of {one['n']:,} tasks, prepared are {tasks:,}"
-
-
-def itemised(home: Path, cells: dict[str, Any], group: np.ndarray, mean: Mean) -> Iterator[str]:
-    """How what is kept of single tasks is of other cells than are told, of tasks that go together
-    otherwise, or averages to other numbers."""
-    kept = items.read(home)
-    scores = {} if kept is None else kept.cells
-    if kept is not None and not np.array_equal(kept.group, group):
-        yield "its tasks go together otherwise than the prepared ones"
-        return
-    for cell in sorted(scores.keys() ^ cells.keys()):
-        yield f"{cell} stands in one of it and metrics.json alone"
-    for cell in sorted(scores.keys() & cells.keys()):
-        for name, values in scores[cell].items():
-            told, known = cells[cell]["metrics"].get(name), ~np.isnan(values)
-            again = mean(values[known], group[known]) if known.any() else {"value": 0.0, "n": 0}
-            told = told or {"value": 0.0, "n": 0}
-            if told["n"] != again["n"] or not near(again["value"], told["value"]):
-                text = f"its {name} is {again['value']} over {again['n']:,}, told"
-                yield f"{cell}: {text} {told['value']} over {told['n']:,}"
-            elif not all(near(again[end], told.get(end, np.nan)) for end in ENDS if end in again):
-                text = f"the interval of its {name} is {again['low']} to {again['high']}, told"
-                yield f"{cell}: {text} {told.get('low')} to {told.get('high')}"
 
 
 def companion(told: dict[str, Any], law: Law, y: np.ndarray, scores: Scores) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from safetensors.numpy import load_file, save
 from skies import BUDGET, told
 
 from stages import files, seeds
+from stages.audit import agreeing
 from stages.errors import DataError, ParamsError
 from stages.fields.models import build
 from stages.params import checked
-from stages.scores import shell
+from stages.scores import items, shell
 from stages.tables.gather import over_seeds
 from stages.training import loop, store
 from stages.training.checkpoint import Checkpoints
@@ -69,9 +71,11 @@ def train(home, prepared, arm, reads, seed):
     files.write_json(run / "history.json", done)
 
 
+JOINT = Joint(datasets=("sky",), training={"sky": BUDGET}, resamples=100)
+
+
 def opened(place):
-    joint = Joint(datasets=("sky",), training={"sky": BUDGET}, resamples=100)
-    return measure.Data.open(place / "data/mini/prepared/sky", told(), joint, 0)
+    return measure.Data.open(place / "data/mini/prepared/sky", told(), JOINT, 0)
 
 
 @pytest.fixture(scope="module")
@@ -266,6 +270,8 @@ def test_what_is_not_learned_leaves_a_claim_undecided(place, evaluated, tmp_path
 
 def test_the_judge_agrees_and_sees_what_is_forged(place, evaluated, monkeypatch):
     monkeypatch.chdir(place)
+    asked = SimpleNamespace(training=SimpleNamespace(seed=0), family=lambda *_: JOINT)
+    monkeypatch.setattr(agreeing, "parameters", lambda _: asked)
     prepared, folder = (place / "data/mini/prepared/sky").relative_to(place), evaluated
     folder = folder.relative_to(place)
     assert [*agree.prepared(prepared), *agree.evaluated(folder)] == []
@@ -281,6 +287,14 @@ def test_the_judge_agrees_and_sees_what_is_forged(place, evaluated, monkeypatch)
     files.write_json(folder / "metrics.json", whole)
     assert "not the root of its mse" in told_of and "better than is possible" in told_of
     assert "the prepared tasks give its law mse" in told_of
+    scores = (folder / items.FILE).read_bytes()
+    with np.load(folder / items.FILE) as found:
+        swapped = {name: found[name] for name in found}
+    swapped[f"{CELL}.gap"] = np.sort(swapped[f"{CELL}.gap"])
+    np.savez(folder / items.FILE, **swapped)
+    told_of = " ".join(text for _, text in agree.evaluated(folder))
+    (folder / items.FILE).write_bytes(scores)
+    assert "the interval of its gap" in told_of
     tensors = load_file(prepared / TASKS)
     kept_bytes = (prepared / TASKS).read_bytes()
     tensors["test.both_mean"] = tensors["test.both_mean"] + 0.01

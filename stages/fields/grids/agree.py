@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from stages import params
-from stages.audit import agreeing
+from stages.audit import agreeing, apiece
 from stages.audit.agreeing import Found
 from stages.fields import bounded
 from stages.fields.grids.layout import COMPANIONS, EXACT, PICTURE, PRIOR
@@ -34,7 +34,7 @@ def evaluated(home: Path) -> Found:
 
     laws = {cell: law for cell, law in COMPANIONS.items() if f"{law}_mean" in kept.arrays}
     asked = agreeing.parameters(Path.cwd() / params.WHOLE).family(home.parts[2], FAMILY, Grids)
-    mean = bounded.resampled(FAMILY, asked.resamples)
+    mean = apiece.resampled(FAMILY, asked.resamples)
     yield from bounded.evaluated(home, laws, PRIOR, scores, mean)
     cells = read_json(home / "metrics.json")["cells"]
     if EXACT in laws:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from stages import params
-from stages.audit import agreeing
+from stages.audit import agreeing, apiece
 from stages.audit.agreeing import Found
 from stages.fields import bounded
 from stages.fields.processes.layout import BANDS, EXACT, PRIOR
@@ -22,7 +22,7 @@ ROUNDED = 1e-3  # relative: bands are kept with four digits
 def evaluated(home: Path) -> Found:
     """What in the folder of an evaluation contradicts."""
     told = agreeing.parameters(Path.cwd() / params.WHOLE).family(home.parts[2], FAMILY, Processes)
-    mean = bounded.resampled(FAMILY, told.asked.resamples if told.asked else 0)
+    mean = apiece.resampled(FAMILY, told.asked.resamples if told.asked else 0)
     yield from bounded.evaluated(
         home, {EXACT: "exact"}, PRIOR, lambda law, y: {"crps": crps(*law, y).mean(1)}, mean
     )

@@ -1,7 +1,8 @@
 """Whether what was prepared and evaluated of the joint nowcast says one thing (stages/audit/
 agreeing.py): prepared tasks are the raw ones, no task stands in two splits, and the exact laws of
 the tasks follow from their reports and cells. Of an evaluation: what the companions score follows
-from the tasks, what is kept of single tasks averages to what is told, squares and roots are of one
+from the tasks, what is kept of single tasks averages to what is told, with its interval,
+squares and roots are of one
 error, and none errs less than the exact law. No stage runs this."""
 
 import json
@@ -12,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.audit import agreeing
+from stages import params
+from stages.audit import agreeing, apiece
 from stages.audit.agreeing import Found, near
 from stages.files import read_json
 from stages.scores import items
 from stages.scores.scores import covered, log_likelihood
 from stages.winds.joint.law import READS
 from stages.winds.joint.layout import COMPANIONS, OPTIMUM, SPLITS, TASKS
-from stages.winds.joint.settings import Made
+from stages.winds.joint.settings import FAMILY, Made, joint_of
 from stages.winds.joint.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -101,7 +103,9 @@ def evaluated(home: Path) -> Found:
     for cell, entry in cells.items():
         for text in rooted(entry):
             yield where, f"{cell}: {text}"
-    for text in itemised(home, cells):
+    asked = joint_of(agreeing.parameters(Path.cwd() / params.WHOLE), home.parts[2])
+    mean = apiece.resampled(FAMILY, asked.resamples)
+    for text in apiece.itemised(home, cells, np.arange(len(test)), mean):
         yield (home / items.FILE).as_posix(), text
     yield from agreeing.common(home)
     best = cells[OPTIMUM]["metrics"]["rmse"]
@@ -136,21 +140,6 @@ def rooted(entry: dict[str, Any]) -> Iterator[str]:
         whole = sum(one["n"] * one["value"] ** 2 for one in parts) / max(count, 1)
         if count != told["rmse"]["n"] or not near(whole, told["rmse"]["value"] ** 2):
             yield f"its errors {by} give {whole**0.5} over {count:,}, not its rmse"
-
-
-def itemised(home: Path, cells: dict[str, Any]) -> Iterator[str]:
-    """How what is kept of single tasks is of other cells than are told, or averages to other
-    numbers."""
-    found = items.read(home)
-    scores = {} if found is None else found.cells
-    for cell in sorted(scores.keys() ^ cells.keys()):
-        yield f"{cell} stands in one of it and metrics.json alone"
-    for cell in sorted(scores.keys() & cells.keys()):
-        for name, values in scores[cell].items():
-            told = cells[cell]["metrics"][name]
-            if told["n"] != len(values) or not near(float(values.mean()), told["value"]):
-                text = f"its {name} is {values.mean()} over {len(values):,}"
-                yield f"{cell}: {text}, told {told['value']} over {told['n']:,}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
