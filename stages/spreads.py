@@ -10,9 +10,10 @@ rounding alone. Few trainings of a kind tell little of its spread, so it is mode
 median (Smyth 2004): their variances are averaged, that of the kind with a weight of its trainings,
 the median with PRIOR. A p-value is scaled by 1, whatever its size: .001 and .02 differ by .019; so
 are nats of a density, of which 0 is no less than any other. The tolerance is Student's of PRIOR
-degrees of freedom, however many were trained, for the cells of a kind differ, too. Used where a
-verdict rests on one seed (claims) and where a number was made on another arithmetic (`tradewind
-compare`).
+degrees of freedom, however many were trained, for the cells of a kind differ, too; it is never less
+than one item of the test is worth, for a count or a share that never moved while it was measured
+moves by one item at a time. Used where a verdict rests on one seed (claims) and where a number was
+made on another arithmetic (`tradewind compare`).
 """
 
 import math
@@ -50,13 +51,14 @@ Table = dict[str, dict[str, dict[str, float]]]  # kind -> metric -> a spread's f
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a table: its address, its value, its size and half its interval (0 where it
-    has none)."""
+    """One number of a table: its address, its value, its size, half its interval (0 where it has
+    none) and what one item of the test is worth (0 where it is the mean of none)."""
 
     path: tuple[str, ...]  # cells | arms, cell, ..., field
     value: float
     size: float
     half: float = 0.0
+    item: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -102,10 +104,11 @@ def numbers(content: Any, path: tuple[str, ...] = ()) -> Iterator[Number]:
         content = {str(place): one for place, one in enumerate(content)}
     main = next((name for name in MAIN if is_number(content.get(name))), None)
     half = (
-        (content["high"] - content["low"]) / 2
+        abs(content["high"] - content["low"]) / 2
         if main and all(is_number(content.get(end)) for end in ("low", "high"))
         else 0.0
     )
+    item = of_item(half, content.get("n"), content.get("unit")) if main else 0.0
     for name, one in content.items():
         if is_number(one):
             mine = main is not None and name in (*MAIN, *ENDS)
@@ -113,10 +116,19 @@ def numbers(content: Any, path: tuple[str, ...] = ()) -> Iterator[Number]:
                 (*path, name),
                 float(one),
                 abs(content[main] if mine else one),
-                abs(half) if mine else 0.0,
+                half if mine else 0.0,
+                item if mine else 0.0,
             )
         elif isinstance(one, (dict, list)):
             yield from numbers(one, (*path, name))
+
+
+def of_item(half: float, n: Any, unit: Any) -> float:
+    """By how much a mean of n items moves when one of them moves by the items' standard deviation,
+    from half its interval of 95 %; a share of which all items agree has none and moves by 1/n."""
+    if not is_number(n) or n < 1:
+        return 0.0
+    return half / (1.96 * math.sqrt(n)) if half or unit != "1" else 1 / n
 
 
 def is_number(one: Any) -> bool:
@@ -275,7 +287,8 @@ class Spreads:
             return None
         spread = moderated(table, number.kind, number.metric)
         factor = float(stdtrit(PRIOR, SURE))
-        return max(ROUNDING, factor * math.sqrt(2) * spread.scaled) * number.scale
+        relative = max(ROUNDING, factor * math.sqrt(2) * spread.scaled)
+        return max(relative * number.scale, number.item)
 
 
 NOWHERE = Spreads({})  # of results about which nothing was measured

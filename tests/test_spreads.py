@@ -278,6 +278,30 @@ def test_what_was_never_trained_moves_by_rounding_and_of_a_kind_never_measured_n
     assert Spreads(content(("a",), 0.0)).tolerance(still) == ROUNDING * 4.0
 
 
+def test_a_count_that_never_moved_may_move_by_one_item_and_no_further():
+    """A mean of whole steps over a hundred windows, and a share of which all agree; in the real
+    form of a table, for a kind whose measured spread is zero."""
+    rng = np.random.default_rng(1)
+    steps = rng.integers(0, 40, 100) / 24
+    half = 1.96 * steps.std() / math.sqrt(len(steps))
+    told = {"low": steps.mean() - half, "high": steps.mean() + half, "unit": "days", "n": 100}
+    share = {"value": 0.0, "low": 0.0, "high": 0.0, "unit": "1", "n": 50}
+    table = {"vpt": {"value": steps.mean()} | told, "zero": share}
+    known = Spreads(content(("a",), 0.0))
+    most = {
+        number.path[-2]: known.tolerance(number)
+        for number in numbers({"cells": {"d/a-x-s0": {"metrics": table}}})
+        if number.path[-1] == "value"
+    }
+    one_step, item = 1 / 24 / len(steps), steps.std() / len(steps)
+    assert most == pytest.approx({"vpt": item, "zero": 1 / 50})
+    assert one_step < most["vpt"] < half / 4  # an error that an interval would show is still found
+    still = {"d/mean": {"metrics": table}}  # never trained: no item moves
+    assert all(
+        known.tolerance(number) == ROUNDING * number.scale for number in numbers({"cells": still})
+    )
+
+
 def test_files_are_read_back_as_they_were_written(tmp_path):
     home = tmp_path / "reports/any_order/mini"
     assert Spreads.read(home).of("a", "mse") is None
