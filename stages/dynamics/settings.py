@@ -1,10 +1,10 @@
 """What the family's parameters may say: how a system is simulated, split and forecast, what a
 profile affords of it, and how its rivals are set."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, model_serializer, model_validator
 
 from stages.dynamics.systems.kuramoto import Kuramoto
 from stages.dynamics.systems.lorenz96 import Lorenz96
@@ -104,7 +104,9 @@ class Forecasts(Section):
 class Budget(Section):
     """How long a cell may train; a step sees `batch` windows of `window` observations (S), `warm`
     more before them warm up a state, the last `counted` (S') count; inputs have `noise`, in
-    standard deviations."""
+    standard deviations. With `rounds` it trains as document R does (rounds.py): by AdaBelief, at
+    most so many of one learning rate each, `decay` times the one before; weights shrink by the rate
+    times `weight_decay` a step. Without, by Adam."""
 
     steps: Count
     validate_every: Count
@@ -117,12 +119,24 @@ class Budget(Section):
     counted: Count
     noise: Annotated[float, Field(ge=0, le=10)]
     val_windows: Count
+    rounds: Count | None = None
+    decay: Annotated[float, Field(gt=0, le=1)] | None = None
+    weight_decay: Share | None = None
 
     @model_validator(mode="after")
     def counts(self) -> Self:
         if self.counted > self.window:
             raise ValueError(f"counted {self.counted} is more than the window {self.window}")
+        if self.rounds is None and (self.decay, self.weight_decay) != (None, None):
+            raise ValueError("decay and weight_decay are of rounds, which are not given")
+        if self.rounds is not None and (self.decay is None or self.schedule != "constant"):
+            raise ValueError("rounds need a decay and the constant schedule")
         return self
+
+    @model_serializer(mode="wrap")
+    def told(self, rest: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """What it says; of rounds nothing, where there are none."""
+        return {k: value for k, value in rest(self).items() if value is not None}
 
 
 class LocalRule(Section):

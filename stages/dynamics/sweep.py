@@ -23,6 +23,7 @@ from stages.dynamics import selection, trials
 from stages.dynamics.layout import SERIES
 from stages.dynamics.models import build, model_class
 from stages.dynamics.settings import FAMILY, Budget, Search, Selection, dynamics_of, parted
+from stages.dynamics.train import fit
 from stages.dynamics.windows import Windows
 from stages.errors import DivergedError
 from stages.sweeps import space
@@ -99,7 +100,7 @@ class Score:
         checkpoints.clear()
         try:
             watched = Watched(*vars(windows).values(), look=look)
-            history = loop.train(network, watched, settings, checkpoints)
+            history = fit(network, watched, budget, settings, checkpoints)
         except DivergedError:
             files.write_json(place, row)
             return math.inf

@@ -15,9 +15,11 @@ from stages.dynamics.layout import BEST
 from stages.dynamics.models import build, model_class, names
 from stages.dynamics.settings import FAMILY, Budget, dynamics_of, parted
 from stages.dynamics.windows import Windows
+from stages.errors import InputError
 from stages.params import read_yaml
 from stages.training import cells, loop, shell
-from stages.training.group import Group
+from stages.training.checkpoint import Checkpoints
+from stages.training.group import ALONE, Group
 
 MODULE = "stages.dynamics.train"
 
@@ -62,9 +64,32 @@ def opened(
     observed, scale = data.series.shape[2], float(data.about["change"])
     return shell.Opened(
         build=partial(build, name, arguments, observed, scale),
-        train=lambda model, kept, group: loop.train(model.to(where), data, settings, kept, group),
+        train=lambda model, kept, group: fit(model.to(where), data, budget, settings, kept, group),
         metadata={"arguments": dict(arguments), "observed": observed, "scale": scale},
     )
+
+
+def fit(
+    model: Any,
+    data: loop.Data,
+    budget: Budget,
+    settings: loop.Settings,
+    kept: Checkpoints,
+    group: Group = ALONE,
+) -> dict[str, Any]:
+    """Train a model in place, as its budget says: by Adam, or as document R does. Its history.
+    InputError where the library that has AdaBelief is not installed."""
+    if budget.rounds is None:
+        return loop.train(model, data, settings, kept, group)
+    try:
+        from stages.dynamics import rounds  # half a second of a library that few cells ask for
+    except ModuleNotFoundError:
+        raise InputError(
+            "training in rounds needs AdaBelief, which the library pytorch-optimizer has",
+            found="it is not installed",
+            remedy="`pip install -c constraints.txt -e '.[adabelief]'`",
+        ) from None
+    return rounds.train(model, data, settings, budget, kept, group)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -14,6 +14,7 @@ from stages.dynamics.models import build, model_class, names
 from stages.dynamics.series.settings import SERIES, series_of
 from stages.dynamics.series.windows import SeriesWindows
 from stages.dynamics.settings import Budget
+from stages.dynamics.train import fit
 from stages.training import cells, loop, shell
 from stages.training.group import Group
 
@@ -55,7 +56,7 @@ def opened(
     observed, scale = data.series.shape[2], float(data.about["change"])
     return shell.Opened(
         build=partial(build, name, arguments, observed, scale),
-        train=lambda model, kept, group: loop.train(model.to(where), data, settings, kept, group),
+        train=lambda model, kept, group: fit(model.to(where), data, budget, settings, kept, group),
         metadata={"arguments": dict(arguments), "observed": observed, "scale": scale},
     )
 
