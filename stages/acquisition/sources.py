@@ -4,7 +4,7 @@ request forgery).
 https only, no user information, default port, and a host that equals one on the list: compared on
 the parsed host, because a test on the text's beginning takes `https://zenodo.org@elsewhere` for
 zenodo.org. A URL is shown without what may be secret in it. A file is the pinned one when its size
-(where given) and its digest (sha256, else md5) are.
+(where given) and its digest (sha256, else git's name of it, else md5) are.
 """
 
 import hashlib
@@ -25,6 +25,7 @@ HOSTS = frozenset(
         "s3.tik.uni-stuttgart.de",
     }
 )
+GIT = "git_blob"
 LOOPBACK = frozenset({"127.0.0.1", "::1"})  # plain http, and only where a test asks for it
 
 
@@ -60,16 +61,23 @@ def objection(url: str, hosts: frozenset[str] = HOSTS, loopback: bool = False) -
 
 
 def pinned(source: "Source") -> tuple[str, str]:
-    """(algorithm, hex digest) a file must have; md5 only where nothing better is published."""
-    return ("sha256", source.sha256) if source.sha256 else ("md5", source.md5)
+    """(algorithm, hex digest) a file must have; no sha256 only where none is published."""
+    if source.sha256:
+        return "sha256", source.sha256
+    return (GIT, source.git_blob) if source.git_blob else ("md5", source.md5)
 
 
 def digest(path: Path, algorithm: str) -> str:
-    """Hex digest of a file's bytes, read from disk."""
+    """Hex digest of a file's bytes, read from disk. GIT: the name that git has for them as a blob,
+    the sha1 of their number and of themselves."""
+
+    def begun() -> "hashlib._Hash":
+        if algorithm != GIT:
+            return hashlib.new(algorithm, usedforsecurity=False)
+        return hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+
     with path.open("rb") as stream:
-        return hashlib.file_digest(
-            stream, lambda: hashlib.new(algorithm, usedforsecurity=False)
-        ).hexdigest()
+        return hashlib.file_digest(stream, begun).hexdigest()
 
 
 def matches(path: Path, source: "Source") -> bool:

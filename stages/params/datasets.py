@@ -16,14 +16,17 @@ class Source(Section):
     url: Annotated[str, Field(pattern=r"^https://[^\s@'\"`$;|&<>\\]+$")]
     licence: str
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    git_blob: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None
     md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None
     bytes: Count | None = None
     bytes_max: Annotated[int, Field(gt=0, le=10**11)] | None = None
 
     @model_validator(mode="after")
     def pinned(self) -> Self:
-        if not (self.sha256 or self.md5):
-            raise ValueError("a source needs a sha256 (or, where only that is published, an md5)")
+        if not (self.sha256 or self.git_blob or self.md5):
+            raise ValueError(
+                "a source needs a sha256 (or, where only that is published, a git_blob or an md5)"
+            )
         if not (self.bytes or self.bytes_max):
             raise ValueError("a source needs bytes or bytes_max")
         return self

@@ -2,6 +2,7 @@
 the errors that tell it."""
 
 import hashlib
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -34,12 +35,22 @@ def test_a_page_does_not_cost_the_part(server, replies, pin, place):
     assert place.read_bytes() == BODY and server.ranges()[-1] == "bytes=10000-"
 
 
-@pytest.mark.parametrize("algorithm", ["sha256", "md5"])
+def told(algorithm: str, body: bytes) -> str:
+    """A digest by a program that is not ours."""
+    if algorithm != "git_blob":
+        return hashlib.new(algorithm, body).hexdigest()
+    words = ["git", "hash-object", "--stdin"]
+    return (
+        subprocess.run(words, input=body, capture_output=True, check=True).stdout.decode().strip()
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "git_blob", "md5"])
 @pytest.mark.fault("F9")
 def test_a_wrong_digest_is_quarantined_and_explained(server, replies, pin, place, algorithm):
-    server.script["/file.csv"] = [replies.whole(NEW)]
-    expected, found = (hashlib.new(algorithm, body).hexdigest() for body in (BODY, NEW))
-    changes = {} if algorithm == "sha256" else {"sha256": None, "md5": expected}
+    server.script["/file.csv"] = [replies.whole(NEW), replies.whole(BODY)]
+    expected, found = (told(algorithm, body) for body in (BODY, NEW))
+    changes = {} if algorithm == "sha256" else {"sha256": None, algorithm: expected}
     with pytest.raises(DownloadError, match="not the pinned one") as error:
         get(pin(server.url(), BODY, **changes), place)
     assert expected in error.value.expected and found in error.value.found
@@ -49,6 +60,8 @@ def test_a_wrong_digest_is_quarantined_and_explained(server, replies, pin, place
     assert [path.read_bytes() for path in kept] == [NEW]
     assert names(place) == [], "neither the file nor a part of it"
     assert len(server.seen) == 1
+    get(pin(server.url(), BODY, **changes), place)
+    assert place.read_bytes() == BODY
 
 
 @pytest.mark.fault("F9")

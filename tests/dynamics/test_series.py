@@ -329,7 +329,9 @@ def test_a_network_and_its_rivals_are_measured_tabulated_and_drawn(place, series
 def test_every_printed_number_stands_beside_an_arm_that_can_be_run(monkeypatch):
     monkeypatch.chdir(ROOT)
     printed, parameters = companions("series"), load("params.yaml")
-    assert {name.partition("/")[0] for name in printed} == {"etth1", "etth1_months", "jena"}
+    assert {name.partition("/")[0] for name in printed} == {
+        *("etth1", "etth1_months", "etth2", "ettm1", "ettm2", "electricity", "traffic", "jena")
+    }
     for name, one in printed.items():
         model, _, arm = name.partition("/")[2].partition("-")
         assert arm in parameters.models[model].arms, name

@@ -55,6 +55,8 @@ TOLD = (
     ("pseudo-tokens {},", "-0.71", f"{CURVES}/pseudo_tnp-perceiver-w32-s0/{NATS}"),
     ("in the points {},", "-0.99", f"{CURVES}/tnp-linear-w32-s0/{NATS}"),
     ("CNP {}. Trained", "-1.27", f"{CURVES}/neural_process-conditional-w64-s0/{NATS}"),
+    ("valid for {} [2.81", "3.07", "chaos/mini/l96_f10/lstm-adabelief-w48-s0/metrics/vpt"),
+    ("for {} [1.58, 1.88] after", "1.71", "chaos/mini/l96_f10/lstm-base-w48-s0/metrics/vpt"),
     ("TNP reaches {}", "-0.417", f"processes/sample/eq_1d/tnp-attention-w64-s0/{NATS}"),
     ("and TETNP {}.", "-0.436", f"processes/sample/eq_1d/tetnp-post-w64-s0/{NATS}"),
     ("at the prior, {},", "-0.18", f"{TEETH}/tnp-attention-w32-s0/{NATS}"),
