@@ -80,7 +80,7 @@ def fetch(
             "a URL is refused",
             where=public(source.url),
             found=reason,
-            remedy="mend the URL in params.yaml, or add its host to HOSTS in "
+            remedy="mend the URL in stages/params/datasets, or add its host to HOSTS in "
             "stages/acquisition/sources.py",
         )
     path = Path(path)
@@ -240,7 +240,7 @@ class _Download:
             raise self.error(
                 "the server refuses the file",
                 found=f"HTTP {status}",
-                remedy="see whether the URL in params.yaml still "
+                remedy="see whether the URL in stages/params/datasets still "
                 "holds; a folder that holds the file can be named in TRADEWIND_MIRROR",
             )
         if response.headers.get_content_type() in (
@@ -336,7 +336,7 @@ class _Download:
             expected=f"at most {self.cap} bytes ({self.path.name})",
             found=found,
             remedy="the upstream file changed, or this is another one; if it is wanted, change its "
-            "bytes and sha256 in params.yaml by a commit",
+            "bytes and digest in stages/params/datasets by a commit",
         )
 
     def finish(self) -> None:
@@ -370,7 +370,7 @@ class _Download:
             found=f"{algorithm} {found}, {size} bytes{also}",
             remedy=f"the file is kept in {place} and used nowhere. Look at it; to accept it as a "
             f"new version, put its digest and size ({algorithm}: {found}, bytes: {size}) under "
-            f"{self.path.name} in params.yaml and commit that; else delete it",
+            f"{self.path.name} in stages/params/datasets and commit that; else delete it",
         )
 
     def validator(self) -> dict[Any, Any]:
