@@ -33,10 +33,18 @@ class Transformer(Forecaster):
 
     def window(self, values: Float[Tensor, "B T O"]) -> Float[Tensor, "B T O"]:
         """What comes next at each time of one window, which knows nothing of before it."""
-        tokens = self.lift(values).relu()
+        tokens = self.lift(values).relu_()
         for block in self.blocks:
             tokens = block(tokens)
         return self.said(self.last(tokens), values)
+
+    def newest(self, values: Float[Tensor, "B T O"]) -> Float[Tensor, "B 1 O"]:
+        """What comes next after one window: the last of `window`."""
+        tokens = self.lift(values).relu_()
+        *blocks, last = self.blocks
+        for block in blocks:
+            tokens = block(tokens)
+        return self.said(self.last(last.newest(tokens)), values[:, -1:])
 
     def run(
         self, values: Float[Tensor, "B T O"], state: Tensor | None = None
@@ -49,5 +57,5 @@ class Transformer(Forecaster):
             found.append(self.window(state))
         for one in values.unbind(1):
             state = torch.cat((state, one[:, None]), 1)[:, -self.span :]
-            found.append(self.window(state)[:, -1:])
+            found.append(self.newest(state))
         return torch.cat(found, 1), state

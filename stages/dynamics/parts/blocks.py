@@ -20,6 +20,10 @@ class Branch(nn.Module):
         self.norm, self.residual = nn.LayerNorm(width), Residual(gate, width)
         self.pre = order == "pre"
 
+    def seen(self, tokens: Float[Tensor, "B T H"]) -> Float[Tensor, "B T H"]:
+        """What `update` is given of tokens."""
+        return self.norm(tokens) if self.pre else tokens
+
     def forward(
         self, tokens: Float[Tensor, "B T H"], update: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, "B T H"]:
@@ -35,7 +39,7 @@ class Perceptron(nn.Sequential):
     def __init__(self, width: int, dropout: float):
         super().__init__(
             nn.Linear(width, WIDER * width),
-            nn.ReLU(),
+            nn.ReLU(inplace=True),
             nn.Linear(WIDER * width, width),
             nn.Dropout(dropout),
         )
@@ -56,3 +60,10 @@ class Block(nn.Module):
         """The tokens one block on."""
         tokens = self.reading(tokens, lambda x: self.attention(x, x))
         return self.thinking(tokens, self.perceptron)
+
+    def newest(self, tokens: Float[Tensor, "B T H"]) -> Float[Tensor, "B 1 H"]:
+        """The last of them one block on: what nothing after the block asks of the others is not
+        worked out."""
+        keys = self.reading.seen(tokens)
+        newest = self.reading(tokens[:, -1:], lambda x: self.attention(x, keys))
+        return self.thinking(newest, self.perceptron)
