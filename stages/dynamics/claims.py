@@ -24,7 +24,7 @@ from stages.spreads import Spreads, kind_of
 VPT, ZERO, PSD, CHOSEN = (("metrics", name) for name in ("vpt", "zero", "psd_db", "vpt_val"))
 RECURRENT, TRANSFORMERS = ("lstm", "gru", "rhn"), ("transformer",)
 BLIND = ("additive", "rate")  # gates that see no data
-OTHERWISE = ("adabelief",)  # no modification: trained by another optimizer
+OTHERWISE = ("adabelief", "pre_adabelief")  # no modification: trained by another optimizer
 HALF = 0.5  # of the starts: a cell "diverges" where more are never valid, else it "survives"
 CLOSE = 1.0  # decibels: a spectrum is "reproduced" within them
 SHARE = (0.25, 0.5)  # of the recurrent training time

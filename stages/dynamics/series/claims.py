@@ -6,7 +6,7 @@ from typing import Any
 
 from stages.claims.levels import Side, lacking
 from stages.claims.parts import Evaluation, conclude
-from stages.dynamics.claims import VPT, better, side
+from stages.dynamics.claims import OTHERWISE, VPT, better, side, variants
 from stages.files import read_json
 from stages.spreads import Spreads
 
@@ -17,7 +17,7 @@ def d9(measured: Evaluation) -> dict[Any, Any]:
     """The pre-LN transformer against every recurrent network."""
     pre, parts = side(measured, "transformer", "pre", VPT), []
     for model in RECURRENT:
-        for arm in measured.model(model):
+        for arm in variants(measured, model, OTHERWISE):
             parts.append(better(measured, f"{pre.arm} > {arm}", pre, Side(arm, VPT)))
     if not parts:
         parts.append(lacking(measured, "recurrent networks", [Side("rhn-base", VPT)]))
