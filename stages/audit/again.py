@@ -20,7 +20,7 @@ from stages.audit.case import PULL, REPRO, Case
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry
 from stages.audit.laid import Laid
-from stages.audit.served import Servers
+from stages.audit.served import Server
 from stages.errors import TradewindError
 from stages.page import findings, promotions
 from stages.page.experiment import DATA as PAGE
@@ -41,10 +41,12 @@ def begun(case: Case) -> Iterator[Check]:
         contextlib.ExitStack() as ends,
         ThreadPoolExecutor(cores) as pool,
     ):
-        jobs = [
-            *tables(case, served(case, Path(folder, "tables"), ends)),
-            *pages(case, served(case, Path(folder, "pages"), ends)),
-        ]
+        laid = [Laid(case.root, Path(folder, name)) for name in ("tables", "pages")]
+        server = Server(laid[0].folder)  # both hold the commit's sources
+        ends.callback(server.close)
+        for one in laid:
+            one.server = server
+        jobs = [*tables(case, laid[0]), *pages(case, laid[1])]
         waiting = [pool.submit(job) for job in jobs]
 
         def written(_: Case) -> Iterator[Problem]:
@@ -55,14 +57,6 @@ def begun(case: Case) -> Iterator[Check]:
             yield written
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def served(case: Case, folder: Path, ends: contextlib.ExitStack) -> Laid:
-    """The project laid out, with processes that serve its commands until the end."""
-    laid = Laid(case.root, folder)
-    laid.servers = Servers(folder)
-    ends.callback(laid.servers.close)
-    return laid
 
 
 def tables(case: Case, laid: Laid) -> list[Job]:

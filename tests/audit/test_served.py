@@ -14,7 +14,7 @@ def servers(tmp_path, monkeypatch):
     (tmp_path / "asked.py").write_text(
         "import json, sys\nsys.exit(4 if hasattr(json, 'left') else 3)\n"
     )
-    found = served.Servers(tmp_path)
+    found = served.Server(tmp_path)
     yield found
     found.close()
 
@@ -32,7 +32,7 @@ def test_a_failure_is_told_by_its_last_words_and_leaves_nothing_to_the_next(serv
 
 def test_a_server_that_has_ended_is_told_and_replaced(servers, tmp_path):
     assert servers.run("fine", "out.txt")[0] == 0
-    for one in servers._all:
+    for one in [servers._process]:
         one.kill()
         one.wait()
     assert servers.run("fine", "out.txt") == (1, "the process that runs commands ended")
