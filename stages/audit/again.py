@@ -17,6 +17,7 @@ from pathlib import Path
 from stages import code
 from stages.audit import commands, derive, history, twice
 from stages.audit.case import PULL, REPRO, Case
+from stages.audit.chain import Node
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry
 from stages.audit.laid import Laid
@@ -62,7 +63,7 @@ def begun(case: Case) -> Iterator[Check]:
 def tables(case: Case, laid: Laid) -> list[Job]:
     """What derives each published table; the evaluations are used where all are here."""
     deps = set[str]()
-    long: list[Job] = []
+    long: list[tuple[int, Job]] = []
     short: list[Job] = []
     for table in case.chain.tables:
         node = case.chain.files[table]
@@ -76,12 +77,23 @@ def tables(case: Case, laid: Laid) -> list[Job]:
         deps |= {dep for dep in (entry.deps if entry else ()) if here or home[:-1] not in dep}
         deps |= set() if here else {table}
         job = partial(derived, case, laid, table, here)
-        (long if here else short).append(job)
+        if here:
+            long.append((drawn(node), job))
+        else:
+            short.append(job)
     found = twice.places(case)
     twice.link(case, laid, found)
     laid.link_all(deps)
-    middle = [partial(agreeing, case, laid, module, homes) for module, homes in found.items()]
-    return [*long, *middle, *short]
+    most = sorted(found.items(), key=lambda one: -len(one[1]))
+    middle = [partial(agreeing, case, laid, module, homes) for module, homes in most]
+    longest = [job for _, job in sorted(long, key=lambda one: -one[0])]
+    return [*longest, *middle, *short]
+
+
+def drawn(node: Node | None) -> int:
+    """The bytes of the figures that a record names: they take longest."""
+    outputs = node.record.get("outputs", {}) if node else {}
+    return sum(one["bytes"] for path, one in outputs.items() if path.endswith(".png"))
 
 
 def agreeing(case: Case, laid: Laid, module: str, homes: list[str]) -> list[Problem]:

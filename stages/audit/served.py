@@ -77,6 +77,9 @@ for line in sys.stdin:
 for child in [*running]:
     os.kill(child, signal.SIGKILL)
 """
+# Freed memory is kept for the next array or figure, where it else goes back to the system and is
+# asked for again, filled with zeros.
+KEEPING = dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), str(1 << 28))
 Answer = Future[int | None]
 QUICKER = f"{PACKAGE}/audit/quicker.py"
 LOADED = (
@@ -154,7 +157,7 @@ class Server:
         server = subprocess.Popen(
             loading.serving(self.folder, SERVE, *self._words),
             cwd=self.folder,
-            env=loading.environment(),
+            env=loading.environment() | KEEPING,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

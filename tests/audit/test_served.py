@@ -1,8 +1,14 @@
 """Commands that are served run apart from each other, and say how they ended."""
 
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 
-from stages.audit import served
+from stages.audit import quicker, served
 
 
 @pytest.fixture
@@ -30,10 +36,70 @@ def test_a_failure_is_told_by_its_last_words_and_leaves_nothing_to_the_next(serv
     assert servers.run("asked") == (3, "")
 
 
+def test_commands_run_at_once_each_in_its_folder(servers, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (tmp_path / "waits.py").write_text(
+        "import os, sys, time\nopen(sys.argv[1], 'w').close()\n"
+        "while not os.path.exists(sys.argv[2]):\n    time.sleep(0.01)\n"
+    )
+    (other / "waits.py").write_text((tmp_path / "waits.py").read_text())
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(servers.run, "waits", "here", "other/there")
+        second = pool.submit(servers.run, "waits", "there", "../here", folder=other)
+        assert first.result(60) == second.result(60) == (0, "")
+
+
 def test_a_server_that_has_ended_is_told_and_replaced(servers, tmp_path):
+    (tmp_path / "fatal.py").write_text("import os\nos.kill(os.getppid(), 9)\n")
+    assert servers.run("fatal") == (1, "the process that runs commands ended")
     assert servers.run("fine", "out.txt")[0] == 0
-    for one in [servers._process]:
-        one.kill()
-        one.wait()
-    assert servers.run("fine", "out.txt") == (1, "the process that runs commands ended")
+    servers._process.kill()
+    servers._process.wait()
     assert servers.run("fine", "other.txt")[0] == 0
+
+
+def test_a_library_that_cannot_be_made_quicker_is_used_as_it_is(servers, tmp_path):
+    script = tmp_path / served.QUICKER
+    script.parent.mkdir(parents=True)
+    script.write_text("raise AttributeError('another version')\n")
+    assert servers.run("fine", "out.txt") == (0, "")
+
+
+def test_figures_drawn_quicker_are_the_same_to_the_byte(tmp_path):
+    """A panel with a legend, its twin with text turned and wrapped, in a layout and without."""
+    (tmp_path / "plot.py").write_text(PLOT)
+    home = Path(quicker.__file__).parents[2]
+    for name in ("plain", "quick"):
+        words = [sys.executable, "-c", f"import plot; plot.main({name!r})"]
+        path = os.pathsep.join((str(tmp_path), str(home)))
+        subprocess.run(words, check=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
+    found = {file.name: file.read_bytes() for file in sorted(tmp_path.glob("*.png"))}
+    assert len(found) == 4
+    for kind in ("constrained", "none"):
+        assert found[f"plain-{kind}.png"] == found[f"quick-{kind}.png"]
+
+
+PLOT = """
+import matplotlib.pyplot as plt
+from stages.audit import quicker
+from stages.figures import drawing
+
+def main(name):
+    if name == "quick":
+        quicker.begin()
+    for layout in ("constrained", "none"):
+        figure, axes = plt.subplots(2, 2, layout=layout)
+        for number, one in enumerate(axes.flat):
+            one.plot([1, 10, 100], [1, 3 + number, 2], label="a")
+            one.scatter([1, 5], [2, 2], label="b $x^2$")
+            one.set(title="two\\nlines", xlabel="x", ylabel="y", xscale="log")
+            drawing.numbered(one.xaxis)
+        axes[0, 0].legend()
+        axes[0, 1].text(2, 2, "turned", rotation=30, ha="center")
+        axes[1, 0].text(1, 1, "a long text that is wrapped " * 3, wrap=True)
+        axes[1, 1].imshow([[0, 1], [2, 3]], aspect="equal")
+        figure.colorbar(axes[1, 1].images[0], ax=axes[1, 1])
+        figure.suptitle("all")
+        drawing.save(figure, f"{name}-{layout}.png")
+"""
