@@ -140,7 +140,7 @@ PRINTED_ATTACKS = (
         "words of a page told otherwise, lists of code agreeing",
         WIND,
         "all",
-        "reports/",
+        "reports/index.html",
         DERIVED,
         reworded,
         "7",

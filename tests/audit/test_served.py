@@ -12,8 +12,8 @@ from stages.audit import quicker, served
 
 
 @pytest.fixture
-def servers(tmp_path, monkeypatch):
-    """Servers of a folder with three modules, which have loaded little."""
+def server(tmp_path, monkeypatch):
+    """A server of a folder with three modules, which has loaded little."""
     monkeypatch.setattr(served, "LOADED", ("json", "no_such_library"))
     (tmp_path / "fine.py").write_text("import sys\nopen(sys.argv[1], 'w').write(__name__)\n")
     (tmp_path / "broken.py").write_text("import json\njson.left = 1\nraise ValueError('why not')\n")
@@ -25,18 +25,18 @@ def servers(tmp_path, monkeypatch):
     found.close()
 
 
-def test_a_module_runs_as_the_main_one_with_its_words(servers, tmp_path):
-    assert servers.run("fine", "out.txt") == (0, "")
+def test_a_module_runs_as_the_main_one_with_its_words(server, tmp_path):
+    assert server.run("fine", "out.txt") == (0, "")
     assert (tmp_path / "out.txt").read_text() == "__main__"
 
 
-def test_a_failure_is_told_by_its_last_words_and_leaves_nothing_to_the_next(servers):
-    code, said = servers.run("broken")
+def test_a_failure_is_told_by_its_last_words_and_leaves_nothing_to_the_next(server):
+    code, said = server.run("broken")
     assert code == 1 and said.strip().endswith("ValueError: why not")
-    assert servers.run("asked") == (3, "")
+    assert server.run("asked") == (3, "")
 
 
-def test_commands_run_at_once_each_in_its_folder(servers, tmp_path):
+def test_commands_run_at_once_each_in_its_folder(server, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (tmp_path / "waits.py").write_text(
@@ -45,25 +45,25 @@ def test_commands_run_at_once_each_in_its_folder(servers, tmp_path):
     )
     (other / "waits.py").write_text((tmp_path / "waits.py").read_text())
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(servers.run, "waits", "here", "other/there")
-        second = pool.submit(servers.run, "waits", "there", "../here", folder=other)
+        first = pool.submit(server.run, "waits", "here", "other/there")
+        second = pool.submit(server.run, "waits", "there", "../here", folder=other)
         assert first.result(60) == second.result(60) == (0, "")
 
 
-def test_a_server_that_has_ended_is_told_and_replaced(servers, tmp_path):
+def test_a_server_that_has_ended_is_told_and_replaced(server, tmp_path):
     (tmp_path / "fatal.py").write_text("import os\nos.kill(os.getppid(), 9)\n")
-    assert servers.run("fatal") == (1, "the process that runs commands ended")
-    assert servers.run("fine", "out.txt")[0] == 0
-    servers._process.kill()
-    servers._process.wait()
-    assert servers.run("fine", "other.txt")[0] == 0
+    assert server.run("fatal") == (1, "the process that runs commands ended")
+    assert server.run("fine", "out.txt")[0] == 0
+    server._process.kill()
+    server._process.wait()
+    assert server.run("fine", "other.txt")[0] == 0
 
 
-def test_a_library_that_cannot_be_made_quicker_is_used_as_it_is(servers, tmp_path):
+def test_a_library_that_cannot_be_made_quicker_is_used_as_it_is(server, tmp_path):
     script = tmp_path / served.QUICKER
     script.parent.mkdir(parents=True)
     script.write_text("raise AttributeError('another version')\n")
-    assert servers.run("fine", "out.txt") == (0, "")
+    assert server.run("fine", "out.txt") == (0, "")
 
 
 def test_figures_drawn_quicker_are_the_same_to_the_byte(tmp_path):
