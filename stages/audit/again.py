@@ -17,10 +17,11 @@ from pathlib import Path
 from stages import code
 from stages.audit import commands, derive, history, twice
 from stages.audit.case import PULL, REPRO, Case
+from stages.audit.chain import Node
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry
 from stages.audit.laid import Laid
-from stages.audit.served import Servers
+from stages.audit.served import Server
 from stages.errors import TradewindError
 from stages.page import findings, promotions
 from stages.page.experiment import DATA as PAGE
@@ -41,10 +42,12 @@ def begun(case: Case) -> Iterator[Check]:
         contextlib.ExitStack() as ends,
         ThreadPoolExecutor(cores) as pool,
     ):
-        jobs = [
-            *tables(case, served(case, Path(folder, "tables"), ends)),
-            *pages(case, served(case, Path(folder, "pages"), ends)),
-        ]
+        laid = [Laid(case.root, Path(folder, name)) for name in ("tables", "pages")]
+        server = Server(laid[0].folder)  # both hold the commit's sources
+        ends.callback(server.close)
+        for one in laid:
+            one.server = server
+        jobs = [*tables(case, laid[0]), *pages(case, laid[1])]
         waiting = [pool.submit(job) for job in jobs]
 
         def written(_: Case) -> Iterator[Problem]:
@@ -57,18 +60,10 @@ def begun(case: Case) -> Iterator[Check]:
             pool.shutdown(cancel_futures=True)
 
 
-def served(case: Case, folder: Path, ends: contextlib.ExitStack) -> Laid:
-    """The project laid out, with processes that serve its commands until the end."""
-    laid = Laid(case.root, folder)
-    laid.servers = Servers(folder)
-    ends.callback(laid.servers.close)
-    return laid
-
-
 def tables(case: Case, laid: Laid) -> list[Job]:
     """What derives each published table; the evaluations are used where all are here."""
     deps = set[str]()
-    long: list[Job] = []
+    long: list[tuple[int, Job]] = []
     short: list[Job] = []
     for table in case.chain.tables:
         node = case.chain.files[table]
@@ -82,12 +77,23 @@ def tables(case: Case, laid: Laid) -> list[Job]:
         deps |= {dep for dep in (entry.deps if entry else ()) if here or home[:-1] not in dep}
         deps |= set() if here else {table}
         job = partial(derived, case, laid, table, here)
-        (long if here else short).append(job)
+        if here:
+            long.append((drawn(node), job))
+        else:
+            short.append(job)
     found = twice.places(case)
     twice.link(case, laid, found)
     laid.link_all(deps)
-    middle = [partial(agreeing, case, laid, module, homes) for module, homes in found.items()]
-    return [*long, *middle, *short]
+    most = sorted(found.items(), key=lambda one: -len(one[1]))
+    middle = [partial(agreeing, case, laid, module, homes) for module, homes in most]
+    longest = [job for _, job in sorted(long, key=lambda one: -one[0])]
+    return [*longest, *middle, *short]
+
+
+def drawn(node: Node | None) -> int:
+    """The bytes of the figures that a record names: they take longest."""
+    outputs = node.record.get("outputs", {}) if node else {}
+    return sum(one["bytes"] for path, one in outputs.items() if path.endswith(".png"))
 
 
 def agreeing(case: Case, laid: Laid, module: str, homes: list[str]) -> list[Problem]:

@@ -18,7 +18,7 @@ from stages import params
 from stages.audit import history, loading
 from stages.audit.commands import Command
 from stages.audit.hashes import Cache
-from stages.audit.served import Servers
+from stages.audit.served import Server
 from stages.code import PACKAGE
 from stages.errors import DataError, TradewindError
 from stages.files import read_json
@@ -37,7 +37,7 @@ class Laid:
 
     def __init__(self, root: Path, folder: Path):
         self.root, self.folder = root.resolve(), folder
-        self.servers: Servers | None = None  # of many commands; None: each has its own process
+        self.server: Server | None = None  # of many commands; None: each has its own process
         self.cache = Cache(self.root).folder.resolve()
         for path, content in ground(self.root).items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -68,13 +68,17 @@ class Laid:
                 training["threads"] += count
                 file.write_text(json.dumps(told, default=str), encoding="utf-8")  # JSON is YAML
 
-    def run(self, command: Command, *more: str, mirror: Path | None = None) -> None:
+    def run(
+        self, command: Command, *more: str, mirror: Path | None = None, alone: bool = False
+    ) -> None:
         """Run a stage's command here. Unmade with its last words where it fails.
 
-        `mirror`: where pinned files are looked for, by digest, if the environment names no place.
+        `mirror`: where pinned files are looked for, by digest, if the environment names no place;
+        `alone`: in a process of its own, which nothing was loaded or made quicker in.
         """
-        if self.servers is not None and mirror is None:
-            code, said = self.servers.run(command.module, *command.words, *more)
+        if self.server is not None and mirror is None and not alone:
+            words = (*command.words, *more)
+            code, said = self.server.run(command.module, *words, folder=self.folder)
             self._ended(command, code, said)
             return
         environment = loading.environment()

@@ -18,7 +18,7 @@ from stages.audit.declarations import holds
 from stages.audit.finding import Finding, Problem, worst
 from stages.audit.laid import Laid
 from stages.audit.ownrun import DATA
-from stages.audit.served import CHAIN, TRAINED, Servers
+from stages.audit.served import CHAIN, TRAINED, Server
 from stages.errors import TradewindError
 from stages.files import sha256
 
@@ -32,7 +32,7 @@ def remade(case: Case, found: Finding) -> Iterator[Problem]:
     with tempfile.TemporaryDirectory(prefix="audit-") as folder:
         laid = Laid(case.root, Path(folder))
         laid.link(DOWNLOADS)
-        with Servers(laid.folder, loaded) as laid.servers:
+        with Server(laid.folder, loaded) as laid.server:
             yield from from_nothing(case, found, laid)
 
 

@@ -34,7 +34,7 @@ from stages.audit.case import PULL, Case
 from stages.audit.chain import SEED, members, pick
 from stages.audit.finding import Finding, Problem, worst
 from stages.audit.laid import Laid
-from stages.audit.served import TRAINED, Servers
+from stages.audit.served import TRAINED, Server
 from stages.errors import TradewindError
 from stages.files import read_json, sha256
 from stages.tables.gather import over_seeds
@@ -188,7 +188,7 @@ def training(case: Case, found: Finding) -> Iterator[Problem]:
         return
     with tempfile.TemporaryDirectory(prefix="audit-") as name:
         laid = Laid(case.root, Path(name))
-        with Servers(laid.folder, TRAINED) as laid.servers:
+        with Server(laid.folder, TRAINED) as laid.server:
             yield from retrained(case, found, laid)
 
 

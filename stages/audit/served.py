@@ -1,40 +1,46 @@
-"""Commands run where a project is laid out, in processes that have loaded the libraries once.
+"""Commands run where a project is laid out, by a process that has loaded the libraries once.
 
 `verify --all` runs dozens of short commands, each of which would load the same libraries for a
 second. A server is a process such as loading.py makes: isolated, of the laid folder's own sources.
 It loads what many commands need, parameters too (params.reading keeps their text's data), and
-forks for each, so that no command sees what another did. It loads nothing that starts threads
-which a fork would lose (polars does). One server serves one thread; its parent's end ends it.
+forks for each, so that no command sees what another did and many run at once. It loads nothing
+that starts threads which a fork would lose (polars does). Its parent's end ends it.
 """
 
 import json
 import subprocess
 import tempfile
+from concurrent.futures import Future
 from pathlib import Path
-from threading import Lock
-from typing import Any
+from threading import Lock, Thread
 
 from stages.audit import loading
+from stages.code import PACKAGE
 
 # What the forked process does: the module as loading.BEGIN runs it, its words on stderr in a file.
+# The ends of forked processes are answered as they come: a signal that waits while one is begun.
 SERVE = """
-import contextlib, gc, importlib, json, os, runpy, sys, traceback
+import contextlib, gc, importlib, json, os, runpy, signal, sys, traceback
 folder, count = sys.argv[1], int(sys.argv[2])
 sys.path[:0] = [folder]
 sys.path += sys.argv[3:3 + count]
-for name in sys.argv[3 + count:]:
+script, *names = sys.argv[3 + count:]
+for name in names:
     with contextlib.suppress(ImportError):  # whoever needs it says so
         importlib.import_module(name)
 with contextlib.suppress(Exception):  # whoever needs them says so
     sys.modules['stages.params'].load()
+with contextlib.suppress(Exception):  # without it figures are drawn as ever
+    runpy.run_path(os.path.join(folder, script), run_name='__main__') if script else None
 gc.freeze()  # what is loaded stays; and figures are circles of objects, searched for seldom
 gc.set_threshold(100_000, 50, 50)
 
-def work(words, errors):
+def work(folder, words, errors):
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     os.dup2(os.open(errors, os.O_WRONLY), 2)
-    code, sys.argv = 0, words
+    os.chdir(folder)
+    code, sys.path[0], sys.argv = 0, folder, words
     try:
         runpy.run_module(words[0], run_name='__main__', alter_sys=True)
     except SystemExit as end:
@@ -47,16 +53,35 @@ def work(words, errors):
         sys.stderr.flush()
         os._exit(code)
 
-answers = os.fdopen(os.dup(1), 'w')
+answers, running = os.fdopen(os.dup(1), 'w'), {}
+
+def ended(*_):
+    while running:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if not child:
+            return
+        answers.write(f'{running.pop(child)} {os.waitstatus_to_exitcode(status)}\\n')
+        answers.flush()
+
+signal.signal(signal.SIGCHLD, ended)
 for line in sys.stdin:
-    asked = json.loads(line)
+    number, *asked = json.loads(line)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     child = os.fork()
     if not child:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         work(*asked)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    answers.write(f'{code}\\n')
-    answers.flush()
+    running[child] = number
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+for child in [*running]:
+    os.kill(child, signal.SIGKILL)
 """
+# Freed memory is kept for the next array or figure, where it else goes back to the system and is
+# asked for again, filled with zeros.
+KEEPING = dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), str(1 << 28))
+Answer = Future[int | None]
+QUICKER = f"{PACKAGE}/audit/quicker.py"
 LOADED = (
     "numpy",
     "scipy.spatial",
@@ -77,66 +102,78 @@ CHAIN = ("stages", "numpy", "pydantic", "ruamel.yaml", "stages.params", "stages.
 TRAINED = (*CHAIN, "torch", "safetensors.torch")
 
 
-class Servers:
-    """The servers of one laid folder: as many as commands run in it at once. `loaded` are the
-    libraries that each has loaded; None: those of tables, figures and pages."""
+class Server:
+    """The server of laid folders of one commit, whose sources `folder` holds. `loaded` are the
+    libraries that it has loaded; None: those of tables, figures and pages, drawn quicker."""
 
     def __init__(self, folder: Path, loaded: tuple[str, ...] | None = None):
         self.folder, self._lock = folder.resolve(), Lock()
-        self._loaded = LOADED if loaded is None else loaded
-        self._idle: list[subprocess.Popen[str]] = []
-        self._all: list[subprocess.Popen[str]] = []
+        self._words = ("", *loaded) if loaded is not None else (QUICKER, *LOADED)
+        self._process: subprocess.Popen[str] | None = None
+        self._asked: dict[int, Answer] = {}
+        self._count = 0
 
-    def run(self, module: str, *words: str) -> tuple[int, str]:
-        """(exit code, what was said on stderr) of a module of the folder."""
+    def run(self, module: str, *words: str, folder: Path | None = None) -> tuple[int, str]:
+        """(exit code, what was said on stderr) of a module, run in `folder` (None: the server's
+        own)."""
         with tempfile.NamedTemporaryFile("r", errors="replace") as errors:
-            with self._lock:
-                server = self._idle.pop() if self._idle else None
-            server = server or self._begun()
-            code = self._asked(server, [[module, *words], errors.name])
+            place = str(folder.resolve() if folder else self.folder)
+            code = self._ask([place, [module, *words], errors.name]).result()
             if code is None:
                 return 1, "the process that runs commands ended"
-            with self._lock:
-                self._idle.append(server)
             return code, errors.read()
 
-    def __enter__(self) -> "Servers":
+    def __enter__(self) -> "Server":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """End all of them."""
+        """End it."""
         with self._lock:
-            for server in self._all:
-                server.kill()
-            for server in self._all:
-                server.communicate()
+            process, self._process = self._process, None
+        if process:
+            process.kill()
+            process.wait()
+
+    def _ask(self, words: list[object]) -> Answer:
+        """What a command's exit code will be; None where the server has ended."""
+        answer: Answer = Future()
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._process = self._begun()
+            self._count += 1
+            self._asked[self._count] = answer
+            try:
+                assert self._process.stdin
+                self._process.stdin.write(json.dumps([self._count, *words]) + "\n")
+                self._process.stdin.flush()
+            except OSError:
+                self._asked.pop(self._count, answer).set_result(None)
+        return answer
 
     def _begun(self) -> "subprocess.Popen[str]":
-        command = loading.serving(self.folder, SERVE, *self._loaded)
         server = subprocess.Popen(
-            command,
+            loading.serving(self.folder, SERVE, *self._words),
             cwd=self.folder,
-            env=loading.environment(),
+            env=loading.environment() | KEEPING,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        with self._lock:
-            self._all.append(server)
+        self._asked = {}
+        Thread(target=self._listen, args=(server, self._asked), daemon=True).start()
         return server
 
-    @staticmethod
-    def _asked(server: "subprocess.Popen[str]", words: list[Any]) -> int | None:
-        """A command's exit code; None where the server has ended."""
-        assert server.stdin and server.stdout
-        try:
-            server.stdin.write(json.dumps(words) + "\n")
-            server.stdin.flush()
-            answer = server.stdout.readline()
-        except OSError:
-            return None
-        return int(answer) if answer else None
+    def _listen(self, server: "subprocess.Popen[str]", asked: dict[int, Answer]) -> None:
+        """Hand on a server's answers; its end answers what is left."""
+        assert server.stdout
+        for line in server.stdout:
+            number, code = map(int, line.split())
+            asked.pop(number).set_result(code)
+        with self._lock:
+            left = [asked.pop(number) for number in [*asked]]
+        for answer in left:
+            answer.set_result(None)

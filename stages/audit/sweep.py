@@ -7,6 +7,7 @@ Python's lock while it works, so threads do; small files go to them in batches.
 """
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,11 +33,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Swept:
-    """How many paths and objects were found, and the bytes read for them."""
+    """How many paths and objects were found, the bytes read for them, and the processor's time."""
 
     files: int
     objects: int
     bytes: int
+    seconds: float = 0.0
 
 
 def tasks_of(contents: Bytes, cache: Cache, paths: list[str], names: list[str]) -> list[Task]:
@@ -81,18 +83,13 @@ def sweep(
     """Read them all; `contents` and `cache` then know them. DataError where a file cannot be
     read."""
     tasks = tasks_of(contents, cache, paths, names)
-    total = sum(task.size for task in tasks)
+    total, seconds = sum(task.size for task in tasks), 0.0
     with (
         tqdm(total=total, desc="hashing", unit="B", unit_scale=True, disable=None) as bar,
         ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool,
     ):
-        for batch, read in pool.map(
-            lambda batch: (
-                batch,
-                [digests(task.file, bool(task.paths), task.most) for task in batch],
-            ),
-            batches_of(tasks),
-        ):
+        for batch, read, took in pool.map(hashed, batches_of(tasks)):
+            seconds += took
             for task, both in zip(batch, read, strict=True):
                 for path in task.paths:
                     contents.learn(path, both)
@@ -100,5 +97,15 @@ def sweep(
                     cache.learn(name, both)
                 bar.update(task.size)
     return Swept(
-        sum(len(task.paths) for task in tasks), sum(len(task.names) for task in tasks), total
+        sum(len(task.paths) for task in tasks),
+        sum(len(task.names) for task in tasks),
+        total,
+        seconds,
     )
+
+
+def hashed(batch: list[Task]) -> tuple[list[Task], list[tuple[str, str] | None], float]:
+    """A group of tasks, both sums of each, and what they took of the processor in s."""
+    before = time.thread_time()
+    read = [digests(task.file, bool(task.paths), task.most) for task in batch]
+    return batch, read, time.thread_time() - before

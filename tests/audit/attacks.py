@@ -55,6 +55,7 @@ from planted import (
     site,
     unseen,
 )
+from printed import PRINTED_ATTACKS
 
 ATTACKS = (
     Attack(
@@ -356,4 +357,5 @@ ATTACKS = (
     ),
     *FLATTERED,
     *EDGES,
+    *PRINTED_ATTACKS,
 )

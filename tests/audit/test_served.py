@@ -1,39 +1,105 @@
 """Commands that are served run apart from each other, and say how they ended."""
 
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 
-from stages.audit import served
+from stages.audit import quicker, served
 
 
 @pytest.fixture
-def servers(tmp_path, monkeypatch):
-    """Servers of a folder with three modules, which have loaded little."""
+def server(tmp_path, monkeypatch):
+    """A server of a folder with three modules, which has loaded little."""
     monkeypatch.setattr(served, "LOADED", ("json", "no_such_library"))
     (tmp_path / "fine.py").write_text("import sys\nopen(sys.argv[1], 'w').write(__name__)\n")
     (tmp_path / "broken.py").write_text("import json\njson.left = 1\nraise ValueError('why not')\n")
     (tmp_path / "asked.py").write_text(
         "import json, sys\nsys.exit(4 if hasattr(json, 'left') else 3)\n"
     )
-    found = served.Servers(tmp_path)
+    found = served.Server(tmp_path)
     yield found
     found.close()
 
 
-def test_a_module_runs_as_the_main_one_with_its_words(servers, tmp_path):
-    assert servers.run("fine", "out.txt") == (0, "")
+def test_a_module_runs_as_the_main_one_with_its_words(server, tmp_path):
+    assert server.run("fine", "out.txt") == (0, "")
     assert (tmp_path / "out.txt").read_text() == "__main__"
 
 
-def test_a_failure_is_told_by_its_last_words_and_leaves_nothing_to_the_next(servers):
-    code, said = servers.run("broken")
+def test_a_failure_is_told_by_its_last_words_and_leaves_nothing_to_the_next(server):
+    code, said = server.run("broken")
     assert code == 1 and said.strip().endswith("ValueError: why not")
-    assert servers.run("asked") == (3, "")
+    assert server.run("asked") == (3, "")
 
 
-def test_a_server_that_has_ended_is_told_and_replaced(servers, tmp_path):
-    assert servers.run("fine", "out.txt")[0] == 0
-    for one in servers._all:
-        one.kill()
-        one.wait()
-    assert servers.run("fine", "out.txt") == (1, "the process that runs commands ended")
-    assert servers.run("fine", "other.txt")[0] == 0
+def test_commands_run_at_once_each_in_its_folder(server, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (tmp_path / "waits.py").write_text(
+        "import os, sys, time\nopen(sys.argv[1], 'w').close()\n"
+        "while not os.path.exists(sys.argv[2]):\n    time.sleep(0.01)\n"
+    )
+    (other / "waits.py").write_text((tmp_path / "waits.py").read_text())
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(server.run, "waits", "here", "other/there")
+        second = pool.submit(server.run, "waits", "there", "../here", folder=other)
+        assert first.result(60) == second.result(60) == (0, "")
+
+
+def test_a_server_that_has_ended_is_told_and_replaced(server, tmp_path):
+    (tmp_path / "fatal.py").write_text("import os\nos.kill(os.getppid(), 9)\n")
+    assert server.run("fatal") == (1, "the process that runs commands ended")
+    assert server.run("fine", "out.txt")[0] == 0
+    server._process.kill()
+    server._process.wait()
+    assert server.run("fine", "other.txt")[0] == 0
+
+
+def test_a_library_that_cannot_be_made_quicker_is_used_as_it_is(server, tmp_path):
+    script = tmp_path / served.QUICKER
+    script.parent.mkdir(parents=True)
+    script.write_text("raise AttributeError('another version')\n")
+    assert server.run("fine", "out.txt") == (0, "")
+
+
+def test_figures_drawn_quicker_are_the_same_to_the_byte(tmp_path):
+    """A panel with a legend, its twin with text turned and wrapped, in a layout and without."""
+    (tmp_path / "plot.py").write_text(PLOT)
+    home = Path(quicker.__file__).parents[2]
+    for name in ("plain", "quick"):
+        words = [sys.executable, "-c", f"import plot; plot.main({name!r})"]
+        path = os.pathsep.join((str(tmp_path), str(home)))
+        subprocess.run(words, check=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
+    found = {file.name: file.read_bytes() for file in sorted(tmp_path.glob("*.png"))}
+    assert len(found) == 4
+    for kind in ("constrained", "none"):
+        assert found[f"plain-{kind}.png"] == found[f"quick-{kind}.png"]
+
+
+PLOT = """
+import matplotlib.pyplot as plt
+from stages.audit import quicker
+from stages.figures import drawing
+
+def main(name):
+    if name == "quick":
+        quicker.begin()
+    for layout in ("constrained", "none"):
+        figure, axes = plt.subplots(2, 2, layout=layout)
+        for number, one in enumerate(axes.flat):
+            one.plot([1, 10, 100], [1, 3 + number, 2], label="a")
+            one.scatter([1, 5], [2, 2], label="b $x^2$")
+            one.set(title="two\\nlines", xlabel="x", ylabel="y", xscale="log")
+            drawing.numbered(one.xaxis)
+        axes[0, 0].legend()
+        axes[0, 1].text(2, 2, "turned", rotation=30, ha="center")
+        axes[1, 0].text(1, 1, "a long text that is wrapped " * 3, wrap=True)
+        axes[1, 1].imshow([[0, 1], [2, 3]], aspect="equal")
+        figure.colorbar(axes[1, 1].images[0], ax=axes[1, 1])
+        figure.suptitle("all")
+        drawing.save(figure, f"{name}-{layout}.png")
+"""

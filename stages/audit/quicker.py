@@ -1,0 +1,92 @@
+"""Matplotlib without the work that its figures do not show, for figures that are compared with
+kept ones: the pixels are the same.
+
+A figure with a layout is drawn twice, once for the places of its parts: that pass lays out and
+draws nothing. A text is laid out five times alike, a font's tables are read each time: once is
+enough. A picture that is decoded at once is not compressed. Whoever compares draws what differs
+again without this (derive.py), so that a difference is Matplotlib's own word. A server runs this
+file (served.py); no module of a stage imports it.
+"""
+
+import functools
+from typing import Any
+
+from matplotlib import text
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+
+def placed(plain: Any) -> Any:
+    """Figure.draw whose pass without a canvas lays out, and no more."""
+
+    @functools.wraps(plain)
+    def draw(figure: Figure, renderer: Any) -> None:
+        engine = figure.get_layout_engine()
+        if "draw_path" not in vars(renderer):  # print_figure puts what draws nothing there
+            plain(figure, renderer)
+        elif engine is not None:
+            engine.execute(figure)
+
+    return draw
+
+
+def uncompressed(plain: Any) -> Any:
+    """FigureCanvasAgg.print_png without compression, which takes longest."""
+
+    @functools.wraps(plain)
+    def write(canvas: Any, out: Any, **told: Any) -> None:
+        told["pil_kwargs"] = {"compress_level": 0} | (told.get("pil_kwargs") or {})
+        plain(canvas, out, **told)
+
+    return write
+
+
+def once(plain: Any) -> Any:
+    """Text._get_layout, remembered by all that it reads."""
+    known: dict[Any, Any] = {}
+
+    @functools.wraps(plain)
+    def layout(one: Text, renderer: Any) -> Any:
+        figure = one.get_figure(root=True)
+        if one.get_wrap() or figure is None:
+            return plain(one, renderer)
+        key = (
+            type(renderer),
+            figure.dpi,
+            one.get_text(),
+            hash(one.get_fontproperties()),
+            one.get_rotation(),
+            one.get_rotation_mode(),
+            *(getattr(one, name) for name in ALIGNED),
+            one.get_usetex(),
+            one.get_parse_math(),
+        )
+        if key not in known:
+            known[key] = plain(one, renderer)
+        return known[key]
+
+    return layout
+
+
+ALIGNED = ("_horizontalalignment", "_verticalalignment", "_multialignment", "_linespacing")
+
+
+def begin() -> None:
+    """Set it for this process, and load what a first figure loads."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(layout="constrained")
+    axes.set_title("$10^1$ first")
+    figure.canvas.draw()
+    plt.close(figure)
+    for owner, name, other in (
+        (Figure, "draw", placed),
+        (FigureCanvasAgg, "print_png", uncompressed),
+        (text.Text, "_get_layout", once),
+    ):
+        setattr(owner, name, other(getattr(owner, name)))
+
+
+if __name__ == "__main__":
+    begin()
