@@ -8,7 +8,8 @@ feet of pressure altitude; times are Unix seconds, UTC.
 
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,10 @@ from stages.winds.nowcast import (
     nowcast,
     points,
     refusals,
+    reported,
 )
 
-__all__ = ["Nowcaster", "decode", "fit", "load"]
+__all__ = ["Nowcaster", "decode", "fit", "load", "reports"]
 ASKED = (*PLACE, "ts_s")
 WIND = ("u_m_s", "v_m_s", "u_spread_m_s", "v_spread_m_s", "nearest_km")
 
@@ -112,7 +114,8 @@ def fit(model: str, data: Any, **settings: Any) -> fields.Fitted | sequences.Fit
 
 
 def decode(frames: Any) -> Any:
-    """Raw Mode-S and ADS-B frames to winds.
+    """Raw Mode-S and ADS-B frames to winds: those of aircraft's replies, and those that aircraft
+    measured (`reports`).
 
     frames: a file in any form that `tradewind nowcast --context` takes, a Polars or pandas table
     with the columns ts_s (Unix seconds) and frame (14 or 28 hexadecimal digits), or pairs of these.
@@ -120,8 +123,30 @@ def decode(frames: Any) -> Any:
     pandas, else Polars. DataError for what holds no frame.
     """
     settings = params.inference().decode
+    with framed(frames) as file:
+        winds = capture.winds(file, settings)
+    return winds.to_pandas() if _is_pandas(frames) else winds
+
+
+def reports(frames: Any) -> Any:
+    """The meteorological reports among raw frames: wind and temperature that aircraft measured
+    themselves (register 4,4).
+
+    frames: as of `decode`. Gives a table of ts_s, icao, lat_deg, lon_deg, alt_ft, u_m_s, v_m_s,
+    temperature_k, pressure_hpa, humidity_percent and turbulence (0 nil to 3 severe), null where not
+    told, in order of time: pandas for pandas, else Polars. DataError for what holds no frame.
+    """
+    with framed(frames) as file:
+        told, _ = reported.reports(file, params.inference().decode)
+    return told.to_pandas() if _is_pandas(frames) else told
+
+
+@contextmanager
+def framed(frames: Any) -> Iterator[Path]:
+    """A file with the frames: the one that is named, or a temporary one of the table or pairs."""
     if isinstance(frames, str | Path):
-        return capture.winds(Path(frames), settings)
+        yield Path(frames)
+        return
     if isinstance(frames, Iterable) and not hasattr(frames, "columns"):
         table = pl.DataFrame(list(frames), schema=["ts_s", "frame"], orient="row")
     else:
@@ -134,8 +159,7 @@ def decode(frames: Any) -> Any:
     with tempfile.TemporaryDirectory(prefix="frames-") as folder:
         file = Path(folder) / "frames.csv"
         table.select("ts_s", "frame").write_csv(file)
-        winds = capture.winds(file, settings)
-    return winds.to_pandas() if _is_pandas(frames) else winds
+        yield file
 
 
 def taken(asked: Any) -> tuple[pl.DataFrame, Any]:
