@@ -32,7 +32,7 @@ from stages.winds.nowcast import (
     reported,
 )
 
-__all__ = ["Nowcaster", "decode", "fit", "load", "reports"]
+__all__ = ["Nowcaster", "decode", "fit", "load"]
 ASKED = (*PLACE, "ts_s")
 WIND = ("u_m_s", "v_m_s", "u_spread_m_s", "v_spread_m_s", "nearest_km")
 
@@ -113,32 +113,21 @@ def fit(model: str, data: Any, **settings: Any) -> fields.Fitted | sequences.Fit
     return (fields if isinstance(data, Mapping) else sequences).fit(model, data, **settings)
 
 
-def decode(frames: Any) -> Any:
+def decode(frames: Any, *, reports: bool = False) -> Any:
     """Raw Mode-S and ADS-B frames to winds: those of aircraft's replies, and those that aircraft
-    measured (`reports`).
+    measured and reported themselves (register 4,4).
 
     frames: a file in any form that `tradewind nowcast --context` takes, a Polars or pandas table
     with the columns ts_s (Unix seconds) and frame (14 or 28 hexadecimal digits), or pairs of these.
     Gives a table of ts_s, lat_deg, lon_deg, alt_ft, u_m_s, v_m_s in order of time: pandas for
-    pandas, else Polars. DataError for what holds no frame.
+    pandas, else Polars. reports: those of register 4,4 alone, with icao, temperature_k,
+    pressure_hpa, humidity_percent and turbulence (0 nil to 3 severe), null where not told.
+    DataError for what holds no frame.
     """
     settings = params.inference().decode
     with framed(frames) as file:
-        winds = capture.winds(file, settings)
-    return winds.to_pandas() if _is_pandas(frames) else winds
-
-
-def reports(frames: Any) -> Any:
-    """The meteorological reports among raw frames: wind and temperature that aircraft measured
-    themselves (register 4,4).
-
-    frames: as of `decode`. Gives a table of ts_s, icao, lat_deg, lon_deg, alt_ft, u_m_s, v_m_s,
-    temperature_k, pressure_hpa, humidity_percent and turbulence (0 nil to 3 severe), null where not
-    told, in order of time: pandas for pandas, else Polars. DataError for what holds no frame.
-    """
-    with framed(frames) as file:
-        told, _ = reported.reports(file, params.inference().decode)
-    return told.to_pandas() if _is_pandas(frames) else told
+        found = reported.reports(file, settings)[0] if reports else capture.winds(file, settings)
+    return found.to_pandas() if _is_pandas(frames) else found
 
 
 @contextmanager

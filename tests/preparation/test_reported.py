@@ -170,9 +170,9 @@ def test_a_capture_s_winds_hold_those_that_aircraft_reported(tmp_path):
     pl.DataFrame(frames, schema=["ts_s", "frame"], orient="row").write_csv(file)
     winds, dropped = capture.read(file, SETTINGS)
     assert len(winds) == 6 and dropped.get("bds_other", 0) == 0
-    told = tradewind.reports(frames)
+    told = tradewind.decode(frames, reports=True)
     assert told.select(winds.columns).equals(winds) and tradewind.decode(file).equals(winds)
-    assert tradewind.reports(told_frames(frames)).shape == told.shape
+    assert tradewind.decode(told_frames(frames), reports=True).shape == told.shape
 
 
 def told_frames(frames):
