@@ -6,16 +6,19 @@ import platform
 import sys
 from collections.abc import Callable
 from importlib import metadata
+from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from stages import files, params
 from stages.doctor import arithmetic, environment, machine
 from stages.doctor.finding import FAIL, OK, WARN, Finding, Place
 from stages.errors import TradewindError
 
 MARKS = ("params.yaml", "dvc.yaml", "pyproject.toml", ".dvc")  # of a clone, whole or damaged
 PACKAGE = "tradewind"
+EXAMPLE = Path("data/mini/example")
 INSTALL = f"pip install --force-reinstall {PACKAGE}, or the wheel that you were given"
 
 
@@ -70,10 +73,12 @@ def package(place: Place) -> list[Finding]:
 def example(place: Place) -> Finding:
     """The small model that is installed, loaded."""
     from stages.training import store
-    from stages.winds.nowcast import anywhere
 
+    home = params.home() / EXAMPLE
     try:
-        _, meta = store.load(str(anywhere.example_cell() / "weights.safetensors"))
+        told = files.read_json(home / "example.json")
+        cell = home / "runs" / str(told["dataset"]) / str(told["cell"])
+        _, meta = store.load(str(cell / "weights.safetensors"))
     except TradewindError as error:
         return Finding("example", FAIL, str(error), INSTALL)
     return Finding("example", OK, f"{meta['model']} is loaded; `{PACKAGE} try` asks it")
