@@ -31,6 +31,7 @@ TOLD = (
     "area",
     "rows",
 )  # of prepared.json, in a champion's reference
+COMPARED = ("rmse_component_kn", "difference_kn", "evaluation", "against")  # of an entry
 VERDICT, INTAKE = (
     Path("retraining/verdict.json"),
     Path("retraining/intake.json"),
@@ -84,19 +85,16 @@ def judged(place: Place, parameters: Params, raw: str, entries: list[ledger.Entr
     belongs(place, *asked.challengers, *([] if champion else [asked.first_against]))
     data = compare.Prepared.open(place.prepared)
     chosen, table = selection.choose(place, parameters, data)
-    cell = place.cell(chosen)
-    sha256 = files.sha256(cell / champions.WEIGHTS)
+    sha256 = files.sha256(place.cell(chosen) / champions.WEIGHTS)
     trained = files.read_json(list(place.records(chosen))[-1])
     commit, dirty = ledger.tree(place.profile)
     reasons = unclean(commit, dirty)
     summaries = drift.reference(watched(data, data.of("train")))
     drifted = drifting(parameters, data, champion, summaries)
     files.write_json(place.drift, drifted | {"raw": raw})
-    reasons += (
-        [f"The new rows lie far from the training rows: {', '.join(drifted['broken'])}."]
-        if drifted["broken"]
-        else []
-    )
+    if drifted["broken"]:
+        far = ", ".join(drifted["broken"])
+        reasons.append(f"The new rows lie far from the training rows: {far}.")
     before = champion.sha256 if champion else ""
     found: dict[str, Any] = {}
     if sha256 == before:
@@ -115,8 +113,7 @@ def judged(place: Place, parameters: Params, raw: str, entries: list[ledger.Entr
             "measured": found.pop("errors_m_s"),
             "code": trained["code"]["digest"],
         }
-        reference = kept(parameters, cell, data, about)
-    told = ("rmse_component_kn", "difference_kn", "evaluation", "against")
+        reference = kept(parameters, place.cell(chosen), data, about)
     return {
         "kind": "promoted" if won else "refused",
         "case": records.key("judge", raw, sha256, before, trained["code"]["digest"]),
@@ -134,7 +131,7 @@ def judged(place: Place, parameters: Params, raw: str, entries: list[ledger.Entr
         "drift": {
             name: drifted[name] for name in ("state", "against", "drifted", "broken", "rows")
         },
-        **{key: found[key] for key in told if key in found},
+        **{key: found[key] for key in COMPARED if key in found},
         "reasons": ([] if won else reasons)
         + ([verdict(found, asked.margin_kn)] if "difference_kn" in found else []),
         "recheck": recheck(place, parameters, chosen),
@@ -211,7 +208,8 @@ def compared(
     that is not the numbers' own."""
     from stages.batches import device
 
-    asked, where = parameters.retraining, str(device())
+    least, where = max(2, parameters.retraining.slices_least), str(device())
+    first, margin_kn = parameters.retraining.first_against, parameters.retraining.margin_kn
     compare.torch.set_num_threads(parameters.training.threads)
     try:
         challenger = loaded(place, "challenger", cell)
@@ -220,15 +218,11 @@ def compared(
     against = (
         Side("champion", champion.net, champion.meta)
         if champion
-        else loaded(place, asked.first_against.partition("/")[2], asked.first_against)
+        else loaded(place, first.partition("/")[2], first)
     )
     known = champion.reference if champion else {}
-    seen = max(
-        data.until("train"),
-        data.until("val"),
-        known.get("trained_until_s", 0.0),
-        known.get("selected_until_s", 0.0),
-    )
+    ends = (known.get(name, 0.0) for name in ("trained_until_s", "selected_until_s"))
+    seen = max(data.until("train"), data.until("val"), *ends)
     chosen = compare.evaluation(data, seen)
     found: dict[str, Any] = {
         "against": against.name,
@@ -240,7 +234,6 @@ def compared(
         },
     }
     reasons = compare.unlike({side.name: side.meta for side in (challenger, against)}, data)
-    least = max(2, asked.slices_least)
     if len(chosen.numbers) < least:
         reasons.append(
             f"Undecided: {len(chosen.numbers)} test slices that neither was trained on, fewer than "
@@ -259,7 +252,7 @@ def compared(
         return found, reasons
     rng = seeds.stream(parameters.training.seed, "retraining", "compare", chosen.hash)
     resamples = parameters.profiles[place.profile].evaluation.bootstrap
-    found |= compare.decide(*given, data, chosen, asked.margin_kn, resamples, rng)
+    found |= compare.decide(*given, data, chosen, margin_kn, resamples, rng)
     found["errors_m_s"] = compare.errors_m_s(given[0], data)
     return found, compare.indifferent(given[0], data, chosen)
 
