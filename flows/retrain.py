@@ -1,7 +1,7 @@
 """`python -m flows.retrain`: look into the drop folder once, and when the raw captures are new,
 retrain and judge.
 
-Taken in -> `dvc add` -> the live profile's DAG as far as the experiment's table -> challenger
+Taken in -> `dvc add` -> the live profile's DAG as far as its experiments' tables -> challenger
 against champion -> ledger, page -> commit. DVC and the stages do the work; this file says in which
 order, and what is owed after a kill: every step may be repeated, so a run that was killed is
 finished by the next one, with one ledger entry for one state of the raw data and one commit. While
@@ -148,10 +148,10 @@ def attempt(raw: str, repository: Repository) -> dict[str, str]:
 
 
 def reproduce(asked: Settings, jobs: int) -> str:
-    """The DAG of the profile as far as the experiment's table. FlowError with what the failed
-    stages told."""
+    """The DAG of the profile as far as the tables of the experiments that compete. FlowError with
+    what the failed stages told."""
     try:
-        return repro.everything_up_to_date(jobs, 0, {}, (asked.target,))
+        return repro.everything_up_to_date(jobs, 0, {}, asked.targets)
     except FlowError as error:
         names = str(error).partition("stages failed: ")[2].split(", ")
         logs = {name: repro.log_of(name) for name in names if name and repro.log_of(name).exists()}
@@ -230,7 +230,7 @@ def once(
         with switched(asked.profile):
             step("dvc add", repro.dvc)("add", str(asked.raw))
             say(step("reproduce", reproduce)(asked, jobs))
-            step("push", push)(say, "--with-deps", asked.target)
+            step("push", push)(say, "--with-deps", *asked.targets)
         with switched():
             write(OWED, json.dumps({"raw": taken["raw"]}))
             step("judge", stage)("judge")

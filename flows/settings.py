@@ -1,7 +1,9 @@
 """What the flows need of params.yaml's section `retraining`, and what follows from it."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, get_origin
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -9,7 +11,6 @@ from ruamel.yaml.error import YAMLError
 from flows import profiles
 from flows.process import FlowError
 
-EXPERIMENT = "wind_nowcast"
 LEDGER = Path("reports/ledger.jsonl")
 
 
@@ -21,6 +22,8 @@ class Settings:
     drop: str
     profile: str
     dataset: str
+    challengers: list[str]
+    first_against: str
     commit: bool
 
     @property
@@ -29,9 +32,16 @@ class Settings:
         return Path("data", self.profile, "raw", self.dataset)
 
     @property
-    def target(self) -> str:
+    def experiments(self) -> list[str]:
+        """Those whose cells compete, EXPERIMENT/CELL, in order of their names."""
+        return sorted({name.partition("/")[0] for name in (*self.challengers, self.first_against)})
+
+    @property
+    def targets(self) -> tuple[str, ...]:
         """The last of the stages that a run brings to date."""
-        return f"reports/{EXPERIMENT}/dvc.yaml:tabulate@{self.profile}"
+        return tuple(
+            f"reports/{name}/dvc.yaml:tabulate@{self.profile}" for name in self.experiments
+        )
 
     @property
     def kept(self) -> list[str]:
@@ -39,8 +49,8 @@ class Settings:
         return [
             f"data/{self.profile}",
             "dvc.lock",
-            f"reports/{EXPERIMENT}/dvc.lock",
-            f"reports/{EXPERIMENT}/{self.profile}",
+            *(f"reports/{name}/dvc.lock" for name in self.experiments),
+            *(f"reports/{name}/{self.profile}" for name in self.experiments),
             str(LEDGER),
             "reports/index.html",
             "reports/grand.html",
@@ -59,11 +69,17 @@ def settings() -> Settings:
             f"params.yaml: its section `retraining` cannot be read: {' '.join(str(error).split())}",
             2,
         ) from None
-    for name, kind in Settings.__annotations__.items():
+    for name, told in Settings.__annotations__.items():
+        kind: Any = get_origin(told) or told
         if not isinstance(getattr(found, name), kind):
             raise FlowError(
                 f"params.yaml: retraining.{name} should be {kind.__name__}, found "
                 f"{getattr(found, name)!r}",
                 2,
+            )
+    for address in (*found.challengers, found.first_against):
+        if not re.fullmatch(r"\w+/[\w-]+", str(address)):
+            raise FlowError(
+                f"params.yaml: retraining names {address!r}, expected EXPERIMENT/CELL", 2
             )
     return found

@@ -8,7 +8,8 @@ feet of pressure altitude; times are Unix seconds, UTC.
 
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from stages.winds.nowcast import (
     nowcast,
     points,
     refusals,
+    reported,
 )
 
 __all__ = ["Nowcaster", "decode", "fit", "load"]
@@ -111,17 +113,29 @@ def fit(model: str, data: Any, **settings: Any) -> fields.Fitted | sequences.Fit
     return (fields if isinstance(data, Mapping) else sequences).fit(model, data, **settings)
 
 
-def decode(frames: Any) -> Any:
-    """Raw Mode-S and ADS-B frames to winds.
+def decode(frames: Any, *, reports: bool = False) -> Any:
+    """Raw Mode-S and ADS-B frames to winds: those of aircraft's replies, and those that aircraft
+    measured and reported themselves (register 4,4).
 
     frames: a file in any form that `tradewind nowcast --context` takes, a Polars or pandas table
     with the columns ts_s (Unix seconds) and frame (14 or 28 hexadecimal digits), or pairs of these.
     Gives a table of ts_s, lat_deg, lon_deg, alt_ft, u_m_s, v_m_s in order of time: pandas for
-    pandas, else Polars. DataError for what holds no frame.
+    pandas, else Polars. reports: those of register 4,4 alone, with icao, temperature_k,
+    pressure_hpa, humidity_percent and turbulence (0 nil to 3 severe), null where not told.
+    DataError for what holds no frame.
     """
     settings = params.inference().decode
+    with framed(frames) as file:
+        found = reported.reports(file, settings)[0] if reports else capture.winds(file, settings)
+    return found.to_pandas() if _is_pandas(frames) else found
+
+
+@contextmanager
+def framed(frames: Any) -> Iterator[Path]:
+    """A file with the frames: the one that is named, or a temporary one of the table or pairs."""
     if isinstance(frames, str | Path):
-        return capture.winds(Path(frames), settings)
+        yield Path(frames)
+        return
     if isinstance(frames, Iterable) and not hasattr(frames, "columns"):
         table = pl.DataFrame(list(frames), schema=["ts_s", "frame"], orient="row")
     else:
@@ -134,8 +148,7 @@ def decode(frames: Any) -> Any:
     with tempfile.TemporaryDirectory(prefix="frames-") as folder:
         file = Path(folder) / "frames.csv"
         table.select("ts_s", "frame").write_csv(file)
-        winds = capture.winds(file, settings)
-    return winds.to_pandas() if _is_pandas(frames) else winds
+        yield file
 
 
 def taken(asked: Any) -> tuple[pl.DataFrame, Any]:

@@ -224,10 +224,16 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
             ],
         ),
         (
-            "  challenger: msa-shared-5k-s0",
-            "  challenger: msa-shared-5k-s4",
-            ["retraining.challenger: no experiment trains 'msa-shared-5k-s4' of 'simulated'"],
+            "  challengers: [wind_nowcast/msa-shared-5k-s0]",
+            "  challengers: [wind_nowcast/msa-shared-5k-s4]",
+            ["retraining.challengers[0]: 'wind_nowcast/msa-shared-5k-s4' is not trained of"],
         ),
+        (
+            "  challengers: [wind_nowcast/msa-shared-5k-s0]",
+            "  challengers: [wind_nowcast/kernel, wind_nowcast/kernel]",
+            ["retraining.challengers: 'wind_nowcast/kernel' stands there 2 times"],
+        ),
+        ("  first_against: wind_nowcast/kernel", "  first_against: x", ["first_against"]),
         (
             "          val: [[133260, 144000]]",
             "          val: []",

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from stages.doctor import arithmetic, environment, machine, project, running, sources
+from stages.doctor import alone, arithmetic, environment, machine, project, running, sources
 from stages.doctor.finding import FAIL, OK, WARN, Finding, Place, safe
 
 CHECKS: dict[str, Callable[[Place], "Finding | list[Finding]"]] = {
@@ -46,9 +46,12 @@ COLOURS = {OK: "\033[32m", WARN: "\033[33m", FAIL: "\033[31m"}
 def examine(
     root: Path, environ: dict[str, str], checks: dict[str, Callable[..., Any]] | None = None
 ) -> list[Finding]:
-    """The findings of every check, in their order, without secrets."""
+    """The findings of every check, in their order, without secrets; outside a clone those of what
+    an installed package needs."""
     place, found = Place(Path(root), environ), []
-    for name, check in (CHECKS if checks is None else checks).items():
+    if checks is None:
+        checks = alone.CHECKS if alone.alone(place) else CHECKS
+    for name, check in checks.items():
         try:
             told = check(place)
         except Exception as error:  # a check that breaks says so; the others still speak

@@ -138,14 +138,19 @@ def file_of(experiment: str) -> str:
 
 
 def challenger_problems(
-    profile: str, dataset: str, challenger: str, cells: Mapping[str, Mapping[str, Any]]
+    profile: str, dataset: str, named: Mapping[str, str], cells: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """A cell that retraining names and that is not trained, where others of its data set are."""
+    """Cells EXPERIMENT/CELL that retraining names (`named`: by what it names them) and that are
+    not trained, where others of its data set are."""
     trained = [
-        name for parts in cells.values() if profile in parts for name in parts[profile].of(dataset)
+        f"{experiment}/{name}"
+        for experiment, parts in cells.items()
+        if profile in parts
+        for name in parts[profile].of(dataset)
     ]
-    problem = (
-        f"retraining.challenger: no experiment trains {challenger!r} of {dataset!r} in the "
-        f"profile {profile}{nearest(challenger, trained)}"
-    )
-    return [problem] if trained and challenger not in trained else []
+    return [
+        f"retraining.{key}: {address!r} is not trained of {dataset!r} in the profile "
+        f"{profile}{nearest(address, trained)}"
+        for key, address in named.items()
+        if trained and address not in trained
+    ]

@@ -190,17 +190,25 @@ def retraining_problems(whole: Any) -> list[str]:
                 f"unknown{nearest(asked.profile, whole.profiles)}"
             )
         ]
-    known, model = whole.profiles[asked.profile].wind, asked.challenger.partition("-")[0]
+    known = whole.profiles[asked.profile].wind
+    named = {f"challengers[{i}]": address for i, address in enumerate(asked.challengers)}
+    named["first_against"] = asked.first_against
     problems = []
     if asked.dataset not in known:
         problems.append(
             f"retraining.dataset: {asked.dataset!r} is not in profiles.{asked.profile}.wind"
             f"{nearest(asked.dataset, known)}"
         )
-    problems += challenger_problems(asked.profile, asked.dataset, asked.challenger, whole.cells)
+    problems += challenger_problems(asked.profile, asked.dataset, named, whole.cells)
+    problems += [
+        f"retraining.challengers: {address!r} stands there {asked.challengers.count(address)} times"
+        for address in sorted({*asked.challengers})
+        if asked.challengers.count(address) > 1
+    ]
+    models = {key: address.partition("/")[2].partition("-")[0] for key, address in named.items()}
     return problems + [
         f"retraining.{key}: {name!r} is no model{nearest(name, whole.models)}"
-        for key, name in (("challenger", model), ("first_against", asked.first_against))
+        for key, name in models.items()
         if name not in whole.models
     ]
 

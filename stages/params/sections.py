@@ -301,16 +301,21 @@ class Drift(Section):
         return self
 
 
+Address = Annotated[
+    str, Field(pattern=r"^[a-z0-9_]+/[a-z0-9_]+(-[a-z0-9_]+-[a-z0-9_]+-s\d+)?$")
+]  # EXPERIMENT/CELL
+
+
 class Retraining(Section):
-    """Scheduled retraining (flows/retrain.py): when, on what, which cell is the challenger, and
-    what it must do to be promoted."""
+    """Scheduled retraining (flows/retrain.py): when, on what, which cells of any experiments may
+    challenge the champion, and what the best of them must do to be promoted."""
 
     cron: Annotated[str, Field(pattern=r"^\S+( \S+){4}$")]
     drop: Annotated[str, Field(pattern=r"^[A-Za-z0-9._/-]+$")]
     profile: Name
     dataset: Name
-    challenger: Annotated[str, Field(pattern=r"^[a-z0-9_]+(-[a-z0-9_]+-[a-z0-9_]+-s\d+)?$")]
-    first_against: Name
+    challengers: Annotated[tuple[Address, ...], Field(min_length=1)]
+    first_against: Address
     margin_kn: Annotated[float, Field(ge=0, le=100)]
     slices_least: Count
     drift: dict[Name, Drift]

@@ -34,6 +34,43 @@ def test_every_check_of_a_healthy_project_answers_and_none_fails(place, monkeypa
     )
 
 
+def test_in_a_folder_that_is_no_clone_only_what_a_package_needs_is_looked_at(tmp_path):
+    found = doctor.examine(tmp_path, dict(os.environ))
+    assert {one.name: one.found for one in found if one.state == FAIL} == {}
+    assert [one.name for one in found] == [
+        "folder",
+        "python",
+        "package",
+        "variables",
+        "arithmetic",
+        "example",
+        "disk: temporary files",
+        "memory",
+        "gpu",
+        "clock",
+    ]
+    assert "is loaded" in found[5].found and not list(tmp_path.iterdir())
+
+
+def test_a_damaged_clone_is_no_folder_without_one(tmp_path):
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    failed = [one.name for one in doctor.examine(tmp_path, {}) if one.state == FAIL]
+    assert {"python", "packages", "parameters", "git"} <= {*failed}
+
+
+def test_a_package_that_is_missing_or_out_of_bounds_is_named(tmp_path, monkeypatch):
+    from stages.doctor import alone
+
+    real = environment.installed
+    other = {"polars": None, "scipy": "1.0"}
+    monkeypatch.setattr(
+        environment, "installed", lambda name: other[name] if name in other else real(name)
+    )
+    _, package = alone.package(Place(tmp_path, {}))
+    assert package.state == FAIL and "polars missing" in package.found
+    assert "scipy 1.0 (needs" in package.found and "torch" not in package.found
+
+
 def test_a_check_that_breaks_is_a_failed_finding_and_the_others_still_speak(place):
     def broken(_):
         raise OSError("https://me:hush-hush@example.org/x is lost")
@@ -70,6 +107,7 @@ def test_only_a_failure_ends_with_1_and_json_says_what_the_table_says(state, cod
 
 def test_the_command_prints_and_ends_as_the_findings_say(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").touch()
     monkeypatch.setattr(
         doctor,
         "CHECKS",
@@ -89,7 +127,8 @@ def test_a_folder_that_is_no_project_is_told_without_a_traceback(tmp_path, monke
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert (
-        (done.returncode, done.stderr) == (1, "")
+        (done.returncode, done.stderr) == (0, "")
+        and "is no clone of the project" in done.stdout
         and "project's root" in done.stdout
         and "Traceback" not in done.stdout
     )

@@ -24,7 +24,7 @@ PARAMS = """profiles:
   live: &live {profile: live}
 run: *mini
 retraining: {cron: "* * * * *", drop: data/live/drop, profile: live, dataset: captures, commit: \
-true}
+true, challengers: [wind_nowcast/knn], first_against: wind_nowcast/persistence}
 """
 SPINE = """stages:
   prepare:

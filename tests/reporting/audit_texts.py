@@ -205,8 +205,8 @@ models:
 contexts: {method: linear, places: 8, horizontal_km: 60.0, vertical_km: 0.6, time_min: 60.0}
 sweeps: {}
 training: {seed: 0, learning_rate: 3.0e-4, clip: 4.0, threads: 1}
-retraining: {cron: "0 * * * *", drop: drop, profile: mini, dataset: simulated, challenger: knn, \
-first_against: knn, margin_kn: 0.0,
+retraining: {cron: "0 * * * *", drop: drop, profile: mini, dataset: simulated, \
+challengers: [wind_nowcast/knn], first_against: wind_nowcast/knn, margin_kn: 0.0,
   slices_least: 20, drift: {}, commit: false}
 """
 

@@ -94,7 +94,12 @@ def settings(**retraining) -> params.Params:
         update={"evaluation": live.evaluation.model_copy(update={"bootstrap": 200})}
     )
     asked = everything.retraining.model_copy(
-        update={"challenger": "knn", "slices_least": 20} | retraining
+        update={
+            "challengers": ("wind_nowcast/knn",),
+            "first_against": "wind_nowcast/persistence",
+            "slices_least": 20,
+        }
+        | retraining
     )
     return everything.model_copy(
         update={"retraining": asked, "profiles": everything.profiles | {"live": live}}
@@ -108,7 +113,7 @@ def git(*arguments: str) -> str:
 
 def commit() -> None:
     """Everything in the working folder but data and results."""
-    Path(".gitignore").write_text(".work/\ndata/\nreports/wind_nowcast/\n")
+    Path(".gitignore").write_text(".work/\ndata/\nreports/wind_nowcast/\nreports/wind_baselines/\n")
     Path("code.py").write_text("1\n")
     Path("params.yaml").write_text("a: 1\nrun: *mini\n")
     git("init", "-q")
@@ -116,7 +121,13 @@ def commit() -> None:
     git("commit", "-q", "-m", "first")
 
 
-def record(stage: str, inputs: list[Path], outputs: list[Path], cell: str | None = None) -> None:
+def record(
+    stage: str,
+    inputs: list[Path],
+    outputs: list[Path],
+    cell: str | None = None,
+    experiment: str = "wind_nowcast",
+) -> None:
     """The record of a stage, from the bytes as they are."""
     made = records.make(
         stage,
@@ -128,7 +139,7 @@ def record(stage: str, inputs: list[Path], outputs: list[Path], cell: str | None
     )
     files.write_json(
         records.location(
-            stage, "live", "captures", experiment="wind_nowcast" if cell else None, cell=cell
+            stage, "live", "captures", experiment=experiment if cell else None, cell=cell
         ),
         made,
     )
@@ -156,9 +167,15 @@ def capture(name: str, table: pl.DataFrame, seconds: int) -> None:
     record("prepare", [DECODED / "winds.parquet", gate], [PREPARED])
 
 
-def cell(name: str, model: str | None = None, seed: int = 0, **arguments) -> Path:
-    """A trained cell and its record; its checkpoint knows the prepared data as training would
-    have told it."""
+def cell(
+    name: str,
+    model: str | None = None,
+    seed: int = 0,
+    experiment: str = "wind_nowcast",
+    **arguments,
+) -> Path:
+    """A trained cell of an experiment and its record; its checkpoint knows the prepared data as
+    training would have told it."""
     import torch
 
     torch.manual_seed(seed)
@@ -179,11 +196,11 @@ def cell(name: str, model: str | None = None, seed: int = 0, **arguments) -> Pat
     }
     if model == "knn":
         net.neighbours.fill_(arguments["neighbours"][0])
-    folder = RUNS / name
+    folder = Path("reports", experiment, "live/runs/captures", name)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "weights.safetensors").write_bytes(store.dump(net, metadata))
     files.write_json(folder / "history.json", {"status": "completed", "seed": seed})
-    record("train", [PREPARED], [folder], name)
+    record("train", [PREPARED], [folder], name, experiment)
     return folder
 
 

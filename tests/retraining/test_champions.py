@@ -37,7 +37,7 @@ def template(tmp_path_factory):
             for other in ("hour_average", "persistence"):
                 live_project.cell(other)
             live_project.cell("knn", **arguments)
-            told = judge.run(live_project.settings(first_against="hour_average"))
+            told = judge.run(live_project.settings(first_against="wind_nowcast/hour_average"))
             assert told["verdict"] == "promoted", told
     return root
 
@@ -46,7 +46,7 @@ def template(tmp_path_factory):
 def project(template, tmp_path, monkeypatch):
     shutil.copytree(template, tmp_path / "p")
     monkeypatch.chdir(tmp_path / "p")
-    return live_project.settings(first_against="hour_average")
+    return live_project.settings(first_against="wind_nowcast/hour_average")
 
 
 def names() -> tuple[str, str]:

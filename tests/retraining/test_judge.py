@@ -90,7 +90,7 @@ def test_the_same_state_is_judged_once(project):
 
 def test_a_first_challenger_that_is_no_better_than_the_baseline_leaves_no_champion(project):
     entry = refused(
-        judge.run(live_project.settings(first_against="knn")), "not wholly below zero"
+        judge.run(live_project.settings(first_against="wind_nowcast/knn")), "not wholly below zero"
     )  # itself
     assert entry["after"] == "" and champions.current(project) is None and not STORE.exists()
 
@@ -100,7 +100,10 @@ def test_a_challenger_that_errs_less_than_the_champion_takes_its_place_and_a_wor
 ):
     more("b.csv", SECONDS + 1200, live_project.WORSE)
     live_project.cell("hour_average")
-    assert judge.run(live_project.settings(first_against="hour_average"))["verdict"] == "promoted"
+    assert (
+        judge.run(live_project.settings(first_against="wind_nowcast/hour_average"))["verdict"]
+        == "promoted"
+    )
     weak = champions.current(project).sha256
     more("c.csv", SECONDS + 2400)
     assert judge.run(project)["verdict"] == "promoted"
@@ -194,7 +197,7 @@ def test_data_far_from_the_champions_training_refuse_and_the_columns_are_named(p
 
 
 def test_a_drift_that_only_warns_is_told_and_does_not_refuse(project):
-    judge.run(live_project.settings(first_against="persistence"))
+    judge.run(live_project.settings(first_against="wind_nowcast/persistence"))
     ledger.LEDGER.unlink()
     thresholds = {"wasserstein_sd": Drift(warn=1e-9, refuse=100.0)}
     assert judge.run(live_project.settings(drift=thresholds))["verdict"] == "promoted"

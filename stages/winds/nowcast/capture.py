@@ -3,9 +3,10 @@ table, or raw frames.
 
 The form is found by looking, never by the name: parquet by its first bytes, tables by their header,
 frames by the one parser of frames (modes/frames.py). Everything that is not yet winds passes
-through the decode stage's own code, so a capture of today is treated like the training data. Units
-are in the column names (declared.py); the wind blows towards (u east, v north). Values that look
-like another unit's are warned of (doubtful.py).
+through the decode stage's own code, so a capture of today is treated like the training data; winds
+that aircraft measured and reported (register 4,4) come beside those of their replies (reported.py).
+Units are in the column names (declared.py); the wind blows towards (u east, v north). Values that
+look like another unit's are warned of (doubtful.py).
 """
 
 import gzip
@@ -23,7 +24,7 @@ from stages.winds import decode as decoding
 from stages.winds.decoding import bounds, readers
 from stages.winds.decoding.winds import split
 from stages.winds.modes import frames
-from stages.winds.nowcast import declared, doubtful
+from stages.winds.nowcast import declared, doubtful, reported
 
 HEAD, GZIP = 1 << 16, b"\x1f\x8b"
 COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
@@ -153,4 +154,8 @@ def decoded(path: Path, kind: str, decode: Decode) -> tuple[pl.DataFrame, dict[s
             for reason, count in level["dropped"].items():
                 dropped[reason] = dropped.get(reason, 0) + count
         rows = pl.read_parquet(out / "winds.parquet", columns=list(COLUMNS)).select(COLUMNS)
+        if kind == "frames":  # what aircraft measured stands beside what their replies give
+            told, _ = reported.reports(raw / "capture.csv", decode)
+            dropped["bds_other"] = dropped.get("bds_other", 0) - len(told)
+            rows = pl.concat([rows, told.select(COLUMNS)])
         return rows, dropped

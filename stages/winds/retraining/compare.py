@@ -108,11 +108,11 @@ class Evaluation:
     hash: str
 
 
-def evaluation(data: Prepared, seen_until_s: float) -> Evaluation:
-    """The test slices that begin at least one lead after `seen_until_s`, the end of all that
+def evaluation(data: Prepared, seen_until_s: float, split: str = "test") -> Evaluation:
+    """The slices of a split that begin at least one lead after `seen_until_s`, the end of all that
     either model was trained or selected on."""
     lead, w = data.meta["lead_s"], data.meta["slice_s"]
-    numbers = [j for j in data.meta["slices"]["test"] if data.edges(j)[0] >= seen_until_s + lead]
+    numbers = [j for j in data.meta["slices"][split] if data.edges(j)[0] >= seen_until_s + lead]
     found = hashlib.sha256(
         (
             f"slice_s {w:.10g} lead_s {lead:.10g} columns t_s {' '.join(sorted(data.columns))}\n"

@@ -1,26 +1,25 @@
 """The judgement of a retraining run: drift, challenger against champion, and one entry in the
 ledger for one state of the raw data.
 
-Everything is checked against the bytes on disk first: the challenger must come from the prepared
-data, these from the decoded, these from the raw captures as they are now. Promoted is a challenger
-whose error lies below the champion's (of the first, below that of `retraining.first_against`) with
-its whole 90 % interval, from a clean commit, on data whose distribution the training data resemble.
-All else is refused, with every reason. A kill at any moment leaves no entry or the whole one; a
-second call for the same state adds none. Errors are RMSE per component in kn, times Unix seconds.
+Everything is checked against the bytes on disk first: the challengers must come from the prepared
+data, these from the decoded, these from the raw captures as they are now. Of several challengers
+the validation slices choose one (selection.py). Promoted is a challenger whose error lies below the
+champion's (of the first, below that of `retraining.first_against`) with its whole 90 % interval,
+from a clean commit, on data whose distribution the training data resemble. All else is refused,
+with every reason. A kill at any moment leaves no entry or the whole one; a second call for the same
+state adds none. Errors are RMSE per component in kn, times Unix seconds.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stages import files, records, seeds
-from stages.errors import DataError, IntegrityError
+from stages.errors import DataError
 from stages.params import Params
-from stages.winds.retraining import champions, compare, drift, ledger
+from stages.winds.retraining import champions, compare, drift, ledger, selection
 from stages.winds.retraining.captures import state_of
+from stages.winds.retraining.place import Place, Side, belongs, loaded
 
-EXPERIMENT = "wind_nowcast"
 TOLD = (
     "dataset",
     "profile",
@@ -32,89 +31,11 @@ TOLD = (
     "area",
     "rows",
 )  # of prepared.json, in a champion's reference
+COMPARED = ("rmse_component_kn", "difference_kn", "evaluation", "against")  # of an entry
 VERDICT, INTAKE = (
     Path("retraining/verdict.json"),
     Path("retraining/intake.json"),
 )  # in the work folder
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a profile keeps what is judged."""
-
-    profile: str
-    dataset: str
-
-    @classmethod
-    def of(cls, parameters: Params) -> "Place":
-        """The profile and data set that params.yaml retrains on."""
-        return cls(parameters.retraining.profile, parameters.retraining.dataset)
-
-    @property
-    def raw(self) -> Path:
-        """The captures taken in."""
-        return Path("data", self.profile, "raw", self.dataset)
-
-    @property
-    def prepared(self) -> Path:
-        """What the models read."""
-        return Path("data", self.profile, "prepared", self.dataset)
-
-    @property
-    def drift(self) -> Path:
-        """The drift report, in git."""
-        return Path("data", self.profile, "drift.json")
-
-    def cell(self, name: str) -> Path:
-        """The folder of a trained cell."""
-        return Path("reports", EXPERIMENT, self.profile, "runs", self.dataset, name)
-
-    def records(self, *cells: str) -> Iterator[Path]:
-        """The records from the raw data to the cells."""
-        for stage in ("decode", "validate", "prepare"):
-            yield records.location(stage, self.profile, self.dataset)
-        for cell in cells:
-            yield records.location(
-                "train", self.profile, self.dataset, experiment=EXPERIMENT, cell=cell
-            )
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of the two that are compared."""
-
-    name: str
-    net: Any
-    meta: dict[str, Any]
-
-
-def belongs(place: Place, *cells: str) -> None:
-    """IntegrityError unless the cells come from the raw captures as they are now, step by step,
-    by SHA-256 from disk."""
-    remedy = f"run the profile `{place.profile}` again (`dvc repro`), then judge"
-    hashes: dict[str, str] = {}
-    for path in place.records(*cells):
-        record = files.read_json(path)
-        for name, about in (record["inputs"] | record["outputs"]).items():
-            if name not in hashes:
-                hashes[name] = files.sha256(name) if Path(name).is_file() else "no file"
-            if hashes[name] != about["sha256"]:
-                raise IntegrityError(
-                    "what was recorded is not what is on disk",
-                    where=name,
-                    expected=f"{about['sha256']} ({path})",
-                    found=hashes[name],
-                    remedy=remedy,
-                )
-        if record["stage"] == "decode":
-            more = {p.as_posix() for p in records.files_in([place.raw])} - set(record["inputs"])
-            if more:
-                raise IntegrityError(
-                    "captures were taken in that are not decoded yet",
-                    where=str(place.raw),
-                    found=", ".join(sorted(more)[:5]),
-                    remedy=remedy,
-                )
 
 
 def due(parameters: Params) -> bool:
@@ -161,39 +82,38 @@ def judged(place: Place, parameters: Params, raw: str, entries: list[ledger.Entr
     in the store of champions."""
     asked = parameters.retraining
     champion = champions.current(parameters)
-    belongs(place, asked.challenger, *([] if champion else [asked.first_against]))
-    cell, data = place.cell(asked.challenger), compare.Prepared.open(place.prepared)
-    sha256 = files.sha256(cell / champions.WEIGHTS)
-    trained = files.read_json(list(place.records(asked.challenger))[-1])
+    belongs(place, *asked.challengers, *([] if champion else [asked.first_against]))
+    data = compare.Prepared.open(place.prepared)
+    chosen, table = selection.choose(place, parameters, data)
+    sha256 = files.sha256(place.cell(chosen) / champions.WEIGHTS)
+    trained = files.read_json(list(place.records(chosen))[-1])
     commit, dirty = ledger.tree(place.profile)
     reasons = unclean(commit, dirty)
     summaries = drift.reference(watched(data, data.of("train")))
     drifted = drifting(parameters, data, champion, summaries)
     files.write_json(place.drift, drifted | {"raw": raw})
-    reasons += (
-        [f"The new rows lie far from the training rows: {', '.join(drifted['broken'])}."]
-        if drifted["broken"]
-        else []
-    )
+    if drifted["broken"]:
+        far = ", ".join(drifted["broken"])
+        reasons.append(f"The new rows lie far from the training rows: {far}.")
     before = champion.sha256 if champion else ""
     found: dict[str, Any] = {}
     if sha256 == before:
         reasons.append("The challenger is the champion: the same weights.")
     else:
-        found, more = compared(place, parameters, data, champion)
+        found, more = compared(place, parameters, data, champion, chosen)
         reasons += more
     won = not reasons and found["better"]
     reference = entries[-1]["reference"] if entries else ""
     if won:
         about = {
+            "cell": chosen,
             "raw": raw,
             "commit": commit,
             "columns": summaries,
             "measured": found.pop("errors_m_s"),
             "code": trained["code"]["digest"],
         }
-        reference = kept(parameters, cell, data, about)
-    told = ("rmse_component_kn", "difference_kn", "evaluation", "against")
+        reference = kept(parameters, place.cell(chosen), data, about)
     return {
         "kind": "promoted" if won else "refused",
         "case": records.key("judge", raw, sha256, before, trained["code"]["digest"]),
@@ -205,15 +125,16 @@ def judged(place: Place, parameters: Params, raw: str, entries: list[ledger.Entr
         "before": before,
         "after": sha256 if won else before,
         "reference": reference,
-        "cell": asked.challenger,
+        "cell": chosen,
+        "challengers": table,
         "margin_kn": asked.margin_kn,
         "drift": {
             name: drifted[name] for name in ("state", "against", "drifted", "broken", "rows")
         },
-        **{key: found[key] for key in told if key in found},
+        **{key: found[key] for key in COMPARED if key in found},
         "reasons": ([] if won else reasons)
         + ([verdict(found, asked.margin_kn)] if "difference_kn" in found else []),
-        "recheck": recheck(place, parameters),
+        "recheck": recheck(place, parameters, chosen),
     }
 
 
@@ -221,7 +142,6 @@ def kept(parameters: Params, cell: Path, data: compare.Prepared, about: dict[str
     """A challenger that won, put into the store of champions; the SHA-256 of its reference."""
     store = champions.store_of(parameters)
     told = {
-        "cell": parameters.retraining.challenger,
         "trained_until_s": data.until("train"),
         "selected_until_s": data.until("val"),
         **about,
@@ -230,9 +150,10 @@ def kept(parameters: Params, cell: Path, data: compare.Prepared, about: dict[str
     return files.sha256(champions.keep(cell, store, told) / champions.REFERENCE)
 
 
-def recheck(place: Place, parameters: Params) -> list[str]:
+def recheck(place: Place, parameters: Params, chosen: str) -> list[str]:
     """The commands by which an entry is checked again."""
-    cell = f"{EXPERIMENT}/{place.profile}/{place.dataset}/{parameters.retraining.challenger}"
+    experiment, _, name = chosen.partition("/")
+    cell = f"{experiment}/{place.profile}/{place.dataset}/{name}"
     return [
         "tradewind ledger --verify",
         f"dvc pull {champions.store_of(parameters)}.dvc {place.raw}.dvc",
@@ -276,39 +197,32 @@ def drifting(
     return drift.compare(known, new, parameters.retraining.drift) | {"against": against}
 
 
-def loaded(place: Place, name: str, cell: str) -> Side:
-    """A trained cell, by the name that it has in the comparison. DataError where it cannot be
-    loaded."""
-    from stages.training import store
-
-    return Side(name, *store.load(str(place.cell(cell) / champions.WEIGHTS)))
-
-
 def compared(
-    place: Place, parameters: Params, data: compare.Prepared, champion: champions.Champion | None
+    place: Place,
+    parameters: Params,
+    data: compare.Prepared,
+    champion: champions.Champion | None,
+    cell: str,
 ) -> tuple[dict[str, Any], list[str]]:
     """The comparison's numbers, as far as it could be made, and every reason against a promotion
     that is not the numbers' own."""
     from stages.batches import device
 
-    asked, where = parameters.retraining, str(device())
+    least, where = max(2, parameters.retraining.slices_least), str(device())
+    first, margin_kn = parameters.retraining.first_against, parameters.retraining.margin_kn
     compare.torch.set_num_threads(parameters.training.threads)
     try:
-        challenger = loaded(place, "challenger", asked.challenger)
+        challenger = loaded(place, "challenger", cell)
     except DataError as error:
         return {}, [f"The challenger cannot be used: {error.what} ({error.found})."]
     against = (
         Side("champion", champion.net, champion.meta)
         if champion
-        else loaded(place, asked.first_against, asked.first_against)
+        else loaded(place, first.partition("/")[2], first)
     )
     known = champion.reference if champion else {}
-    seen = max(
-        data.until("train"),
-        data.until("val"),
-        known.get("trained_until_s", 0.0),
-        known.get("selected_until_s", 0.0),
-    )
+    ends = (known.get(name, 0.0) for name in ("trained_until_s", "selected_until_s"))
+    seen = max(data.until("train"), data.until("val"), *ends)
     chosen = compare.evaluation(data, seen)
     found: dict[str, Any] = {
         "against": against.name,
@@ -320,7 +234,6 @@ def compared(
         },
     }
     reasons = compare.unlike({side.name: side.meta for side in (challenger, against)}, data)
-    least = max(2, asked.slices_least)
     if len(chosen.numbers) < least:
         reasons.append(
             f"Undecided: {len(chosen.numbers)} test slices that neither was trained on, fewer than "
@@ -339,7 +252,7 @@ def compared(
         return found, reasons
     rng = seeds.stream(parameters.training.seed, "retraining", "compare", chosen.hash)
     resamples = parameters.profiles[place.profile].evaluation.bootstrap
-    found |= compare.decide(*given, data, chosen, asked.margin_kn, resamples, rng)
+    found |= compare.decide(*given, data, chosen, margin_kn, resamples, rng)
     found["errors_m_s"] = compare.errors_m_s(given[0], data)
     return found, compare.indifferent(given[0], data, chosen)
 

@@ -206,8 +206,8 @@ def spread(value: dict[str, float] | None) -> str:
 
 
 def row(entry: Entry) -> tuple[str, ...]:
-    """What a person is shown of an entry: number, time, verdict, errors [kn], difference [kn],
-    slices, drift, champion, first reason."""
+    """What a person is shown of an entry: number, time, verdict, cell, errors [kn], difference
+    [kn], slices, drift, champion, first reason."""
     errors, chosen = entry.get("rmse_component_kn") or {}, entry.get("evaluation") or {}
 
     def kn(side):
@@ -217,6 +217,7 @@ def row(entry: Entry) -> tuple[str, ...]:
         str(entry["number"]),
         entry["time"],
         entry["kind"],
+        entry.get("cell") or "–",
         kn("challenger"),
         kn("against"),
         spread(entry.get("difference_kn")),
@@ -231,6 +232,7 @@ TITLES = (
     "no.",
     "time (UTC)",
     "verdict",
+    "cell",
     "challenger kn",
     "against kn",
     "difference kn [90 %]",
