@@ -77,7 +77,7 @@ def redrawn(home: Path, parts: Mapping[str, "KeptTasks"], told: Real) -> Found:
             if text := agreeing.of_rows(one, again[name]):
                 yield where, f"of {split}, {name}{text} is not what the raw file gives"
     trains, whole = real.opened(home, told).field, field.only(told.strips_deg.train)
-    if not np.array_equal(trains.values, whole.values, equal_nan=True):
+    if not np.array_equal(trains.values, whole.values.astype(np.float32), equal_nan=True):
         yield (home / SKY).as_posix(), "it holds other winds than the strips that train"
 
 

@@ -100,7 +100,7 @@ class KeptTasks:
 
     def over(self, plane: dict[str, np.ndarray]) -> Tasks:
         """The task that is drawn, asked of its plane."""
-        row = int(plane["row"])
+        row = plane["row"].item()
         x, nothing = plane["x"][None], np.zeros((1, len(plane["x"]), 2))
         return replace(self.some(slice(row, row + 1)), target_x=x, target_y=nothing,
                        target_true=nothing)  # fmt: skip

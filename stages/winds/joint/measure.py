@@ -229,7 +229,8 @@ def write(answers: Mapping[str, Scored], data: Data, final: Path) -> None:
 def picture(answers: Mapping[str, Scored], data: Data) -> dict[str, np.ndarray]:
     """What is drawn: the plane (N, 4) with the wind there, who has reported (C, 4), the hour that
     is now and the grid's age, and what each answer says (N, O), m/s."""
-    plane, row, mean = data.plane, int(data.plane["row"]), np.array(data.about["mean_m_s"])
+    plane, row = data.plane, data.plane["row"].item()
+    mean = np.array(data.about["mean_m_s"])
     tasks = data.test.tasks
     said_of = {name: (one.plane[0][0], one.plane[1][0])
                for name, one in answers.items() if one.plane is not None}  # fmt: skip

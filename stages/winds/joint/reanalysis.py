@@ -145,7 +145,7 @@ def read(raw: Path, pressures: Sequence[int], members: tuple[int, int]) -> Field
 class Sky:
     """What draws tasks of a reanalysis, from the strips of one split. `mean` (O,) and `sd` make
     values of winds (m/s); `noise` is an aircraft's, `bias` and `grid_noise` the grid's, over sd;
-    `latitudes` of the middles; `reach` how far around a middle is read, km."""
+    `latitudes` of the middles."""
 
     field: Field
     strips: Strips
