@@ -1,6 +1,7 @@
 """Tasks of the joint nowcast that are kept, drawn into data/P/raw/D: of "val" and "test" SPLIT.npz
 each (reports, cells, targets, the exact law of every target by what is read), float64, and
-meta.json. Training draws its own, from other streams."""
+meta.json. Training draws its own, from other streams. A reanalysis comes as it is pinned: its tasks
+are drawn by preparation."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from stages import arrays, files, runner
 from stages.acquisition import acquire
 from stages.winds.joint.layout import SPLITS
-from stages.winds.joint.settings import Made, joint_of, made_of
+from stages.winds.joint.settings import Made, Real, joint_of, made_of
 from stages.winds.joint.tasks import kept
 
 MODULE = "stages.winds.joint.acquire"
@@ -21,7 +22,9 @@ def plan(asked: runner.Asked) -> runner.Work:
     """Acquire data/P/raw/D. InputError for a data set of another family."""
     known = joint_of(asked.parameters, asked["profile"]).datasets
     told = made_of(asked.parameters, runner.known("joint nowcast", asked["dataset"], known))
-    a_task = 64 * told.aircraft * told.sky.reports + 16 * len(told.law.cell_places)
+    if isinstance(told, Real):
+        return acquire.work(asked, known, MODULE, lambda _: None)
+    a_task = 64 * told.aircraft * told.traffic.reports + 16 * len(told.law.cell_places)
     size = (told.val + told.test) * (a_task + 160.0 * told.targets)
     own = acquire.Own(partial(make, told), size)
     return acquire.work(asked, known, MODULE, lambda _: own)

@@ -2,12 +2,12 @@
 agreeing.py): prepared tasks are the raw ones, no task stands in two splits, and the exact laws of
 the tasks follow from their reports and cells. Of an evaluation: what the companions score follows
 from the tasks, what is kept of single tasks averages to what is told, with its interval,
-squares and roots are of one
-error, and none errs less than the exact law. No stage runs this."""
+squares and roots are of one error, and none errs less than the exact law. Real skies have no exact
+law: their tasks are drawn again, of the raw file. No stage runs this."""
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,10 @@ from stages.files import read_json
 from stages.scores import items
 from stages.scores.scores import covered, log_likelihood
 from stages.winds.joint.law import READS
-from stages.winds.joint.layout import COMPANIONS, OPTIMUM, SPLITS, TASKS
-from stages.winds.joint.settings import FAMILY, Made, joint_of
+from stages.winds.joint.layout import COMPANIONS, OPTIMUM, SKY, SPLITS, TASKS
+from stages.winds.joint.settings import FAMILY, Made, Real, Told, joint_of
 from stages.winds.joint.tasks import Tasks
+from stages.winds.joint.tasks import kept as stream_of
 
 if TYPE_CHECKING:
     from stages.winds.joint.kept import KeptTasks
@@ -37,7 +38,11 @@ def prepared(home: Path) -> Found:
 
     where, told = (home / TASKS).as_posix(), made_of(kept.about(home))
     parts = {split: kept.read(home, split) for split in SPLITS}
+    if isinstance(told, Real):
+        yield from redrawn(home, parts, told)
     for split, part in parts.items():
+        if isinstance(told, Real):
+            continue
         with np.load(home.parents[1] / "raw" / home.name / f"{split}.npz") as raw:
             for text in (*unlike(part, dict(raw)), *unlawful(part, told)):
                 yield where, f"of {split}, {text}"
@@ -46,9 +51,34 @@ def prepared(home: Path) -> Found:
         yield where, f"{count:,} tasks of test have the winds of tasks of val, which selects"
 
 
-def made_of(about: dict[str, Any]) -> Made:
+def made_of(about: dict[str, Any]) -> Told:
     """How the tasks were drawn, by what stands beside them."""
-    return Made.model_validate_json(json.dumps(about["made"]))
+    schema = Real if about["made"].get("process") == "reanalysis" else Made
+    return schema.model_validate_json(json.dumps(about["made"]))
+
+
+def redrawn(home: Path, parts: Mapping[str, "KeptTasks"], told: Real) -> Found:
+    """How tasks of a real sky are not those that the raw file gives, or what trains is not."""
+    from stages.winds.joint import kept, real, reanalysis
+
+    where, about = (home / TASKS).as_posix(), kept.about(home)
+    raw = home.parents[1] / "raw" / home.name
+    field = reanalysis.read(raw, told.levels_hpa, told.members)
+    mean, sd = real.moments(field, told)
+    if not (near(sd, about["unit"][0], agreeing.FINE)
+            and np.allclose(mean, about["mean_m_s"], rtol=agreeing.FINE)):  # fmt: skip
+        yield where, "its values are made of other means and spreads than those of what trains"
+        return
+    for split, part in parts.items():
+        mine = real.sky(field, told, split, mean, sd)
+        tasks, places = mine.placed(len(part), told.targets, stream_of(told.seed, split))
+        again = tasks.arrays() | {"where": places}
+        for name, one in (part.tasks.arrays() | {"where": part.where}).items():
+            if text := agreeing.of_rows(one, again[name]):
+                yield where, f"of {split}, {name}{text} is not what the raw file gives"
+    trains, whole = real.opened(home, told).field, field.only(told.strips_deg.train)
+    if not np.array_equal(trains.values, whole.values.astype(np.float32), equal_nan=True):
+        yield (home / SKY).as_posix(), "it holds other winds than the strips that train"
 
 
 def arrays(part: "KeptTasks") -> dict[str, np.ndarray]:
@@ -88,6 +118,7 @@ def unlawful(part: "KeptTasks", told: Made) -> Iterator[str]:
 def evaluated(home: Path) -> Found:
     """What in the folder of an evaluation contradicts."""
     from stages.winds.joint import kept
+    from stages.winds.joint.measure import together
 
     where, told = (home / "metrics.json").as_posix(), read_json(home / "metrics.json")
     folder = Path("data", home.parts[2], "prepared", home.name)
@@ -98,6 +129,8 @@ def evaluated(home: Path) -> Found:
             yield where, f"it tells another {name} than what was prepared"
     cells = told["cells"]
     for cell, law in COMPANIONS.items():
+        if law not in test.laws:
+            continue
         for text in companion(cells[cell]["metrics"], test, law, about["unit"][0]):
             yield where, f"{cell}: {text}"
     for cell, entry in cells.items():
@@ -105,9 +138,11 @@ def evaluated(home: Path) -> Found:
             yield where, f"{cell}: {text}"
     asked = joint_of(agreeing.parameters(Path.cwd() / params.WHOLE), home.parts[2])
     mean = apiece.resampled(FAMILY, asked.resamples)
-    for text in apiece.itemised(home, cells, np.arange(len(test)), mean):
+    for text in apiece.itemised(home, cells, together(test, made_of(about)), mean):
         yield (home / items.FILE).as_posix(), text
     yield from agreeing.common(home)
+    if OPTIMUM not in cells:
+        return
     best = cells[OPTIMUM]["metrics"]["rmse"]
     what = "the mean of the exact law errs by"
     yield from agreeing.impossible(home, "rmse", what, best["value"], best["low"])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stages.winds.joint.settings import Made
+from stages.winds.joint.settings import Told
 from stages.winds.joint.tasks import Tasks
 
 LEADS_MIN = (15.0, 30.0, 60.0, 90.0)  # between bins
@@ -34,7 +34,7 @@ def labels(values: np.ndarray, edges: Sequence[float], unit: str) -> np.ndarray:
     return np.array(names)[np.clip(np.digitize(values, edges) - 1, 0, len(names) - 1)]
 
 
-def of(tasks: Tasks, made: Made) -> dict[str, np.ndarray]:
+def of(tasks: Tasks, made: Told) -> dict[str, np.ndarray]:
     """By breakdown the label of each target (S, T). Beyond the last edge of distance is one bin."""
     lead, height = tasks.target_x[..., 3], 1e3 * tasks.target_x[..., 2]
     low, high = (1e3 * one for one in made.altitude_km)

@@ -1,5 +1,6 @@
 """The joint nowcast's figures: the error against lead time, each source alone, both and the
-optimum; the same against distance to data; the validation loss against steps. m/s a component."""
+optimum; the same against distance to data; the validation loss against steps; of a real sky a map
+of one task (maps.py). m/s a component."""
 
 from pathlib import Path
 from typing import Any
@@ -8,22 +9,36 @@ import numpy as np
 
 from stages.figures.drawing import plt, save
 from stages.tables.table import arm_of
-from stages.winds.joint.layout import INCREMENTS, LINEAR, OPTIMUM, OPTIMUM_AIRCRAFT, OPTIMUM_GRID
+from stages.winds.joint import maps
+from stages.winds.joint.layout import (
+    INCREMENTS,
+    KRIGING,
+    LINEAR,
+    OPTIMUM,
+    OPTIMUM_AIRCRAFT,
+    OPTIMUM_GRID,
+    PICTURE,
+)
 from stages.winds.joint.tables import UNTRAINED, called, ranked, seeds_of
 
 # Trained arms by what they read, the exact law of the same as a dashed line of its colour.
 COLOURS = {"both": "#1d6fa5", "aircraft": "#c1121f", "grid": "#01665e"}
 EXACT = {OPTIMUM: "both", OPTIMUM_AIRCRAFT: "aircraft", OPTIMUM_GRID: "grid"}
-RIVALS = {INCREMENTS: "#e69f00", LINEAR: "#8d8741"}
+RIVALS = {INCREMENTS: "#e69f00", KRIGING: "#762a83", LINEAR: "#8d8741"}
 AXES = {"lead": "lead time [min]", "distance": "distance to the nearest report [km]"}
 Content = dict[str, Any]
 
 
 def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
-    """Write DATASET-by_lead.png, DATASET-by_distance.png and DATASET-learning.png."""
+    """Write DATASET-by_lead.png, DATASET-by_distance.png and DATASET-learning.png, and DATASET-map
+    where the evaluation has what it shows."""
     for by in AXES:
         save(curves(content, dataset, by), folder / f"{dataset}-by_{by}.png")
     save(learning(content, dataset), folder / f"{dataset}-learning.png")
+    if (evaluated / PICTURE).is_file():
+        with np.load(evaluated / PICTURE, allow_pickle=False) as found:
+            told = {name: found[name] for name in found}
+        save(maps.drawn(told), folder / f"{dataset}-map.png", shaded=True)
 
 
 def style(arm: str) -> dict[str, Any]:

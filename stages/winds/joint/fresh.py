@@ -1,6 +1,6 @@
 """The joint nowcast's tasks as the loop's data: a step sees skies that nobody has seen, drawn from
-the step's own stream; the kept tasks of "val" select. The loss is the negative log-density of a
-measurement, a target and component."""
+the step's own stream (real ones are cut out of the strips that train); the kept tasks of "val"
+select. The loss is the negative log-density of a measurement, a target and component."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from stages.layers.grid import GriddedBatch
 from stages.layers.heads import Predictive
 from stages.training.group import ALONE, Group
 from stages.training.losses import score
-from stages.winds.joint import kept
-from stages.winds.joint.settings import Budget, Made
-from stages.winds.joint.tasks import Sky, training
+from stages.winds.joint import kept, real
+from stages.winds.joint.settings import Budget, Real, Told
+from stages.winds.joint.tasks import Drawn, training
 
 CHUNK = 32  # tasks that are predicted at once
 
@@ -26,7 +26,7 @@ CHUNK = 32  # tasks that are predicted at once
 class Fresh:
     """What draws the tasks, those that select, the budget, the cell's seed."""
 
-    sky: Sky
+    sky: Drawn
     val: kept.KeptTasks
     batches: kept.Batches
     budget: Budget
@@ -36,11 +36,12 @@ class Fresh:
 
     @classmethod
     def open(
-        cls, prepared: Path, told: Made, budget: Budget, seed: int, device: torch.device
+        cls, prepared: Path, told: Told, budget: Budget, seed: int, device: torch.device
     ) -> "Fresh":
         """Of a prepared folder."""
         val = kept.read(prepared, "val")
-        return cls(told.sky, val, kept.Batches.of(told, device), budget, seed)
+        sky = real.opened(prepared, told) if isinstance(told, Real) else told.sky
+        return cls(sky, val, kept.Batches.of(told, device), budget, seed)
 
     @property
     def device(self) -> torch.device:
@@ -58,9 +59,7 @@ class Fresh:
     def drawn(self, step: int) -> GriddedBatch:
         """The tasks of a step."""
         rng = training(self.seed, step)
-        return self.batches.batch(
-            self.sky.drawn(self.budget.tasks, self.budget.targets, rng, exact=False)
-        )
+        return self.batches.batch(self.sky.drawn(self.budget.tasks, self.budget.targets, rng))
 
     def loss(self, prediction: Predictive, batch: GriddedBatch) -> Tensor:
         """What the head minimises, a target and component."""

@@ -1,10 +1,11 @@
 """Prepared tasks of the joint nowcast: what preparation writes, and training and evaluation read.
 
 tasks.safetensors: of "val" and "test" SPLIT.NAME, what a task is (tasks.py) and the exact laws and
-those of the rivals (both_mean, linear_sd, ...), float64. about.json: how the tasks were drawn, the
-grid's axes in km, the exact laws' bounds, what the rivals learned. A model reads local coordinates
-(layers/local.py), heights from the middle of the area's, and of a cell both components and its age
-in AGE_H. Shapes: S tasks, C reports, T targets, M cells, O components.
+those of the rivals (both_mean, linear_sd, ...), float64; of real skies `where` (S, 3), too: the
+middle's latitude and longitude, and the hour since 1970 that is now. about.json: how the tasks were
+drawn, the grid's axes in km, the exact laws' bounds, what the rivals learned. A model reads local
+coordinates (layers/local.py), heights from the middle of the area's, and of a cell both components
+and its age in AGE_H. Shapes: S tasks, C reports, T targets, M cells, O components.
 """
 
 from dataclasses import dataclass, replace
@@ -23,8 +24,8 @@ from stages.errors import DataError
 from stages.layers.grid import Grid, GriddedBatch
 from stages.layers.local import HORIZONTAL_KM, TIME_MIN, VERTICAL_KM
 from stages.winds.joint.law import Answer
-from stages.winds.joint.layout import ABOUT, TASKS
-from stages.winds.joint.settings import Made
+from stages.winds.joint.layout import ABOUT, MAP, TASKS
+from stages.winds.joint.settings import Told
 from stages.winds.joint.tasks import Tasks
 
 UNITS = np.array([HORIZONTAL_KM, HORIZONTAL_KM, VERTICAL_KM, TIME_MIN])
@@ -40,9 +41,9 @@ class Batches:
     device: torch.device
 
     @classmethod
-    def of(cls, told: Made, device: torch.device | str = "cpu") -> "Batches":
+    def of(cls, told: Told, device: torch.device | str = "cpu") -> "Batches":
         """Those of a data set."""
-        axes = tuple(axis.middles for axis in told.law.axes)
+        axes = tuple(axis.middles for axis in told.axes)
         return cls(axes, sum(told.altitude_km) / 2, torch.device(device))
 
     def tensor(self, array: np.ndarray) -> Tensor:
@@ -82,10 +83,12 @@ class Batches:
 
 @dataclass(frozen=True)
 class KeptTasks:
-    """One split: its tasks, and by name what each law that is kept answers."""
+    """One split: its tasks, by name what each law that is kept answers, and where real tasks
+    are (S, 3)."""
 
     tasks: Tasks
     laws: dict[str, Answer]
+    where: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.tasks.age)
@@ -94,6 +97,13 @@ class KeptTasks:
         """The tasks of some rows."""
         named = {key: value[rows] for key, value in vars(self.tasks).items() if key != "answers"}
         return replace(self.tasks, **named)
+
+    def over(self, plane: dict[str, np.ndarray]) -> Tasks:
+        """The task that is drawn, asked of its plane."""
+        row = plane["row"].item()
+        x, nothing = plane["x"][None], np.zeros((1, len(plane["x"]), 2))
+        return replace(self.some(slice(row, row + 1)), target_x=x, target_y=nothing,
+                       target_true=nothing)  # fmt: skip
 
 
 def read(folder: Path, split: str) -> KeptTasks:
@@ -107,7 +117,8 @@ def read(folder: Path, split: str) -> KeptTasks:
             law: (part.pop(f"{law}_mean"), part.pop(f"{law}_sd"))
             for law in sorted(key.removesuffix("_mean") for key in part if key.endswith("_mean"))
         }
-        return KeptTasks(Tasks.of(part), laws)
+        where = part.pop("where", None)
+        return KeptTasks(Tasks.of(part), laws, where)
     except (SafetensorError, OSError, KeyError, TypeError) as error:
         raise DataError(
             "prepared tasks cannot be read",
@@ -115,6 +126,20 @@ def read(folder: Path, split: str) -> KeptTasks:
             found=f"{type(error).__name__}: {error}",
             remedy="run `dvc repro`",
         ) from None
+
+
+def plane(folder: Path) -> dict[str, np.ndarray]:
+    """What of a real sky is drawn (real.py). DataError where preparation has not written it."""
+    try:
+        found: dict[str, np.ndarray] = load_file(folder / MAP)
+    except (SafetensorError, OSError) as error:
+        raise DataError(
+            "the plane that is drawn cannot be read",
+            where=str(folder / MAP),
+            found=type(error).__name__,
+            remedy="run `dvc repro`",
+        ) from None
+    return found
 
 
 def about(folder: Path) -> dict[str, Any]:

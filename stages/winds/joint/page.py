@@ -25,11 +25,15 @@ from stages.winds.joint.tables import (
 
 FAMILY = "winds"
 MODULE = "stages.winds.joint.page"
+NO_BOUND = "none is known"
 CAPTIONS = {
     "by_lead": "Error against lead time: each source alone, both together, and, dashed, the exact "
     "law that reads the same. Bands are 90 % intervals over test tasks.",
     "by_distance": "Error against the distance to the nearest report: far from all, what reads "
     "the grid does not lose what the aircraft alone lose.",
+    "map": "One test task 30 minutes ahead, in the plane at the area's middle height: the wind of "
+    "the reanalysis, the late grid, what the network and kriging of the increments say, and the "
+    "network's error and spread. Dots are reports of aircraft, at all heights.",
     "learning": "Negative log-likelihood of the tasks that select, against steps.",
 }
 
@@ -38,13 +42,16 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
     """Each arm's error beside the optimum's and that of the mean wind."""
 
     def level(name: str) -> str:
-        entry = content["arms"][f"{dataset}/{name}"]
+        entry = content["arms"].get(f"{dataset}/{name}")
+        if entry is None:
+            return NO_BOUND
         return f"{called(name)}: {number(entry['metrics'][MAIN], form=fixed)} m/s"
 
     trivial = level(PRIOR)
     levels = tuple(
         (called(name), -content["arms"][f"{dataset}/{name}"]["metrics"]["log_likelihood"]["mean"])
         for name in (OPTIMUM, PRIOR)
+        if f"{dataset}/{name}" in content["arms"]
     )
     return Ranked(
         words=sentence(content["about"][dataset]),

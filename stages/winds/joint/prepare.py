@@ -1,6 +1,7 @@
 """Tasks of the joint nowcast prepared: checked, with the rivals' laws beside the exact ones. Values
 are standardised as they were drawn, by the wind's own mean and standard deviation, which its law
-tells. What is written: kept.py."""
+tells. Real skies are standardised, and their tasks drawn, here (real.py). What is written:
+kept.py."""
 
 import sys
 from collections.abc import Sequence
@@ -13,10 +14,10 @@ from safetensors.numpy import save
 from stages import files, records, runner
 from stages.errors import DataError
 from stages.scores.scores import log_likelihood
-from stages.winds.joint import rivals
+from stages.winds.joint import real, rivals
 from stages.winds.joint.law import READS
 from stages.winds.joint.layout import ABOUT, SPLITS, TASKS
-from stages.winds.joint.settings import Made, joint_of, made_of
+from stages.winds.joint.settings import Made, Real, Told, joint_of, made_of
 from stages.winds.joint.tasks import Tasks
 
 MODULE = "stages.winds.joint.prepare"
@@ -108,15 +109,18 @@ def _late(arrays: Arrays, told: Made, path: Path) -> None:
             )
 
 
-def write(raw: Path, folder: Path, told: Made) -> None:
+def write(raw: Path, folder: Path, told: Told) -> None:
     """Read, check, ask the rivals and write."""
-    learned = rivals.Fitted.of(told.sky, told.targets, told.seed)
+    if isinstance(told, Real):
+        real.write(raw, folder, told)
+        return
+    learned = rivals.Fitted.of(rivals.drawn(told.sky, told.targets, told.seed), told.axes)
     tensors: Arrays = {}
     bounds: dict[str, dict[str, dict[str, float]]] = {}
     for split in SPLITS:
         arrays = loaded(raw / f"{split}.npz", told, getattr(told, split))
         tasks = Tasks.of({name: array for name, array in arrays.items() if name not in LAWS})
-        for name, (mean, sd) in rivals.laws(tasks, told.law.axes, learned).items():
+        for name, (mean, sd) in rivals.laws(tasks, told.axes, learned).items():
             arrays |= {f"{name}_mean": mean, f"{name}_sd": sd}
         bounds[split] = {}
         for reads in READS:
@@ -127,16 +131,14 @@ def write(raw: Path, folder: Path, told: Made) -> None:
                                     "n": len(reached)}  # fmt: skip
         tensors |= {f"{split}.{name}": np.ascontiguousarray(one) for name, one in arrays.items()}
     (folder / TASKS).write_bytes(save(dict(sorted(tensors.items()))))
-    part = {f"increments_{name}": value for name, value in vars(learned.part).items()}
-    numbers = {name: value for name, value in vars(learned).items() if name != "part"}
     files.write_json(
         folder / ABOUT,
         {
             "made": told.model_dump(mode="json"),
             "bound": bounds,
-            "axes": [axis.middles.tolist() for axis in told.law.axes],
+            "axes": [axis.middles.tolist() for axis in told.axes],
             "unit": [told.sd_m_s, "m/s"],
-            "fitted": numbers | part,
+            "fitted": learned.numbers,
         },
     )
 

@@ -4,8 +4,9 @@ linear: the grid, linear between its cells; in time it relaxes to the mean wind 
 lead) / time), the time fitted. increments: that, and the increments (aircraft minus it) carried to
 the targets by kriging, which is what an assimilation does: one Gaussian process, of the form of a
 part of the wind, with one unknown shift for all; its six numbers have the most likelihood on tasks
-that train. Neither knows how wide the cells are, what was smoothed, or the noise of either source.
-Shapes: as law.py.
+that train. Where no exact law is known (a real sky), the aircraft's winds alone are kriged, too, by
+a process of the same form (`likeliest`, `kriged`). None knows how wide the cells are, what was
+smoothed, or the noise of either source. Shapes: as law.py.
 """
 
 import itertools
@@ -17,13 +18,14 @@ from scipy.optimize import minimize
 
 from stages.winds.joint.law import Answer, Part
 from stages.winds.joint.operator import Array, Axis
-from stages.winds.joint.tasks import Sky, Tasks, training
+from stages.winds.joint.tasks import Drawn, Tasks, training
 
 FIT = 24  # tasks that all numbers are fitted on
 STEP = -1  # of a stream that no training has
 LEAST, MOST = -5.0, 10.0  # of the logarithms: a nugget keeps covariances positive definite
 START = (0.3, 0.5, 200.0, 2.0, 300.0, 0.2)  # shift, sd, km, km, min, nugget
 EVALUATIONS = 160
+Numbers = tuple[float, Part, float]  # of a process: its shift, what varies, its nugget
 HOUR_MIN = 60.0
 TIMES_MIN = tuple(60.0 * 2.0**k for k in range(4, 16))  # that the grid may relax in
 
@@ -60,11 +62,15 @@ class Fitted:
     part: Part
     nugget: float
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """All of it by name."""
+        part = {f"increments_{name}": value for name, value in vars(self.part).items()}
+        return {name: value for name, value in vars(self).items() if name != "part"} | part
+
     @classmethod
-    def of(cls, sky: Sky, targets: int, seed: int) -> "Fitted":
-        """Fitted on tasks of a stream of their own."""
-        tasks = sky.drawn(FIT, targets, training(seed, STEP), exact=False)
-        axes = sky.law.axes
+    def of(cls, tasks: Tasks, axes: Sequence[Axis], evaluations: int = EVALUATIONS) -> "Fitted":
+        """Fitted on tasks that train."""
         errors = [
             float(np.sqrt(np.square(relaxed(tasks, axes, tasks.target_x, time)
                                     - tasks.target_y).mean()))
@@ -72,13 +78,23 @@ class Fitted:
         ]  # fmt: skip
         best = int(np.argmin(errors))
         known = increments(tasks, axes, TIMES_MIN[best])
-
-        def loss(logs: Array) -> float:
-            return -density(law_of(logs), tasks, known)
-
-        fit = minimize(loss, np.log(START), method="Nelder-Mead", options={"maxfev": EVALUATIONS})
-        level, part, nugget = law_of(fit.x)
+        level, part, nugget = likeliest(tasks, known, evaluations)
         return cls(TIMES_MIN[best], errors[best], level, part, nugget)
+
+
+def drawn(sky: Drawn, targets: int, seed: int, count: int = FIT) -> Tasks:
+    """Tasks of a stream that no cell trains on: all numbers are fitted on them."""
+    return sky.drawn(count, targets, training(seed, STEP))
+
+
+def likeliest(tasks: Tasks, known: Array, evaluations: int = EVALUATIONS) -> Numbers:
+    """The process that makes values (S, C, 2) at the reports most likely."""
+
+    def loss(logs: Array) -> float:
+        return -density(law_of(logs), tasks, known)
+
+    options = {"maxfev": evaluations}
+    return law_of(minimize(loss, np.log(START), method="Nelder-Mead", options=options).x)
 
 
 def relaxed(tasks: Tasks, axes: Sequence[Axis], x: Array, time: float) -> Array:
@@ -95,13 +111,13 @@ def increments(tasks: Tasks, axes: Sequence[Axis], time: float) -> Array:
     return found
 
 
-def law_of(logs: Array) -> tuple[float, Part, float]:
+def law_of(logs: Array) -> Numbers:
     """Shift, process and nugget of their logarithms."""
     level, sd, horizontal, vertical, time, nugget = map(float, np.exp(np.clip(logs, LEAST, MOST)))
     return level, Part(sd, horizontal, vertical, time), nugget
 
 
-def factor(law: tuple[float, Part, float], tasks: Tasks) -> Array:
+def factor(law: Numbers, tasks: Tasks) -> Array:
     """Lower Cholesky factors of the reports' covariance (S, C, C); who is not real is independent
     of all."""
     level, part, nugget = law
@@ -113,7 +129,7 @@ def factor(law: tuple[float, Part, float], tasks: Tasks) -> Array:
     return found
 
 
-def density(law: tuple[float, Part, float], tasks: Tasks, known: Array) -> float:
+def density(law: Numbers, tasks: Tasks, known: Array) -> float:
     """The log-density of all increments (S, C, 2), a number."""
     lower = factor(law, tasks)
     white = np.linalg.solve(lower, known)
@@ -124,13 +140,18 @@ def density(law: tuple[float, Part, float], tasks: Tasks, known: Array) -> float
 def laws(tasks: Tasks, axes: Sequence[Axis], told: Fitted) -> dict[str, Answer]:
     """Means (S, T, 2) and standard deviations (S, T) of the two rivals."""
     grid = relaxed(tasks, axes, tasks.target_x, told.relaxes)
-    law = (told.level, told.part, told.nugget)
-    cross = told.part.points(tasks.context_x, tasks.target_x) + told.level**2
     known = increments(tasks, axes, told.relaxes)
+    moved, spread = kriged(tasks, (told.level, told.part, told.nugget), known)
+    return {"linear": (grid, np.full(grid.shape[:2], told.error)),
+            "increments": (grid + moved, spread)}  # fmt: skip
+
+
+def kriged(tasks: Tasks, law: Numbers, known: Array) -> Answer:
+    """The law of a measurement at the targets, given values (S, C, 2) at the reports."""
+    level, part, nugget = law
+    cross = part.points(tasks.context_x, tasks.target_x) + level**2
     parts = np.concatenate((cross * tasks.real[..., None], known), 2)
     white = np.linalg.solve(factor(law, tasks), parts)
     moved = np.einsum("sct,sco->sto", white[..., :-2], white[..., -2:])
-    left = told.level**2 + told.part.sd**2 - np.square(white[..., :-2]).sum(1)
-    spread = np.sqrt(np.maximum(left, 0.0) + told.nugget**2)
-    return {"linear": (grid, np.full(grid.shape[:2], told.error)),
-            "increments": (grid + moved, spread)}  # fmt: skip
+    left = level**2 + part.sd**2 - np.square(white[..., :-2]).sum(1)
+    return moved, np.sqrt(np.maximum(left, 0.0) + nugget**2)

@@ -9,12 +9,16 @@ from stages.params import Name, Params, Section, checked
 from stages.params.base import Count, Positive, Seed
 from stages.winds.joint.law import Law, Part
 from stages.winds.joint.operator import Axis
+from stages.winds.joint.reanalysis import altitude_km, apart, margin
 from stages.winds.joint.tasks import Sky
+from stages.winds.joint.traffic import Traffic
 
 FAMILY = "joint"
 Points = Annotated[int, Field(ge=1, le=10_000)]
 Cells = Annotated[int, Field(ge=2, le=64)]
 Speed = Annotated[float, Field(ge=-100, le=100)]
+Degrees = Annotated[float, Field(ge=-180, le=180)]
+Latitude = Annotated[float, Field(ge=-80, le=80)]
 
 
 class Process(Section):
@@ -37,12 +41,10 @@ class Weather(Section):
     age_h: tuple[Positive, Positive]
 
 
-class Made(Section):
-    """How tasks are drawn; `noise_m_s` is an aircraft's."""
+class Skies(Section):
+    """What holds for tasks of any sky; `noise_m_s` is an aircraft's."""
 
     seed: Seed
-    mean_m_s: tuple[Speed, Speed]
-    parts: tuple[Process, ...] = Field(min_length=1, max_length=4)
     noise_m_s: Positive
     extent_km: tuple[Positive, Positive]
     altitude_km: tuple[Positive, Positive]
@@ -68,6 +70,29 @@ class Made(Section):
         return self
 
     @property
+    def axes(self) -> tuple[Axis, Axis, Axis]:
+        """The grid's: east, north and up."""
+        half, grid = [extent / 2 for extent in self.extent_km], self.weather
+        return (
+            Axis.of(-half[0], half[0], grid.cells[0], grid.smooth_km),
+            Axis.of(-half[1], half[1], grid.cells[1], grid.smooth_km),
+            Axis.of(*self.altitude_km, grid.cells[2]),
+        )
+
+    @property
+    def traffic(self) -> Traffic:
+        """Who measures, and what is asked."""
+        return Traffic(self.extent_km, self.altitude_km, self.aircraft, self.every_min,
+                       self.memory_min, self.weather.age_h, self.lead_min)  # fmt: skip
+
+
+class Made(Skies):
+    """Skies that are drawn of a known law."""
+
+    mean_m_s: tuple[Speed, Speed]
+    parts: tuple[Process, ...] = Field(min_length=1, max_length=4)
+
+    @property
     def sd_m_s(self) -> float:
         """The wind's standard deviation, of which values are multiples."""
         return float(np.sqrt(sum(part.sd_m_s**2 for part in self.parts)))
@@ -80,19 +105,56 @@ class Made(Section):
             Part(one.sd_m_s / sd, one.horizontal_km, one.vertical_km, one.time_min)
             for one in self.parts
         )
-        half = [extent / 2 for extent in self.extent_km]
-        axes = (
-            Axis.of(-half[0], half[0], grid.cells[0], grid.smooth_km),
-            Axis.of(-half[1], half[1], grid.cells[1], grid.smooth_km),
-            Axis.of(*self.altitude_km, grid.cells[2]),
-        )
-        return Law(parts, axes, self.noise_m_s / sd, grid.bias_m_s / sd, grid.noise_m_s / sd)
+        return Law(parts, self.axes, self.noise_m_s / sd, grid.bias_m_s / sd, grid.noise_m_s / sd)
 
     @property
     def sky(self) -> Sky:
         """What draws tasks."""
-        return Sky(self.law, self.extent_km, self.altitude_km, self.aircraft, self.every_min,
-                   self.memory_min, self.weather.age_h, self.lead_min)  # fmt: skip
+        return Sky(self.law, self.traffic)
+
+
+class Strips(Section):
+    """Longitudes of what trains, selects and tests, degrees east, from west to east."""
+
+    train: tuple[tuple[Degrees, Degrees], ...] = Field(min_length=1, max_length=8)
+    val: tuple[tuple[Degrees, Degrees], ...] = Field(min_length=1, max_length=8)
+    test: tuple[tuple[Degrees, Degrees], ...] = Field(min_length=1, max_length=8)
+
+
+class Real(Skies):
+    """Skies that are cut out of a reanalysis: its pressure levels, the members whose winds are
+    measured and whose winds the grid has, the latitudes of the areas' middles. Test tasks whose
+    middles lie in one square of `group_km` go together."""
+
+    process: Literal["reanalysis"]
+    levels_hpa: tuple[Annotated[int, Field(ge=1, le=1100)], ...] = Field(min_length=2)
+    members: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
+    latitudes_deg: tuple[Latitude, Latitude]
+    strips_deg: Strips
+    group_km: Positive
+
+    @model_validator(mode="after")
+    def fits(self) -> Self:
+        strips = self.strips_deg.model_dump()
+        problems = [f"strips_deg: {one} are not a degree apart" for one in apart(strips)]
+        low, high = self.latitudes_deg
+        if low >= high:
+            problems.append(f"latitudes_deg goes from {low:g} to {high:g}")
+        wide = 2 * float(margin(np.array([low, high]), self.axes).max())
+        problems += [
+            f"strips_deg.{split}: {west:g} to {east:g} is narrower than a task, {wide:.1f} degrees"
+            for split, own in strips.items() for west, east in own if east - west <= wide
+        ]  # fmt: skip
+        heights = [altitude_km(one) for one in self.levels_hpa]
+        if not min(heights) <= self.altitude_km[0] < self.altitude_km[1] <= max(heights):
+            problems.append(f"altitude_km leaves the levels, {min(heights):.1f} to "
+                            f"{max(heights):.1f} km")  # fmt: skip
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+Told = Made | Real
 
 
 class Budget(Section):
@@ -127,7 +189,10 @@ def joint_of(parameters: Params, profile: str) -> Joint:
     return parameters.family(profile, FAMILY, Joint)
 
 
-def made_of(parameters: Params, dataset: str) -> Made:
+def made_of(parameters: Params, dataset: str) -> Told:
     """How a data set's tasks are drawn. ParamsError lists every problem."""
     made = parameters.datasets[dataset].made
-    return checked(Made, made.model_dump() if made else {}, f"datasets.{dataset}.made")
+    told, where = made.model_dump() if made else {}, f"datasets.{dataset}.made"
+    if told.get("process") == "reanalysis":
+        return checked(Real, told, where)
+    return checked(Made, told, where)

@@ -16,7 +16,7 @@ from stages.fields.models import build, model_class
 from stages.training import cells, loop, shell
 from stages.training.group import Group
 from stages.winds.joint.fresh import Fresh
-from stages.winds.joint.settings import FAMILY, Budget, Made, joint_of, made_of
+from stages.winds.joint.settings import FAMILY, Budget, Told, joint_of, made_of
 
 MODULE = "stages.winds.joint.train"
 DIMENSIONS = {"x_dim": 4, "i_dim": 2, "o_dim": 2}
@@ -52,7 +52,7 @@ def opened(
     name: str,
     arguments: Mapping[str, Any],
     prepared: Path,
-    made: Made,
+    made: Told,
     budget: Budget,
     settings: loop.Settings,
     where: torch.device,
