@@ -17,6 +17,7 @@ from stages.audit.chain import Node
 from stages.audit.finding import Problem
 from stages.audit.hashes import Entry
 from stages.audit.settings import leaves
+from stages.spreads import HOME
 
 # A stage that reads a layer in part names what it reads; all others name all of it.
 PARTLY = {("decode", "raw"), ("prepare", "decoded"), ("tabulate", "prepared"), ("train", "sweeps")}
@@ -70,6 +71,8 @@ def inputs(case: Case, node: Node, entry: Entry, made: Made) -> Iterator[str]:
     for dep in deps:
         kind = (node.stage, layer(dep))
         if not any(holds(dep, path) for path in named):
+            if unmeasured(case, node, dep):
+                continue
             if kind not in AWAITED:
                 yield f"does not name its input {dep}"
             elif case.ledger.owner(dep) is None:
@@ -80,6 +83,12 @@ def inputs(case: Case, node: Node, entry: Entry, made: Made) -> Iterator[str]:
     for path in named:
         if not any(holds(dep, path) for dep in deps):
             yield f"names the input {path}, which its stage does not declare"
+
+
+def unmeasured(case: Case, node: Node, dep: str) -> bool:
+    """Whether a place holds the spreads of experiments, but none of the record's own."""
+    own = f"{dep}/{node.path.split('/')[1]}.json"
+    return posixpath.dirname(dep) == HOME.as_posix() and case.bytes.md5(own) is None
 
 
 def outputs(node: Node, entry: Entry) -> Iterator[str]:

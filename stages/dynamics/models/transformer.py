@@ -44,7 +44,10 @@ class Transformer(Forecaster):
         *blocks, last = self.blocks
         for block in blocks:
             tokens = block(tokens)
-        return self.said(self.last(last.newest(tokens)), values[:, -1:])
+        return self.said(
+            self.last(last.newest(tokens)),  # type: ignore[operator]  # a ModuleList tells no types
+            values[:, -1:],
+        )
 
     def run(
         self, values: Float[Tensor, "B T O"], state: Tensor | None = None
