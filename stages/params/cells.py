@@ -140,8 +140,8 @@ def file_of(experiment: str) -> str:
 def challenger_problems(
     profile: str, dataset: str, named: Mapping[str, str], cells: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """Cells EXPERIMENT/CELL that retraining names (`named`: by what it names them) and that are
-    not trained, where others of its data set are."""
+    """Cells EXPERIMENT/CELL that retraining names (`named`: by what it names them) and that their
+    experiment does not train; of one that the project lacks, retraining itself tells."""
     trained = [
         f"{experiment}/{name}"
         for experiment, parts in cells.items()
@@ -152,5 +152,5 @@ def challenger_problems(
         f"retraining.{key}: {address!r} is not trained of {dataset!r} in the profile "
         f"{profile}{nearest(address, trained)}"
         for key, address in named.items()
-        if trained and address not in trained
+        if address.partition("/")[0] in cells and trained and address not in trained
     ]
