@@ -209,4 +209,4 @@ def test_the_mirror_is_asked_for_every_pinned_file_by_its_bytes(
     monkeypatch.setattr(
         sources, "matches", lambda path, source: source == pinned and path.name == "other_bytes"
     )
-    assert "1 of the 1236" in sources.mirror(asked).found
+    assert "1 of the 1237" in sources.mirror(asked).found
