@@ -18,9 +18,10 @@ from stages.audit import loading
 from stages.code import PACKAGE
 
 # What the forked process does: the module as loading.BEGIN runs it, its words on stderr in a file.
-# The ends of forked processes are answered as they come: a signal that waits while one is begun.
+# The ends of forked processes are answered as they come, by the one loop that begins them: a signal
+# only wakes it, for a handler that writes may itself be interrupted by the next end.
 SERVE = """
-import contextlib, gc, importlib, json, os, runpy, signal, sys, traceback
+import contextlib, gc, importlib, json, os, runpy, select, signal, sys, traceback
 folder, count = sys.argv[1], int(sys.argv[2])
 sys.path[:0] = [folder]
 sys.path += sys.argv[3:3 + count]
@@ -53,28 +54,36 @@ def work(folder, words, errors):
         sys.stderr.flush()
         os._exit(code)
 
-answers, running = os.fdopen(os.dup(1), 'w'), {}
-
-def ended(*_):
-    while running:
-        child, status = os.waitpid(-1, os.WNOHANG)
-        if not child:
-            return
-        answers.write(f'{running.pop(child)} {os.waitstatus_to_exitcode(status)}\\n')
-        answers.flush()
-
-signal.signal(signal.SIGCHLD, ended)
-for line in sys.stdin:
-    number, *asked = json.loads(line)
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-    child = os.fork()
-    if not child:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-        work(*asked)
-    running[child] = number
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-for child in [*running]:
+answers, running, text = os.dup(1), {}, b''
+woken, waker = os.pipe()
+os.set_blocking(waker, False)
+signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+signal.signal(signal.SIGCHLD, lambda *_: None)
+while True:
+    ready = select.select([0, woken], [], [])[0]
+    if woken in ready:
+        os.read(woken, 65536)
+        while running:
+            child, status = os.waitpid(-1, os.WNOHANG)
+            if not child:
+                break
+            code = os.waitstatus_to_exitcode(status)
+            os.write(answers, f'{running.pop(child)} {code}\\n'.encode())
+    if 0 in ready:
+        more = os.read(0, 65536)
+        if not more:
+            break
+        *lines, text = (text + more).split(b'\\n')
+        for line in lines:
+            number, *asked = json.loads(line)
+            child = os.fork()
+            if not child:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                os.close(answers)
+                work(*asked)
+            running[child] = number
+for child in running:
     os.kill(child, signal.SIGKILL)
 """
 # Freed memory is kept for the next array or figure, where it else goes back to the system and is
@@ -170,10 +179,12 @@ class Server:
     def _listen(self, server: "subprocess.Popen[str]", asked: dict[int, Answer]) -> None:
         """Hand on a server's answers; its end answers what is left."""
         assert server.stdout
-        for line in server.stdout:
-            number, code = map(int, line.split())
-            asked.pop(number).set_result(code)
-        with self._lock:
-            left = [asked.pop(number) for number in [*asked]]
-        for answer in left:
-            answer.set_result(None)
+        try:
+            for line in server.stdout:
+                number, code = map(int, line.split())
+                asked.pop(number).set_result(code)
+        finally:
+            with self._lock:
+                left = [asked.pop(number) for number in [*asked]]
+            for answer in left:
+                answer.set_result(None)

@@ -50,6 +50,21 @@ def test_commands_run_at_once_each_in_its_folder(server, tmp_path):
         assert first.result(60) == second.result(60) == (0, "")
 
 
+def test_every_one_of_many_that_end_at_once_is_answered(server, tmp_path):
+    """All wait for a file, then end together."""
+    (tmp_path / "together.py").write_text(
+        "import os, sys, time\n"
+        "while not os.path.exists('now'):\n    time.sleep(0.001)\n"
+        "sys.exit(int(sys.argv[1]))\n"
+    )
+    with ThreadPoolExecutor(64) as pool:
+        for turn in range(4):
+            found = [pool.submit(server.run, "together", str(k)) for k in range(64)]
+            (tmp_path / "now").touch()
+            assert [one.result(60)[0] for one in found] == list(range(64)), turn
+            (tmp_path / "now").unlink()
+
+
 def test_a_server_that_has_ended_is_told_and_replaced(server, tmp_path):
     (tmp_path / "fatal.py").write_text("import os\nos.kill(os.getppid(), 9)\n")
     assert server.run("fatal") == (1, "the process that runs commands ended")
