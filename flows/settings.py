@@ -82,4 +82,11 @@ def settings() -> Settings:
             raise FlowError(
                 f"params.yaml: retraining names {address!r}, expected EXPERIMENT/CELL", 2
             )
+    for name in found.experiments:
+        if not Path("reports", name, "dvc.yaml").is_file():
+            raise FlowError(
+                f"params.yaml: retraining names cells of {name!r}, but there is no experiment "
+                f"reports/{name}",
+                2,
+            )
     return found

@@ -13,6 +13,10 @@ ONE = "challengers: [wind_nowcast/knn]"
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for name in ("wind_nowcast", "wind_baselines", "other"):
+        declared = tmp_path / "reports" / name / "dvc.yaml"
+        declared.parent.mkdir(parents=True)
+        declared.write_text("stages: {}\n")
     return tmp_path
 
 
@@ -44,6 +48,7 @@ def test_what_the_first_champion_must_beat_is_brought_to_date_too(folder):
         ("challengers: [knn]", "names 'knn', expected EXPERIMENT/CELL"),
         ("challengers: [3]", "names 3, expected EXPERIMENT/CELL"),
         ("challenger: knn", "'challengers'"),
+        ("challengers: [wind_nowcst/knn]", "no experiment reports/wind_nowcst"),
     ],
 )
 def test_a_list_that_cannot_be_read_is_the_users_mistake(folder, told, words):

@@ -2,45 +2,30 @@
 hour, of two members, written as GRIB or built as a field."""
 
 import numpy as np
+import skies
 
 from stages.params import checked
 from stages.winds.joint.reanalysis import Field, altitude_km
-from stages.winds.joint.settings import Budget, Real
+from stages.winds.joint.settings import Real
 
 LEVELS, HOURS, MEMBERS = (1000, 500, 50), (6, 9, 18), (0, 1)
 LAT, LON = np.arange(56.0, 33.0, -1.0), np.arange(-12.0, 31.0)  # from the north, as files come
 DAY = np.datetime64("2016-02-07")
 SLOPES = {"u": (12.0, 0.6, -0.25, 1.5, 0.4), "v": (-4.0, -0.3, 0.35, -0.8, -0.6)}
-MADE = {
-    "seed": 0,
+OF_A_LAW = ("mean_m_s", "parts")
+MADE = {key: value for key, value in skies.MADE.items() if key not in OF_A_LAW} | {
     "process": "reanalysis",
     "levels_hpa": LEVELS,
     "members": MEMBERS,
     "latitudes_deg": (38.0, 51.0),
     "strips_deg": {"train": ((-12.0, 0.0),), "val": ((19.0, 30.0),), "test": ((2.0, 17.0),)},
     "group_km": 300.0,
-    "noise_m_s": 1.1,
     "extent_km": (300.0, 300.0),
     "altitude_km": (3.0, 12.0),
     "aircraft": 6,
-    "every_min": 5.0,
-    "memory_min": 20.0,
-    "weather": {
-        "cells": (2, 3, 2),
-        "smooth_km": 30.0,
-        "bias_m_s": 1.5,
-        "noise_m_s": 0.5,
-        "age_h": (1.0, 6.0),
-    },
-    "lead_min": (5.0, 120.0),
-    "targets": 12,
-    "val": 8,
-    "test": 60,
+    "weather": skies.MADE["weather"] | {"smooth_km": 30.0},
 }
-BUDGET = Budget(
-    steps=80, validate_every=40, patience=9, learning_rate=0.01, schedule="cosine", tasks=8,
-    targets=16,
-)  # fmt: skip
+BUDGET = skies.BUDGET
 
 
 def told(**others) -> Real:
