@@ -5,7 +5,7 @@ A figure with a layout is drawn twice, once for the places of its parts: that pa
 draws nothing. A text is laid out five times alike, a font's tables are read each time: once is
 enough. A picture that is decoded at once is not compressed. Whoever compares draws what differs
 again without this (derive.py), so that a difference is Matplotlib's own word. A server runs this
-file (served.py); no module of a stage imports it.
+file and its `begin` (served.py); no module of a stage imports it.
 """
 
 import functools
@@ -86,7 +86,3 @@ def begin() -> None:
         (text.Text, "_get_layout", once),
     ):
         setattr(owner, name, other(getattr(owner, name)))
-
-
-if __name__ == "__main__":
-    begin()

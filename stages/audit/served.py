@@ -32,7 +32,7 @@ for name in names:
 with contextlib.suppress(Exception):  # whoever needs them says so
     sys.modules['stages.params'].load()
 with contextlib.suppress(Exception):  # without it figures are drawn as ever
-    runpy.run_path(os.path.join(folder, script), run_name='__main__') if script else None
+    runpy.run_path(os.path.join(folder, script))['begin']() if script else None
 gc.freeze()  # what is loaded stays; and figures are circles of objects, searched for seldom
 gc.set_threshold(100_000, 50, 50)
 
@@ -184,6 +184,8 @@ class Server:
                 number, code = map(int, line.split())
                 asked.pop(number).set_result(code)
         finally:
+            server.kill()  # a dying process may close its answers before it takes no more
+            server.wait()
             with self._lock:
                 left = [asked.pop(number) for number in [*asked]]
             for answer in left:

@@ -74,6 +74,15 @@ def test_a_server_that_has_ended_is_told_and_replaced(server, tmp_path):
     assert server.run("fine", "other.txt")[0] == 0
 
 
+def test_a_server_that_answers_no_more_but_still_listens_is_replaced(server, monkeypatch):
+    """So does one that dies, for a moment."""
+    with monkeypatch.context() as changed:
+        changed.setattr(served, "SERVE", "import os, time\nos.close(1)\ntime.sleep(600)\n")
+        assert server.run("fine", "out.txt") == (1, "the process that runs commands ended")
+    asked = [str(server.folder), ["fine", "out.txt"], os.devnull]
+    assert server._ask(asked).result(60) == 0
+
+
 def test_a_library_that_cannot_be_made_quicker_is_used_as_it_is(server, tmp_path):
     script = tmp_path / served.QUICKER
     script.parent.mkdir(parents=True)
