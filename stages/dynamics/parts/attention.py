@@ -39,9 +39,10 @@ class Attention(nn.Module):
         count, known = queries.shape[1], keys.shape[1]
         times = torch.arange(known, device=keys.device)
         distance = times[known - count :, None] - times
-        hidden = (distance < 0) | (distance >= self.span)
         logits, values = self._logits(queries, keys, distance.clamp(0, self.span - 1))
-        weights = self.dropout(logits.masked_fill(hidden, -torch.inf).softmax(-1))
+        if count > 1 or known > self.span:  # else the one query sees all
+            logits.masked_fill_((distance < 0) | (distance >= self.span), -torch.inf)
+        weights = self.dropout(logits.softmax(-1))
         read = (weights @ values).transpose(1, 2).flatten(2)
         return self.outward(read)
 
@@ -53,7 +54,8 @@ class Attention(nn.Module):
         if self.bias == "none":
             return (q * scale) @ k.transpose(-1, -2), v
         if self.bias == "distance":
-            return (q * scale) @ k.transpose(-1, -2) + self.by_distance[:, distance], v
+            logits = (q * scale) @ k.transpose(-1, -2)
+            return logits.add_(self.by_distance[:, distance]), v
         content = (q + self.of_key) @ k.transpose(-1, -2)
         place = (q + self.of_place) @ self.vectors.transpose(-1, -2)  # B C Q S
         place = place.gather(-1, distance.expand(*place.shape[:2], *distance.shape))
