@@ -212,6 +212,27 @@ def test_the_theme_is_the_systems_until_another_is_chosen_and_is_kept(page):
     page.ask("localStorage.clear()")
 
 
+def test_figures_are_dark_in_the_dark_theme_but_where_colours_have_names(page):
+    """A white sheet turns to the figure's ground."""
+    drawn = """(() => {
+        const figure = document.body.appendChild(document.createElement('figure'));
+        figure.innerHTML = '<img src="x-map.png"><img src="x-gallery.png">';
+        const found = [...figure.children].map((one) => getComputedStyle(one).filter);
+        found.push(getComputedStyle(figure).backgroundColor);
+        figure.remove();
+        return found;
+    })()"""
+    page.scheme("light")
+    assert page.ask(drawn) == ["none", "none", "rgb(255, 255, 255)"]
+    page.scheme("dark")
+    turned = round(255 * (1 - 0.9))
+    assert page.ask(drawn) == [
+        "invert(0.9) hue-rotate(180deg)",
+        "none",
+        f"rgb({turned}, {turned}, {turned})",
+    ]
+
+
 def test_filters_filter_tell_how_many_are_shown_and_live_in_the_address(page):
     if not page.front:
         pytest.skip("a page of one experiment and profile has nothing to choose among")
