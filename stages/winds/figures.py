@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
+from stages.figures import coast
 from stages.figures import sweeps as sweep_figures
 from stages.figures.colours import colour
 from stages.figures.drawing import MARKS, plt, save
@@ -117,12 +118,13 @@ def breakdown(
 
 
 def map_axes(axes: Axes, lat: np.ndarray, lon: np.ndarray) -> None:
-    """Degrees with the right aspect, towns, and a 100 km bar."""
+    """Degrees with the right aspect, coasts, towns, and a 100 km bar."""
     south, north, west, east = lat.min(), lat.max(), lon.min(), lon.max()
     axes.set_aspect(1 / np.cos(np.radians((south + north) / 2)))
     axes.set(
         xlim=(west, east), ylim=(south, north), xlabel="longitude [°E]", ylabel="latitude [°N]"
     )
+    coast.draw(axes)
     for town, (y, x) in TOWNS.items():
         if south < y < north and west < x < east:
             axes.plot(x, y, "s", ms=3, color="#444444")

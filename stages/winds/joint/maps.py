@@ -1,13 +1,16 @@
 """A map of one task of a real sky: the wind as the reanalysis has it, the late grid, what the
 network of both sources and kriging of the increments say, and the network's error and spread. Speed
-is shading, arrows are the wind, dots the reports; km about the area's middle, m/s."""
+is shading, arrows are the wind, dots the reports, lines the coasts; km about the area's middle,
+m/s."""
 
 from typing import Any
 
 import numpy as np
 
+from stages.figures import coast
 from stages.figures.drawing import plt
 from stages.winds.joint.layout import INCREMENTS, LINEAR
+from stages.winds.joint.reanalysis import DEGREE_KM
 
 BOTH = "joint_tnp-both"  # how the cell that is shown begins; its first seed
 EVERY = 4  # arrows: one place in so many, along either axis
@@ -49,6 +52,7 @@ def drawn(told: dict[str, np.ndarray]) -> Any:
             some = (slice(2, None, EVERY), slice(2, None, EVERY))
             u, v = (winds[name][:, axis].reshape(shape)[some] for axis in (0, 1))
             panel.quiver(east[some], north[some], u, v, color="#333333", width=0.004)
+        coast.draw(panel, lambda line: about(line, told["where"][:2]))
         panel.plot(told["reports"][:, 0], told["reports"][:, 1], ".", ms=3, color="#c1121f")
         panel.set_title(name if name in rest else f"{name} [m/s]", fontsize=9)
         panel.grid(False)
@@ -57,3 +61,11 @@ def drawn(told: dict[str, np.ndarray]) -> Any:
     for panel in panels[-1]:
         panel.set_xlabel("east [km]")
     return figure
+
+
+def about(line: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    """Degrees (N, 2) of longitude and latitude as km east and north of a middle, as tasks of a real
+    sky have them; `middle` latitude and longitude."""
+    north = (line[:, 1] - middle[0]) * DEGREE_KM
+    east = (line[:, 0] - middle[1]) * DEGREE_KM * np.cos(np.radians(line[:, 1]))
+    return np.stack((east, north), 1)
