@@ -168,9 +168,13 @@ def unpacked(
     dataset: Dataset, folder: Path, get: "_Getter"
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the pinned archives hold, under the names they give it; the archives themselves are
-    described, not kept."""
+    described, not kept. A file that is none, by its name, lies beside it."""
     entries, packed = {}, {}
     for name, source in dataset.files.items():
+        if not name.endswith(archive.NAMES):
+            get(name, source, folder / name)
+            entries[name] = entry(folder / name, source.url, source.licence, source.url)
+            continue
         place = store(name, source)
         get(name, source, place)
         packed[name] = entry(place, source.url, source.licence, source.url) | (

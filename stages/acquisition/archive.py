@@ -29,6 +29,7 @@ from typing import Any, BinaryIO
 from stages import files
 from stages.errors import DataError
 
+NAMES = (".tar.gz", ".tar.xz", ".zip")  # how an archive's name ends
 BLOCK = 1 << 20
 HEADER = 1 << 20  # what the headers before one member may take, long names and all
 SLACK = 16 << 20  # below this the ratio is not looked at: small files of zeros are no attack

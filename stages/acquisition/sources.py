@@ -23,6 +23,9 @@ HOSTS = frozenset(
         "zenodo.org",
         "darus.uni-stuttgart.de",
         "s3.tik.uni-stuttgart.de",
+        "dl.fbaipublicfiles.com",
+        "nlp.stanford.edu",
+        "huggingface.co",
     }
 )
 GIT = "git_blob"

@@ -27,6 +27,7 @@ from stages.claims.parts import (
 from stages.files import read_json
 from stages.spreads import Spreads
 from stages.tokens import trials
+from stages.tokens.printed import CORPORA
 
 ACCURACY, MSE, PARTNER, OWN, OTHER = (
     ("metrics", name) for name in ("accuracy", "mse", "partner", "satisfied", "satisfied_other")
@@ -291,7 +292,8 @@ def check(home: Path) -> list[dict[str, Any]]:
     nothing = Evaluation("–", {})
     pairs, shapes, pictures = (found.get(kind, nothing) for kind in ("pairs", "shapes", "pictures"))
     fifth = found.get("shapes, 1 of 5", nothing)
-    text, tenth = (found.get(kind, nothing) for kind in ("sst2", "sst2, 1 of 10"))
+    corpus = next((kind for kind in CORPORA if f"{kind}, 1 of 10" in found), "sst2")
+    text, tenth = (found.get(kind, nothing) for kind in (corpus, f"{corpus}, 1 of 10"))
     return [
         h1(text if text.cells else pairs, not text.cells), h2(text, tenth), h3(nothing, costs),
         h4(nothing, trials.searched(home)), h5(shapes, fifth), h6(shapes), h7(pairs), h8(pairs),

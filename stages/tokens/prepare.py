@@ -2,8 +2,8 @@
 
 Writes inputs.npy (S, N), word numbers (0 is padding) or standardised numbers; targets.npy, (S,)
 classes or (S, N); split.npy (S,), 0 trains, 1 selects, 2 tests; of shapes kinds.npy (S, N); and
-about.json. Of pinned tables words are pieces of WordPiece, learnt from what trains. A row that also
-trains neither selects nor tests: it is left out and counted.
+about.json. Of pinned tables words are pieces of WordPiece, learnt from what trains or of a given
+vocabulary. A row that also trains neither selects nor tests: it is left out and counted.
 """
 
 import sys
@@ -38,7 +38,7 @@ def plan(asked: runner.Asked) -> runner.Work:
         raise InputError(
             "how the set is read does not fit how it comes here",
             where=f"{where}.text",
-            expected="`text` for a set of kind files, none for one that is made here",
+            expected="`text` for a set of kind files or archive, none for one that is made here",
             found="none" if split.text is None else "`text`, but the set is made here",
         )
     if made is not None:
@@ -79,7 +79,8 @@ def write(raw: Path, folder: Path, made: Made | None, split: Split) -> None:
     if made is None:
         assert split.text is not None
         arrays, about = text(raw, split.text, split)
-        about |= {"text": split.text.model_dump(mode="json"), "task": TASKS["text"]}
+        told = split.text.model_dump(mode="json", exclude_defaults=True)
+        about |= {"text": told, "task": TASKS["text"]}
     else:
         prepared = {"pairs": pairs, "shapes": numbers, "pictures": sequences}[made.task]
         arrays, about = prepared(raw, made, split)
@@ -95,11 +96,13 @@ def write(raw: Path, folder: Path, made: Made | None, split: Split) -> None:
     files.write_json(folder / ABOUT, about)
 
 
-def parts_of(count: int, split: Split) -> np.ndarray:
-    """Each row's split (S,); UNUSED where it would train, but another of `every` does."""
+def parts_of(count: int, split: Split, apart: int | None = None) -> np.ndarray:
+    """Each row's split (S,); UNUSED where it would train, but another of `every` does, or where it
+    is beyond `train` of the first `apart` rows, which alone train."""
+    first = split.train if apart is None else apart
     found = np.full(count, 2, dtype=np.int8)
-    found[: split.train], found[split.train : split.train + split.val] = UNUSED, 1
-    found[: split.train : split.every] = 0
+    found[:first], found[first : first + split.val] = UNUSED, 1
+    found[: min(split.train, first) : split.every] = 0
     return found
 
 
@@ -140,11 +143,16 @@ def text(raw: Path, told: Text, split: Split) -> tuple[Arrays, dict[str, Any]]:
     tables = [glue.read(raw / name, form) for name in told.files]
     sentences = [one for table in tables for one in table.sentences]
     labels = [one for table in tables for one in table.labels]
-    leaves(split, len(labels), str(raw))
-    parts = parts_of(len(labels), split)
+    apart = len(tables[0].labels) if told.apart else None
+    leaves(split if apart is None else split.model_copy(update={"train": apart}), len(labels),
+           str(raw))  # fmt: skip
+    parts = parts_of(len(labels), split, apart)
     kept = unseen(sentences, parts)
     learnt = [one for place in kept if parts[place] == 0 for one in sentences[place]]
-    pieces = wordpiece.Pieces(learnt, told.pieces)
+    pieces = (
+        wordpiece.Pieces.learnt(learnt, told.pieces) if told.pieces
+        else wordpiece.Pieces.read(raw / str(told.vocabulary))
+    )  # fmt: skip
     rows: list[list[int]] = [[] for _ in kept]
     for column in range(len(form.sentences)):
         given = pieces.encode([sentences[place][column] for place in kept])

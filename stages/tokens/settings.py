@@ -46,13 +46,22 @@ class Made(Section):
 
 
 class Text(Section):
-    """How pinned tables of sentences are read: their format, the files one after another, how many
-    pieces WordPiece may learn, and at how many pieces a row is cut."""
+    """How pinned tables of sentences are read: their format, the files one after another; whether
+    the first alone trains (`apart`), whatever rows of it cannot be used; how many pieces WordPiece
+    may learn, or the file of its vocabulary, a piece a line; at how many pieces a row is cut."""
 
-    form: Literal["mnli", "qqp", "qnli", "sst2", "sst2_text"]
+    form: Literal["mnli", "snli", "qqp", "qnli", "sst2", "sst2_text"]
     files: Annotated[tuple[str, ...], Field(min_length=1)]
-    pieces: Annotated[int, Field(ge=100, le=100_000)]
+    apart: bool = False
+    pieces: Annotated[int, Field(ge=100, le=100_000)] | None = None
+    vocabulary: str | None = None
     longest: Annotated[int, Field(ge=4, le=4096)]
+
+    @model_validator(mode="after")
+    def one_way(self) -> Self:
+        if (self.pieces is None) == (self.vocabulary is None):
+            raise ValueError("pieces are learnt (`pieces`) or read (`vocabulary`): give one")
+        return self
 
 
 class Split(Section):
@@ -145,7 +154,7 @@ def tokens_of(parameters: Params, profile: str) -> Tokens:
 def made_of(parameters: Params, dataset: str) -> Made | None:
     """How a set is made, None for pinned tables. ParamsError lists every problem."""
     told = parameters.datasets[dataset]
-    if told.kind == "files":
+    if told.kind in ("files", "archive"):
         return None
     made = told.made
     return checked(Made, made.model_dump() if made else {}, f"datasets.{dataset}.made")

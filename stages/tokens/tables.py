@@ -16,6 +16,7 @@ CALLED = {
 }
 TEXTS = {
     "mnli": "MNLI: does the premise entail the hypothesis?",
+    "snli": "SNLI: does the premise entail the hypothesis?",
     "qqp": "QQP: do two questions ask the same?",
     "qnli": "QNLI: does the sentence answer the question?",
     "sst2": "SST-2: does a film's critic like it?",

@@ -178,6 +178,23 @@ def test_an_archive_is_unpacked_and_described(server, replies, pin):
     assert manifest["files"]["Sky/a.csv"]["sha256"] == hashlib.sha256(BODY["a.csv"]).hexdigest()
 
 
+def test_a_file_beside_archives_lies_under_its_own_name(server, replies, pin):
+    body = packed({"Sky/a.csv": BODY["a.csv"]})
+    server.script["/sky.tar.gz"] = [replies.whole(body)]
+    server.script["/vocab.txt"] = [replies.whole(b"[PAD]\n")]
+    sources = {
+        "sky.tar.gz": pin(server.url("/sky.tar.gz"), body),
+        "vocab.txt": pin(server.url("/vocab.txt"), b"[PAD]\n"),
+    }
+    folder = run(
+        Dataset.model_construct(entry="winds", kind="archive", files=sources, simulate=None)
+    )
+    assert set(tree(folder)) == {"Sky/a.csv", "vocab.txt", "manifest.json"}
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert list(manifest["archives"]) == ["sky.tar.gz"]
+    assert "archive" not in manifest["files"]["vocab.txt"]
+
+
 @pytest.mark.parametrize("members", [{"../evil": b"x"}, {"manifest.json": b"{}"}])
 def test_a_bad_archive_leaves_the_old_folder(server, replies, pin, members):
     old = Path("data/sample/raw/hour/old.csv")

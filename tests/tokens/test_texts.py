@@ -102,10 +102,10 @@ def test_a_pair_is_one_sequence_with_a_separator(tmp_path):
 
 
 def test_the_same_sentences_give_the_same_pieces_in_another_process():
-    found = tasks.Pieces(SENTENCES, 60).words
+    found = tasks.Pieces.learnt(SENTENCES, 60).words
     program = (
         "import sys; from stages.tokens.tasks.wordpiece import Pieces\n"
-        "print('|'.join(Pieces(sys.stdin.read().split('\\n'), 60).words))"
+        "print('|'.join(Pieces.learnt(sys.stdin.read().split('\\n'), 60).words))"
     )
     for seed in ("1", "2"):
         done = subprocess.run(
@@ -126,7 +126,7 @@ def test_a_split_that_leaves_nothing_to_test_and_a_table_of_another_form_are_tol
 def test_without_the_library_the_remedy_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(InputError, match="needs the tokenizers library"):
-        tasks.Pieces(SENTENCES, 60)
+        tasks.Pieces.learnt(SENTENCES, 60)
 
 
 @pytest.mark.parametrize("profile", ["sample"])

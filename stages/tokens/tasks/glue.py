@@ -1,5 +1,6 @@
 """Tables of sentences with a label, as GLUE has them: tab-separated, without quoting, a header
-(schema of MNLI, SNLI, QQP, QNLI, SST-2; thesis 2.5.1).
+(schema of MNLI, SNLI, QQP, QNLI, SST-2; thesis 2.5.1). Rows of SNLI that one person labelled end
+before the labels of four others.
 
 A quotation mark is a character like any other, balanced or not. A row that cannot be used is left
 out and counted, by reason: `fields` (a tab too many or too few), `label` (none, or outside the
@@ -18,18 +19,24 @@ NLI = ("entailment", "neutral", "contradiction")
 
 @dataclass(frozen=True)
 class Format:
-    """The columns that a table is known by, those of its sentences, its label's, and the labels."""
+    """The columns that a table is known by, those of its sentences, its label's, the labels, and
+    how many columns at its end a row may lack."""
 
     columns: tuple[str, ...]
     sentences: tuple[str, ...]
     label: str
     labels: tuple[str, ...]
+    spare: int = 0
 
 
 FORMATS = {
     "pairs": Format(("sentence1", "sentence2", "label"), ("sentence1", "sentence2"), "label", NLI),
     "mnli": Format(
         ("sentence1", "sentence2", "gold_label"), ("sentence1", "sentence2"), "gold_label", NLI
+    ),
+    "snli": Format(
+        ("gold_label", "sentence1", "sentence2", "label5"), ("sentence1", "sentence2"),
+        "gold_label", NLI, spare=4,
     ),
     "qqp": Format(
         ("question1", "question2", "is_duplicate"), ("question1", "question2"), "is_duplicate",
@@ -81,7 +88,7 @@ def read(path: Path, form: Format) -> Table:
     for line, row in enumerate(rows, 2):
         fields = row.rstrip("\r").split("\t")
         sentences = tuple(fields[place].strip() for place in places if place < len(fields))
-        if reason := amiss(fields, len(names), label, known, sentences):
+        if reason := amiss(fields, len(names), form.spare, label, known, sentences):
             dropped[reason] += 1
             continue
         table.sentences.append(sentences)
@@ -94,10 +101,15 @@ def read(path: Path, form: Format) -> Table:
 
 
 def amiss(
-    fields: list[str], count: int, label: int, known: dict[str, int], sentences: tuple[str, ...]
+    fields: list[str],
+    count: int,
+    spare: int,
+    label: int,
+    known: dict[str, int],
+    sentences: tuple[str, ...],
 ) -> str:
     """Why a row cannot be used, '' where it can."""
-    if len(fields) != count:
+    if not count - spare <= len(fields) <= count:
         return "fields"
     if fields[label].strip() not in known:
         return "label"

@@ -1,23 +1,37 @@
-"""WordPiece (thesis 2.5.1 takes BERT's; Schuster and Nakajima 2012), trained on what trains.
+"""WordPiece (thesis 2.5.1 takes BERT's; Schuster and Nakajima 2012), trained on what trains, or
+with a vocabulary that is given.
 
 Words are lowercased and parted at blanks and punctuation, as BERT-Base uncased does; a piece within
-a word begins with "##". Piece 0 is padding, 1 stands for what no piece spells, 2 parts a pair's
-sentences. The `tokenizers` library counts and merges; the same sentences give the same pieces.
+a word begins with "##". Piece 0 is padding, another stands for what no piece spells, one parts a
+pair's sentences. The `tokenizers` library counts and merges; the same sentences give the same
+pieces.
 """
 
 import os
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from stages.errors import InputError
+from stages.errors import DataError, InputError
 
 PAD, UNKNOWN, SEPARATOR = SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
 
 
 class Pieces:
-    """A vocabulary of `count` pieces at most, from training sentences."""
+    """Pieces by their numbers, and what sentences are in them."""
 
-    def __init__(self, training: Sequence[str], count: int):
+    def __init__(self, words: Sequence[str]):
+        library = _library()
+        self.words = list(words)
+        numbers = {word: number for number, word in enumerate(words)}
+        self.model = library.Tokenizer(library.models.WordPiece(numbers, unk_token=UNKNOWN))
+        self.model.normalizer = library.normalizers.BertNormalizer(lowercase=True)
+        self.model.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+
+    @classmethod
+    def learnt(cls, training: Sequence[str], count: int) -> "Pieces":
+        """At most `count` pieces, from training sentences."""
         library = _library()
         normal = library.normalizers.BertNormalizer(lowercase=True)
         words = library.pre_tokenizers.BertPreTokenizer()
@@ -33,10 +47,29 @@ class Pieces:
         )
         learner.train_from_iterator(training, trainer)
         found = learner.get_vocab()
-        self.words = sorted(found, key=found.__getitem__)
-        # without those names, of which a text may hold one
-        self.model = library.Tokenizer(library.models.WordPiece(found, unk_token=UNKNOWN))
-        self.model.normalizer, self.model.pre_tokenizer = normal, words
+        # a new model, without those names, of which a text may hold one
+        return cls(sorted(found, key=found.__getitem__))
+
+    @classmethod
+    def read(cls, file: Path) -> "Pieces":
+        """Those of a vocabulary, a piece a line, the first padding. DataError for a file without
+        the pieces that every text needs, or with one twice."""
+        try:
+            words = file.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise DataError(
+                "a vocabulary is not UTF-8 text", where=f"{file}, byte {error.start}"
+            ) from None
+        twice = [word for word, count in Counter(words).items() if count > 1]
+        lacking = [one for one in SPECIAL if one not in words]
+        if twice or lacking or words[0] != PAD:
+            raise DataError(
+                "a vocabulary is none of WordPiece",
+                where=str(file),
+                expected=f"a piece a line, {PAD} first, {UNKNOWN} and {SEPARATOR} among them",
+                found=f"{words[:1]} first, twice: {twice[:3]}, lacking: {lacking}",
+            )
+        return cls(words)
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """The pieces' numbers of each sentence."""
