@@ -2,7 +2,7 @@
 it asks for (slides, PicoCLVR; places and look back are ours)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from stages.tokens.contract import TokenModel
 from stages.tokens.parts.grid import Grid, LookBack
@@ -10,11 +10,14 @@ from stages.tokens.parts.grid import Grid, LookBack
 
 class GridAttention(TokenModel):
     """rows, columns: of the picture that ends a sequence; placed: whether its cells know theirs;
-    back: how many tokens are read together; told: whether each cell is given the statements' sum."""
+    back: how many tokens are read together; told: whether each cell is given the sum of what was
+    read of the statements."""
 
     causal = True
-    words = {**TokenModel.words, "told": (0, 1)}
-    limits = {**TokenModel.limits, "rows": 64, "columns": 64, "back": 64}
+    words: ClassVar[Mapping[str, tuple[Any, ...]]] = {**TokenModel.words, "told": (0, 1)}
+    limits: ClassVar[Mapping[str, int]] = {
+        **TokenModel.limits, "rows": 64, "columns": 64, "back": 64
+    }  # fmt: skip
 
     @classmethod
     def misfits(cls, whole: Mapping[str, Any]) -> list[str]:

@@ -1,9 +1,9 @@
 """A causal network that draws on a grid, cell by cell, what statements before it ask for (slides,
 PicoCLVR).
 
-A token knows the place of the token that is asked for next: its number; where it is `placed`, that
-of a cell is its row and its column. A row is a learned vector plus a share of one direction that grows from -1
-to 1 over the rows, and so is a column: whether a point stands left of another is then a difference.
+A token knows the place of the token that is asked for next: its number; where cells are `placed`,
+their row and column. A row is a learned vector plus a share of one direction that grows from -1 to
+1 over the rows, and so is a column: whether a point stands left of another is then a difference.
 Words of a statement stand apart, and attention over a picture's tokens thins them out; so `back`
 tokens are read together, and where it is `told`, each cell is given the sum of what was read of the
 statements.
