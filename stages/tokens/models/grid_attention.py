@@ -11,10 +11,14 @@ from stages.tokens.parts.grid import Grid, LookBack
 class GridAttention(TokenModel):
     """rows, columns: of the picture that ends a sequence; placed: whether its cells know theirs;
     back: how many tokens are read together; told: whether each cell is given the sum of what was
-    read of the statements."""
+    read of the statements; tally: whether it knows what was drawn, and where."""
 
     causal = True
-    words: ClassVar[Mapping[str, tuple[Any, ...]]] = {**TokenModel.words, "told": (0, 1)}
+    words: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        **TokenModel.words,
+        "told": (0, 1),
+        "tally": (0, 1),
+    }
     limits: ClassVar[Mapping[str, int]] = {
         **TokenModel.limits, "rows": 64, "columns": 64, "back": 64
     }  # fmt: skip
@@ -49,6 +53,7 @@ class GridAttention(TokenModel):
         placed: int = 1,
         back: int = 4,
         told: int = 1,
+        tally: int = 1,
     ):
         frame = Grid(
             *(task, vocabulary, outputs, longest, width, layers, feed, layout),
@@ -57,5 +62,6 @@ class GridAttention(TokenModel):
             placed=bool(placed),
             back=back,
             told=bool(told),
+            tally=bool(tally),
         )
         super().__init__(frame, lambda: LookBack(width, heads, back))

@@ -6,7 +6,8 @@ their row and column. A row is a learned vector plus a share of one direction th
 1 over the rows, and so is a column: whether a point stands left of another is then a difference.
 Words of a statement stand apart, and attention over a picture's tokens thins them out; so `back`
 tokens are read together, and where it is `told`, each cell is given the sum of what was read of the
-statements.
+statements. A `tally` is a running sum: each token adds a learned vector of its word, and two more
+times its own row and column, so that a cell knows which colours were drawn, and where.
 Shapes: B batch, N tokens, H width, V words, R rows, C columns, S tokens before the picture.
 """
 
@@ -57,13 +58,15 @@ class LookBack(nn.Module):
 @dataclass(frozen=True)
 class Grid(Frame):
     """The frame, the rows and columns of the picture that ends a sequence, whether its cells are
-    placed by them, how many tokens are read together, whether the sum of the statements is told."""
+    placed by them, how many tokens are read together, whether the sum of the statements is told,
+    whether there is a tally."""
 
     rows: int = 1
     columns: int = 1
     placed: bool = True
     back: int = 1
     told: bool = False
+    tally: bool = False
 
     def network(self, mixer: Mixer) -> nn.Module:
         """The network that says the next token."""
@@ -75,11 +78,14 @@ class Drawing(nn.Module):
 
     down: Tensor  # (R, 1), from -1 to 1
     across: Tensor  # (C, 1)
+    own: Tensor  # (3, M, 1): 1, a token's own row and column, 0 of what is no cell
 
     def __init__(self, frame: Grid, mixer: Mixer):
         super().__init__()
         self.said, width = frame.longest - frame.rows * frame.columns, frame.width
-        self.placed, self.back, self.told = frame.placed, frame.back, frame.told
+        self.placed, self.back, self.told, self.tally = (
+            frame.placed, frame.back, frame.told, frame.tally
+        )  # fmt: skip
         numbered = self.said if frame.placed else frame.longest
         self.embedding = nn.Embedding(frame.vocabulary, width)
         self.places = nn.Embedding(numbered - 1, width)
@@ -94,6 +100,12 @@ class Drawing(nn.Module):
         for name, count in (("down", frame.rows), ("across", frame.columns)):
             along = torch.arange(count)[:, None] * (2 / (count - 1)) - 1
             self.register_buffer(name, along, persistent=False)
+        if self.tally:
+            self.added = nn.Parameter(torch.zeros(3, frame.vocabulary, width))
+            cells = torch.cartesian_prod(self.down[:, 0], self.across[:, 0])
+            own = functional.pad(cells, (1, 0, self.said, 0))[:-1]
+            own[:, 0] = 1
+            self.register_buffer("own", own.T[:, :, None].contiguous(), persistent=False)
         if self.told:
             wide = nn.Linear(self.back * width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
             self.read = nn.Sequential(*wide)
@@ -118,6 +130,9 @@ class Drawing(nn.Module):
             first, rest = tokens[:, : self.said], tokens[:, self.said - 1 :]
             heard = PART * self.read(torch.cat(behind(first, self.back), 2)).sum(1, keepdim=True)
             tokens = torch.cat((tokens[:, : self.said - 1], rest + heard), 1)
+        if self.tally:
+            parts = self.added[:, inputs] * self.own[:, None, : inputs.shape[1]]
+            tokens = tokens + parts.sum(0).cumsum(1)
         for layer in self.layers:
             tokens = layer(tokens, real)
         return self.outward(self.norm(tokens))
