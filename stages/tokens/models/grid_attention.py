@@ -11,7 +11,8 @@ from stages.tokens.parts.grid import Grid, LookBack
 class GridAttention(TokenModel):
     """rows, columns: of the picture that ends a sequence; placed: whether its cells know theirs;
     back: how many tokens are read together; told: whether each cell is given the sum of what was
-    read of the statements; tally: whether it knows what was drawn, and where."""
+    read of the statements; tally: whether it knows what was drawn, and where; ground: the
+    word that this leaves out (13 is PicoCLVR's white)."""
 
     causal = True
     words: ClassVar[Mapping[str, tuple[Any, ...]]] = {
@@ -20,7 +21,7 @@ class GridAttention(TokenModel):
         "tally": (0, 1),
     }
     limits: ClassVar[Mapping[str, int]] = {
-        **TokenModel.limits, "rows": 64, "columns": 64, "back": 64
+        **TokenModel.limits, "rows": 64, "columns": 64, "back": 64, "ground": 1_000_000
     }  # fmt: skip
 
     @classmethod
@@ -54,6 +55,7 @@ class GridAttention(TokenModel):
         back: int = 4,
         told: int = 1,
         tally: int = 1,
+        ground: int = 13,
     ):
         frame = Grid(
             *(task, vocabulary, outputs, longest, width, layers, feed, layout),
@@ -63,5 +65,6 @@ class GridAttention(TokenModel):
             back=back,
             told=bool(told),
             tally=bool(tally),
+            ground=ground,
         )
         super().__init__(frame, lambda: LookBack(width, heads, back))

@@ -7,7 +7,8 @@ their row and column. A row is a learned vector plus a share of one direction th
 Words of a statement stand apart, and attention over a picture's tokens thins them out; so `back`
 tokens are read together, and where it is `told`, each cell is given the sum of what was read of the
 statements. A `tally` is a running sum: each token adds a learned vector of its word, and two more
-times its own row and column, so that a cell knows which colours were drawn, and where.
+times its own row and column, so that a cell knows which colours were drawn, and where. The ground,
+which most cells are, adds nothing, or its sum would drown theirs.
 Shapes: B batch, N tokens, H width, V words, R rows, C columns, S tokens before the picture.
 """
 
@@ -59,7 +60,7 @@ class LookBack(nn.Module):
 class Grid(Frame):
     """The frame, the rows and columns of the picture that ends a sequence, whether its cells are
     placed by them, how many tokens are read together, whether the sum of the statements is told,
-    whether there is a tally."""
+    whether there is a tally, and the word of the ground, which it leaves out."""
 
     rows: int = 1
     columns: int = 1
@@ -67,6 +68,7 @@ class Grid(Frame):
     back: int = 1
     told: bool = False
     tally: bool = False
+    ground: int = 0
 
     def network(self, mixer: Mixer) -> nn.Module:
         """The network that says the next token."""
@@ -83,8 +85,8 @@ class Drawing(nn.Module):
     def __init__(self, frame: Grid, mixer: Mixer):
         super().__init__()
         self.said, width = frame.longest - frame.rows * frame.columns, frame.width
-        self.placed, self.back, self.told, self.tally = (
-            frame.placed, frame.back, frame.told, frame.tally
+        self.ground, self.placed, self.back, self.told, self.tally = (
+            frame.ground, frame.placed, frame.back, frame.told, frame.tally
         )  # fmt: skip
         numbered = self.said if frame.placed else frame.longest
         self.embedding = nn.Embedding(frame.vocabulary, width)
@@ -132,7 +134,8 @@ class Drawing(nn.Module):
             tokens = torch.cat((tokens[:, : self.said - 1], rest + heard), 1)
         if self.tally:
             parts = self.added[:, inputs] * self.own[:, None, : inputs.shape[1]]
-            tokens = tokens + parts.sum(0).cumsum(1)
+            drawn = parts.sum(0) * (inputs != self.ground)[..., None]
+            tokens = tokens + drawn.cumsum(1)
         for layer in self.layers:
             tokens = layer(tokens, real)
         return self.outward(self.norm(tokens))
