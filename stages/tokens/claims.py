@@ -33,7 +33,7 @@ ACCURACY, MSE, PARTNER, OWN, OTHER = (
     ("metrics", name) for name in ("accuracy", "mse", "partner", "satisfied", "satisfied_other")
 )
 NEAR = 0.02  # of an accuracy: "at or above"
-LOST = 0.05  # of an accuracy: what a layout or a missing norm costs where it "fails"
+LOST = 0.05  # of an accuracy: what is lost where a layout or a norm "fails", a part is "needed"
 SOLVED = 10.0  # times: an error that a mixer divides by it is "solved"
 DRAWN = 3.0  # times: own statements against others'
 LINEAR = 1.1  # an exponent
@@ -227,12 +227,13 @@ def h7(measured: Evaluation) -> dict[str, Any]:
     """HyperMixer against each of its ablations."""
     ablations = (("hypermixing", "untied"), ("hypermixing", "token_only"),
                  ("unmixed", "post_norm"), ("weight_vector", "post_norm"))  # fmt: skip
-    parts = [above(measured, HYPER, one) for one in ablations]
+    parts = [above(measured, HYPER, one, 0.0 if one[1] == "untied" else LOST) for one in ablations]
+    note = f"'needed' and 'not enough' are read as {LOST:g} of accuracy that is lost, as in H-8"
     text = (
         "Tying helps; both feature and token mixing are needed; a shared weight vector is not "
         "enough."
     )
-    return conclude(measured, "H-7", text, "thesis, table B.3", parts)
+    return conclude(measured, "H-7", text, "thesis, table B.3", parts, note)
 
 
 def h8(measured: Evaluation) -> dict[str, Any]:
@@ -264,9 +265,15 @@ def h9(measured: Evaluation) -> dict[str, Any]:
 
 
 def h10(measured: Evaluation) -> dict[str, Any]:
-    """Statements met, own against others'."""
-    arm = "self_attention", "pre_norm"
-    own, other = (side(measured, *arm, path) for path in (OWN, OTHER))
+    """Statements met, own against others', by the causal transformer that was trained longest."""
+    steps = {
+        name.rsplit("-s", 1)[0]: cell["history"]["val"][-1][0]
+        for name, cell in measured.cells.items()
+        if cell.get("history")
+    }
+    plain = side(measured, "self_attention", "pre_norm", OWN).arm
+    arm = max(steps, key=lambda one: (steps[one], one == plain), default=plain)
+    own, other = Side(arm, OWN), Side(arm, OTHER)
     parts = [ratio(measured, "own statements met / others'", own, other, DRAWN, True)]
     note = f"'learns' is read as {DRAWN:g} × as many as of statements of other pictures"
     text = "A causal transformer learns PicoCLVR: its pictures meet their statements."
@@ -294,6 +301,8 @@ def check(home: Path) -> list[dict[str, Any]]:
     fifth = found.get("shapes, 1 of 5", nothing)
     corpus = next((kind for kind in CORPORA if f"{kind}, 1 of 10" in found), "sst2")
     text, tenth = (found.get(kind, nothing) for kind in (corpus, f"{corpus}, 1 of 10"))
+    if set(found) == {"pictures"}:  # an experiment that draws has no say on mixers
+        return [h10(pictures)]
     return [
         h1(text if text.cells else pairs, not text.cells), h2(text, tenth), h3(nothing, costs),
         h4(nothing, trials.searched(home)), h5(shapes, fifth), h6(shapes), h7(pairs), h8(pairs),

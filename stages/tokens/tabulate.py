@@ -65,8 +65,9 @@ def claims(experiment: str, profile: str) -> list[dict[str, Any]]:
 
 
 def inputs(experiment: str, profile: str) -> list[Path]:
-    """What is read beside the evaluations: searches, and the spread of training."""
-    return [home_of(experiment, profile) / "sweeps", spreads.place(experiment, profile)]
+    """What is read beside the evaluations: searches and the spread of training, if there are."""
+    places = home_of(experiment, profile) / "sweeps", spreads.place(experiment, profile)
+    return [place for place in places if place.exists()]
 
 
 TABULATION = Tabulation(content_of, table, claims, draw, inputs)

@@ -25,6 +25,7 @@ OTHERS = {
     "series",
     "processes",
     "on_off_grid",
+    "pictures",
 }  # whose companions are read, and tested, elsewhere
 EXPERIMENTS = sorted(
     file.parent.name

@@ -55,3 +55,40 @@ def test_without_the_fifth_more_data_is_undecided(tmp_path):
                                               "every": 1})  # fmt: skip
     entry = next(one for one in claims.check(home) if one["id"] == "H-5")
     assert entry["verdict"] == "undecided" and "one amount" in entry["why"]
+
+
+@pytest.mark.parametrize(("alone", "verdict"), [(0.90, "holds"), (0.97, "fails")])
+def test_what_is_needed_costs_five_points_where_it_lacks(alone, verdict, tmp_path):
+    home = tmp_path / "reports/token_mixing/mini"
+    levels = {HYPER: 0.99, "hypermixing-untied": 0.97, "hypermixing-token_only": alone,
+              "unmixed-post_norm": 0.5, "weight_vector-post_norm": 0.9}  # fmt: skip
+    about = {"task": "label", "made": {"task": "pairs"}, "every": 1}
+    evaluated(home, "pairs", "accuracy", levels, about)
+    entry = next(one for one in claims.check(home) if one["id"] == "H-7")
+    assert entry["verdict"] == verdict and "0.05 of accuracy that is lost" in entry["why"]
+    bars = {name: part["bar"] for name, part in entry["compared"].items()}
+    assert [bar for name, bar in bars.items() if "untied" in name] == [0.0]
+    assert sorted(bars.values()) == [0.0, 0.05, 0.05, 0.05]
+
+
+@pytest.mark.parametrize(("steps", "verdict"), [(900, "holds"), (100, "fails")])
+def test_an_experiment_that_draws_has_one_claim_of_the_network_trained_longest(
+    steps, verdict, tmp_path
+):
+    home = tmp_path / "reports/pictures/sample"
+    good, poor = "grid_attention-told-w64", "self_attention-pre_norm-w64"
+    cells = {}
+    for arm, met, last in ((good, 0.9, steps), (poor, 0.4, 500)):
+        for seed in SEEDS:
+            share = {"value": met + 1e-3 * seed, "low": met - 0.01, "high": met + 0.01, "n": 200}
+            other = {"value": 0.2 + 1e-3 * seed, "low": 0.19, "high": 0.21, "n": 200}
+            cells[f"{arm}-s{seed}"] = {
+                "metrics": {"satisfied": share, "satisfied_other": other},
+                "history": {"val": [[50, 0.2], [last, 0.1]]},
+            }
+    cells["true"] = {"metrics": {"satisfied": {"value": 1.0, "low": 1.0, "high": 1.0, "n": 200}}}
+    (home / "evaluated/pictures").mkdir(parents=True)
+    about = {"task": "next", "made": {"task": "pictures"}, "every": 1}
+    files.write_json(home / "evaluated/pictures/metrics.json", {"cells": cells, "about": about})
+    (entry,) = claims.check(home)
+    assert entry["id"] == "H-10" and entry["verdict"] == verdict

@@ -273,6 +273,7 @@ def test_layouts_are_equations_b_3_to_b_11(layout):
     torch.testing.assert_close(layer(x, real), expected)
 
 
+DRAWS = {"grid_attention"}  # says no label: tests/tokens/test_grid.py
 COMPARED = ("hypermixing-tied-w32", "hypermixing-tied-w32_heads", "self_attention-post_norm-w32",
             "linear_attention-post_norm-w32", "mlp_mixer-post_norm-w32",
             "gmlp-post_norm-w32", "hyper_mlp-mlp-w32", "hyper_mlp-glu-w32")  # fmt: skip
@@ -295,7 +296,7 @@ def test_mixers_that_are_compared_have_as_many_weights():
     assert max(shapes.values()) <= 1.05 * min(shapes.values()), shapes
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", [name for name in names() if name not in DRAWS])
 def test_a_batch_is_its_rows_and_every_weight_learns(name):
     seeds.everything(0)
     model = build(name, {"width": 16, "feed": 16}, LABEL)

@@ -72,3 +72,18 @@ def test_every_set_and_the_costs_have_a_table_without_a_number_that_is_none():
         assert "nan" not in " ".join(map(" ".join, table.rows)).lower()
     lengths = [title.removeprefix("N = ") for title in tables.costs(content).titles[1:]]
     assert lengths == ["32", "128", "512", "2,048", "8,192", "32,768"]
+
+
+def test_a_tally_meets_more_statements_than_a_plain_transformer_of_one_budget():
+    cells = committed("reports/pictures/mini/metrics.json")["cells"]
+    tally, plain = (cells[f"pictures/{arm}-w48-s0"]["metrics"]["satisfied"]
+                    for arm in ("grid_attention-tally", "self_attention-pre_norm"))  # fmt: skip
+    assert tally["low"] > plain["high"]
+
+
+def test_large_pictures_meet_at_least_85_percent_of_their_statements(parameters):
+    content = committed("reports/pictures/sample/metrics.json")
+    found = content["cells"]["pictures_12_16/grid_attention-tally-w64-s0"]["metrics"]
+    assert found["satisfied"]["value"] >= 0.85 > 3 * found["satisfied_other"]["value"]
+    cells_of = parameters.trained("pictures", "sample").cells.values()
+    assert len({(one.dataset, one.name) for one in cells_of}) == len(cells_of) > 0
