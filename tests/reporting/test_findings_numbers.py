@@ -23,6 +23,7 @@ TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
 PAIRS = "token_mixing/mini/sentence_pairs"
 DRAWN = "token_mixing/mini/pictures/self_attention-pre_norm-w48-s0"
 TEXT, SMALL, RIGHT = "token_mixing/sample/sst2", "w64_text-s0", "metrics/accuracy"
+TALLY = "grid_attention-tally"
 LARGE = "token_mixing/sample/pictures_12_16/self_attention-pre_norm-w64-s0"
 CHAOS, SWEPT = "chaos/sample/l96_f10", "transformer-swept-swept-s0"
 SHARES = ("coverage_90", "accuracy", "satisfied", "satisfied_other")  # of 1, told in percent
@@ -89,6 +90,12 @@ TOLD = (
     ("against {} % of attention", "68.8", f"{TEXT}_tenth/self_attention-post_norm-{SMALL}/{RIGHT}"),
     ("12 x 16 meet {} %", "70.5", f"{LARGE}/metrics/satisfied"),
     ("steps, {} % of those", "23.6", f"{LARGE}/metrics/satisfied_other"),
+    (
+        "drawn meets {} %",
+        "91.3",
+        f"pictures/sample/pictures_12_16/{TALLY}-w64-s0/metrics/satisfied",
+    ),
+    ("budget it meets {} %", "90.0", f"pictures/mini/pictures/{TALLY}-w48-s0/metrics/satisfied"),
     ("the GRU for {}", "5.50", f"{CHAOS}/gru-swept-swept-s0/metrics/vpt"),
     ("RHN for {}", "5.04", f"{CHAOS}/rhn-swept-swept-s0/metrics/vpt"),
     ("the transformer for {}", "4.93", f"{CHAOS}/transformer-swept-swept-s0/metrics/vpt"),
