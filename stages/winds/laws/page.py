@@ -1,4 +1,4 @@
-"""The page of neural processes on winds: `python -m stages.winds.processes.page EXPERIMENT
+"""The page of neural processes on winds: `python -m stages.winds.laws.page EXPERIMENT
 PROFILE`. It is the page of winds (stages/winds/page.py) with a table of the laws below that of the
 errors."""
 
@@ -9,9 +9,9 @@ from stages.page import experiment as page
 from stages.page.blocks import Grid, Part
 from stages.tables.tabulation import Content
 from stages.winds import page as winds
-from stages.winds.processes.tables import NOTES, laws
+from stages.winds.laws.tables import NOTES, laws
 
-MODULE = "stages.winds.processes.page"
+MODULE = "stages.winds.laws.page"
 
 
 def part(experiment: str, profile: str, content: Content) -> Part:

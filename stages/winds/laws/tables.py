@@ -6,7 +6,7 @@ from typing import Any
 from stages.tables import table
 from stages.tables.table import Table, arm_of, label
 from stages.winds import tables
-from stages.winds.processes.layout import COVERAGE
+from stages.winds.laws.layout import COVERAGE
 
 NATS = "log_likelihood"
 SHARES = (

@@ -1,4 +1,4 @@
-"""`python -m stages.winds.processes.evaluate EXPERIMENT PROFILE DATASET`: every trained cell of a
+"""`python -m stages.winds.laws.evaluate EXPERIMENT PROFILE DATASET`: every trained cell of a
 data set of winds, measured as in stages/winds/evaluate.py and as a law (measure.py). `--cell CELL`
 measures one anew."""
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from stages.runner import Asked, Work, known
 from stages.scores import shell
 
-MODULE = "stages.winds.processes.evaluate"
+MODULE = "stages.winds.laws.evaluate"
 
 
 def plan(asked: Asked) -> Work:
@@ -17,7 +17,7 @@ def plan(asked: Asked) -> Work:
     profile, prepared = asked.profile, asked.data("prepared")
     known("data set", asked["dataset"], profile.wind, f"profiles.{profile.profile}.wind")
     from stages.winds.evaluation_data import Settings  # with torch, which takes a second
-    from stages.winds.processes import measure
+    from stages.winds.laws import measure
 
     machine, contexts = shell.Machine.of(asked), asked.parameters.contexts
     evaluation = profile.evaluation

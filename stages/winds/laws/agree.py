@@ -11,8 +11,8 @@ import polars as pl
 from stages.audit import agreeing
 from stages.files import read_json
 from stages.winds import agree
-from stages.winds.processes.layout import COVERAGE
-from stages.winds.processes.measure import covered
+from stages.winds.laws.layout import COVERAGE
+from stages.winds.laws.measure import covered
 
 
 def evaluated(home: Path) -> Iterator[tuple[str, str]]:
@@ -32,7 +32,7 @@ def evaluated(home: Path) -> Iterator[tuple[str, str]]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code of the command."""
     judges = {"prepared": agree.prepared, "evaluated": evaluated}
-    return agreeing.main("stages.winds.processes.agree", judges, argv)
+    return agreeing.main("stages.winds.laws.agree", judges, argv)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from stages.scores import bootstrap, groups, scores
 from stages.training import store
 from stages.winds import measure
 from stages.winds.evaluation_data import EvaluationData, Settings
-from stages.winds.processes.layout import COVERAGE, LEVEL
+from stages.winds.laws.layout import COVERAGE, LEVEL
 
 
 def evaluate(cells: list[Path], prepared: Path, final: Path, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""The tables of neural processes on winds: `python -m stages.winds.processes.tabulate EXPERIMENT
+"""The tables of neural processes on winds: `python -m stages.winds.laws.tabulate EXPERIMENT
 PROFILE` writes metrics.json, table.md, claims.json and the figures."""
 
 import sys
@@ -8,10 +8,10 @@ from typing import Any
 from stages.tables.table import addresses, datasets_of
 from stages.tables.tabulation import Content, Tabulation, evaluated, gathered
 from stages.winds import tables, tabulate
+from stages.winds.laws.tables import NATS, NOTES, laws
 from stages.winds.printed import companions
-from stages.winds.processes.tables import NATS, NOTES, laws
 
-MODULE = "stages.winds.processes.tabulate"
+MODULE = "stages.winds.laws.tabulate"
 
 
 def content_of(experiment: str, profile: str) -> Content:

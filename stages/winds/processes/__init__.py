@@ -1,1 +1,0 @@
-"""Nowcasts that are laws: neural processes on winds, and how well their spread is known."""
