@@ -20,6 +20,7 @@ HOUR, NEAR = "wind_nowcast/sample/hour_winds", "wind_baselines/sample/hour_winds
 SMOOTH, STEPS = "failure_modes/mini/sines_05", "probes/correction/steps"
 CURVES, NATS = "processes/mini/eq_1d", "metrics/log_likelihood"
 TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
+AIR, KNOTS = "wind_processes/sample/hour_winds", "metrics/rmse_component_kn"
 PAIRS = "token_mixing/mini/sentence_pairs"
 DRAWN = "token_mixing/mini/pictures/self_attention-pre_norm-w48-s0"
 TEXT, SMALL, RIGHT = "token_mixing/sample/sst2", "w64_text-s0", "metrics/accuracy"
@@ -76,6 +77,18 @@ TOLD = (
     ("by 45°** ({} nats)", "0.39", f"{PLANE}/tetnp-turned-w32-s0/metrics/log_likelihood_turned"),
     ("falls from {} to", "0.52", f"{PLANE}/tetnp-post-w32-s0/{NATS}"),
     ("to {}. What", "-0.59", f"{PLANE}/tetnp-post-w32-s0/metrics/log_likelihood_turned"),
+    ("transformer errs {} kn", "8.61", f"{AIR}/tnp-linear-w32-s0/{KNOTS}"),
+    ("does ({}), and", "8.60", f"{AIR}/msa-gaussian-20k-s0/{KNOTS}"),
+    ("intervals hold {} %", "86", f"{AIR}/tnp-linear-w32-s0/metrics/coverage_90"),
+    ("of the winds ({} %)", "80", f"{AIR}/msa-gaussian-20k-s0/metrics/coverage_90"),
+    ("pseudo-tokens {} kn", "11.9", f"{AIR}/pseudo_tnp-te_perceiver-w20-s0/{KNOTS}"),
+    ("plain form {};", "9.6", f"{AIR}/pseudo_tnp-perceiver-w20-s0/{KNOTS}"),
+    ("TETNP, at {},", "11.88", f"{AIR}/tetnp-post-w32-s0/{KNOTS}"),
+    (
+        "instead ({} permuted)",
+        "16.4",
+        f"{AIR}/tetnp-post-w32-s0/metrics/rmse_permuted_component_kn",
+    ),
     ("{} % by HyperMixer, 91.5", "99.6", f"{PAIRS}/hypermixing-tied-w32-s0/metrics/accuracy"),
     ("{} % by a shared", "91.5", f"{PAIRS}/weight_vector-post_norm-w32-s0/metrics/accuracy"),
     ("{} % without mixing", "54.0", f"{PAIRS}/unmixed-post_norm-w32-s0/metrics/accuracy"),

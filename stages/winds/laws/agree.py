@@ -1,0 +1,39 @@
+"""Whether what was prepared and evaluated of neural processes on winds says one thing
+(stages/audit/agreeing.py): all that winds are held to (stages/winds/agree.py), and the coverage
+that is told is that of the predictions. No stage runs this."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from stages.audit import agreeing
+from stages.files import read_json
+from stages.winds import agree
+from stages.winds.laws.layout import COVERAGE
+from stages.winds.laws.measure import covered
+
+
+def evaluated(home: Path) -> Iterator[tuple[str, str]]:
+    """What in the folder of an evaluation contradicts."""
+    yield from agree.evaluated(home)
+    for cell, entry in sorted(read_json(home / "metrics.json")["cells"].items()):
+        file = home / f"predictions-{cell}.parquet"
+        inside, told = covered(pl.read_parquet(file)), entry["metrics"].get(COVERAGE)
+        if inside is None or told is None:
+            if (inside is None) != (told is None):
+                yield file.as_posix(), f"{COVERAGE} stands in metrics.json without a spread, or not"
+        elif told["n"] != len(inside) or not agree.near(inside.mean(), told["value"], agree.SEEN):
+            text = f"it gives {COVERAGE} {float(inside.mean())!r}"
+            yield file.as_posix(), f"{text}, metrics.json {told['value']!r}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code of the command."""
+    judges = {"prepared": agree.prepared, "evaluated": evaluated}
+    return agreeing.main("stages.winds.laws.agree", judges, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""Cells of winds measured as forecasts that tell a law, beside what is measured of every forecast
+(stages/winds/measure.py): the share of winds within the central 50 % interval, and the weights.
+
+A law is the normal one of a prediction's mean and standard deviation, as all scores of winds have
+it. It is a Gaussian head's own; of a latent process, whose law is a mixture, it has the same first
+two moments. The share is derived from the predictions that are kept, so that a judge can derive it
+again (agree.py). Shapes: N targets, S slices. Units: m/s.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from stages import files, seeds
+from stages.scores import bootstrap, groups, scores
+from stages.training import store
+from stages.winds import measure
+from stages.winds.evaluation_data import EvaluationData, Settings
+from stages.winds.laws.layout import COVERAGE, LEVEL
+
+
+def evaluate(cells: list[Path], prepared: Path, final: Path, settings: Settings) -> None:
+    """Measure the cells (their folders) and write `final` as the evaluation of winds does."""
+    measure.evaluate(cells, prepared, final, settings)
+    told = files.read_json(final / "metrics.json")
+    for run in cells:
+        table = pl.read_parquet(final / f"predictions-{run.name}.parquet")
+        told["cells"][run.name] = completed(told["cells"][run.name], table, run, settings)
+    files.write_json(final / "metrics.json", told)
+
+
+def cell(run: Path, prepared: Path, settings: Settings) -> dict[Any, Any]:
+    """One cell's entry of metrics.json, measured anew from its checkpoint."""
+    data = EvaluationData.open(prepared, settings)
+    entry, table, _ = measure.measure(measure.load(run), data, settings)
+    return completed(entry, table, run, settings)
+
+
+def completed(
+    entry: dict[Any, Any], table: pl.DataFrame, run: Path, settings: Settings
+) -> dict[Any, Any]:
+    """A cell's entry with its weights, and with its coverage where its predictions (`table`, a
+    line a target) have a spread."""
+    model, _ = store.load(str(run / measure.shell.WEIGHTS))
+    weights = sum(one.numel() for one in model.parameters())
+    inside = covered(table)
+    if inside is None:
+        return entry | {"weights": weights}
+    rng = seeds.stream(settings.seed, "bootstrap")
+    share = share_of(inside, table["slice"].to_numpy(), settings.resamples, rng)
+    return entry | {"metrics": entry["metrics"] | {COVERAGE: share}, "weights": weights}
+
+
+def covered(table: pl.DataFrame) -> np.ndarray | None:
+    """How much of each wind (N,), of its two components, lies in the central interval of LEVEL;
+    None of a model that gives no spread."""
+
+    def vectors(name: str) -> np.ndarray:
+        columns = [f"{axis}{name}_m_s" for axis in "uv"]
+        return table.select(pl.col(columns).cast(pl.Float64)).to_numpy()
+
+    if table["u_scale_m_s"].null_count():
+        return None
+    return scores.covered(vectors("_pred"), vectors("_scale"), vectors(""), LEVEL).mean(1)
+
+
+def share_of(
+    inside: np.ndarray, slices: np.ndarray, resamples: int, rng: np.random.Generator
+) -> dict[str, Any]:
+    """The mean of N values with its 90 % interval over runs of slices; without one for a single
+    slice."""
+    sums = groups.grouped({"inside": inside, "n": np.ones(len(inside))}, slices)
+    found: dict[str, Any] = {"value": float(inside.mean()), "unit": "1", "n": len(inside)}
+    if len(sums["n"]) > 1:
+        drawn = bootstrap.resample(np.stack([sums["inside"], sums["n"]], 1), resamples, rng)
+        found["low"], found["high"] = bootstrap.interval(drawn[:, 0] / drawn[:, 1])
+    return found

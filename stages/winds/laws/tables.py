@@ -1,0 +1,65 @@
+"""How well the laws of neural processes on winds are known: what table.md and the page show beside
+the errors (stages/winds/tables.py). `metrics` are an arm's over seeds as gather.py writes them."""
+
+from typing import Any
+
+from stages.tables import table
+from stages.tables.table import Table, arm_of, label
+from stages.winds import tables
+from stages.winds.laws.layout import COVERAGE
+
+NATS = "log_likelihood"
+SHARES = (
+    (COVERAGE, "within 50 % interval"),
+    ("coverage_90", "within 90 % interval"),
+    ("coverage_90_recalibrated", "within 90 %, recalibrated"),
+)
+NOTES = (
+    "Log-likelihoods are natural logarithms of the density of one component of one wind, in units "
+    "of the training winds' standard deviation. A law is the normal one of the mean and standard "
+    "deviation that a model tells. A model that tells none has no score; its recalibrated interval "
+    "is as wide as its errors on validation minutes. Fewer than 20 validation minutes recalibrate "
+    "nothing."
+)
+
+
+def weights(cells: dict[str, Any], name: str) -> int:
+    """The weights of an arm, DATASET/ARM; 0 of what has none."""
+    return next(int(cell["weights"]) for key, cell in cells.items() if arm_of(key) == name)
+
+
+def laws(content: dict[str, Any], dataset: str) -> Table:
+    """A row an arm: its score as a law, the least likely first, then how often intervals hold the
+    wind."""
+    arms = content["arms"]
+    names = [name for name in tables.ordered(arms, dataset) if not tables.diverged(arms, name)]
+    known = [name for name in names if NATS in arms[name]["metrics"]]
+    known.sort(key=lambda name: arms[name]["metrics"][NATS]["mean"])
+    rows = []
+    for name in [*(one for one in names if one not in known), *known]:
+        told, count = arms[name]["metrics"], weights(content["cells"], name)
+        rows.append(
+            (
+                label(name.partition("/")[2]),
+                table.number(told.get(NATS), interval=True),
+                tables.number(told.get("crps_kn"), interval=True),
+                *(share(told.get(key)) for key, _ in SHARES),
+                f"{count:,}" if count else table.NONE,
+            )
+        )
+    titles = (
+        "model", "log-likelihood [nats a component]", "CRPS [kn]",
+        *(title for _, title in SHARES), "weights",
+    )  # fmt: skip
+    best = len(rows) - 1 if known else None
+    return Table(f"laws on {dataset}", titles, tuple(rows), best=best)
+
+
+def share(summary: dict[str, Any] | None) -> str:
+    """A share in percent with its interval: '51.3 % [48.1, 54.9]'."""
+    if summary is None:
+        return table.NONE
+    text = f"{100 * summary['mean']:.1f} %"
+    if "low" in summary:
+        text += f" [{100 * summary['low']:.1f}, {100 * summary['high']:.1f}]"
+    return text
