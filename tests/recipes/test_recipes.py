@@ -21,6 +21,7 @@ FAMILY = "Add a family"  # followed in test_family.py
 SMALL = [("[simulated, gp_wind", "[gp_wind"), ("original: [simulated]", "original: [gp_wind]")]
 CELLS = [  # of mini: those of the data set that is left
     ("wind_nowcast", r"\bsimulated\b", "gp_wind"),
+    ("wind_processes", r"\bsimulated\b", "gp_wind"),
     ("wind_baselines", r"(?m)^    mini-simulated-.*\n|(?<=\[)simulated, ", ""),
 ]
 DVC = ("dvc", "repro")

@@ -273,7 +273,7 @@ def test_layouts_are_equations_b_3_to_b_11(layout):
     torch.testing.assert_close(layer(x, real), expected)
 
 
-DRAWS = {"grid_attention"}  # says no label: tests/tokens/test_grid.py
+DRAWS = {"grid_attention"}  # says no label: tests/tokens/test_grid_attention.py
 COMPARED = ("hypermixing-tied-w32", "hypermixing-tied-w32_heads", "self_attention-post_norm-w32",
             "linear_attention-post_norm-w32", "mlp_mixer-post_norm-w32",
             "gmlp-post_norm-w32", "hyper_mlp-mlp-w32", "hyper_mlp-glu-w32")  # fmt: skip
