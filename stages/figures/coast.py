@@ -1,8 +1,8 @@
 """Coasts for maps, kept here so that no map waits for a download.
 
 coast.csv: Natural Earth's countries at 1:110 million (public domain), to a hundredth of a degree:
-the edges that no two countries share, joined to lines; not the antimeridian, not the pole. A coast
-is right to some 10 km, and bays and islands of less than 50 km are missing.
+the edges that no two countries share, joined to lines; not the antimeridian, not the pole. They
+are coarse: a harbour may lie some tens of kilometres from its coast.
 """
 
 from collections.abc import Callable

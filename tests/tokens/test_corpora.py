@@ -136,6 +136,12 @@ def test_pieces_are_those_of_the_vocabulary_in_its_order(raw):
     ]  # fmt: skip
 
 
+def test_a_piece_may_be_a_mark_that_parts_lines_elsewhere(raw):
+    words = [*WORDS, "\u2028", "\x85"]
+    (raw / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    assert wordpiece.Pieces.read(raw / "vocab.txt").words == words
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [

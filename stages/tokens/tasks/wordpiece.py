@@ -55,11 +55,12 @@ class Pieces:
         """Those of a vocabulary, a piece a line, the first padding. DataError for a file without
         the pieces that every text needs, or with one twice."""
         try:
-            words = file.read_text(encoding="utf-8").splitlines()
+            text = file.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise DataError(
                 "a vocabulary is not UTF-8 text", where=f"{file}, byte {error.start}"
             ) from None
+        words = text.removesuffix("\n").split("\n")  # a piece may be another mark that parts lines
         twice = [word for word, count in Counter(words).items() if count > 1]
         lacking = [one for one in SPECIAL if one not in words]
         if twice or lacking or words[0] != PAD:
