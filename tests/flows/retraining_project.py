@@ -206,11 +206,13 @@ def entries() -> list[dict]:
     return [json.loads(line) for line in Path("reports/ledger.jsonl").read_text().splitlines()]
 
 
-def until(met, seconds: float = 120.0, what: str = "") -> object:
+def until(met, seconds: float = 120.0, what="") -> object:
     """The first true answer of `met()`."""
     deadline = time.monotonic() + seconds
     while not (found := met()):
-        assert time.monotonic() < deadline, f"waited {seconds} s for {what or met}"
+        assert time.monotonic() < deadline, (
+            f"waited {seconds} s for {what() if callable(what) else what or met}"
+        )
         time.sleep(0.05)
     return found
 
