@@ -2,8 +2,10 @@
 
 A run of hundreds of stages would load DVC's libraries hundreds of times, half a second of processor
 each. A server loads them and forks for each command, so that no command sees what another did. It
-loads nothing that starts threads, which a fork would lose. A server belongs to the thread that
-started it and ends with it; its end is its command's. Run as a program this file is the server.
+loads nothing that starts threads, which a fork would lose. Once it has been asked for a few
+commands it loads torch, too, for their stages (flows/forked.py); locks are written entry by entry
+(flows/locks.py). A server belongs to the thread that started it and ends with it; its end is its
+command's. Run as a program this file is the server.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 LOADED = ("dvc.cli", "dvc.commands.repro", "dvc.repo", "dvc.repo.reproduce", "dvc.dvcfile")
+FEW = 3  # commands; a run of no more would lose by loading torch
 
 
 class Server:
@@ -58,8 +61,26 @@ class Server:
         self.process.communicate()
 
 
-def work(arguments: list[str], environment: dict[str, str], folder: str, log: str) -> int:
-    """Run the command in this process, which was forked for it; its exit code."""
+def quicken(torch: Any) -> None:
+    """Have this process' DVC write locks entry by entry, and run stages in forks that have torch,
+    where it is loaded."""
+    from flows import forked, locks
+
+    lock = importlib.import_module("dvc.dvcfile").Lockfile
+    data_of = importlib.import_module("dvc.stage.serialize").to_lockfile
+    dumped = importlib.import_module("dvc.utils.serialize").dumps_yaml
+    lock.dump_stages = locks.instead(lock.dump_stages, data_of, dumped)
+    if torch:
+        importlib.import_module("tqdm").tqdm.monitor_interval = 0  # no thread for bars unseen
+        run = importlib.import_module("dvc.stage.run")
+        vars(run)["_run"] = forked.instead(run._run, torch, run.StageCmdFailedError)
+
+
+def work(
+    torch: Any, arguments: list[str], environment: dict[str, str], folder: str, log: str
+) -> int:
+    """Run the command in this process, which was forked for it; its exit code. `torch` is what
+    flows.forked.shelf gave."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(environment)
@@ -68,6 +89,7 @@ def work(arguments: list[str], environment: dict[str, str], folder: str, log: st
     written = os.open(log, os.O_WRONLY | os.O_APPEND)
     os.dup2(written, 1)
     os.dup2(written, 2)
+    quicken(torch)
     code: int = importlib.import_module("dvc.cli").main(arguments)
     return code
 
@@ -75,6 +97,7 @@ def work(arguments: list[str], environment: dict[str, str], folder: str, log: st
 def serve() -> None:
     """Answer each line of standard input, a command, with a line, its exit code."""
     sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
+    from flows.forked import shelf
     from flows.process import die_with
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this ends it
@@ -82,14 +105,16 @@ def serve() -> None:
         importlib.import_module(name)
     # two commands at once wait for each other's lock: asked for every .05 s, not every .5
     vars(importlib.import_module("dvc.lock"))["DEFAULT_TIMEOUT"] = 0.3
-    server, answers = os.getpid(), os.fdopen(os.dup(1), "w")
-    for line in sys.stdin:
+    server, answers, torch = os.getpid(), os.fdopen(os.dup(1), "w"), None
+    for count, line in enumerate(sys.stdin):
+        if count == FEW:
+            torch = shelf()
         child = os.fork()
         if not child:
             code: Any = 1
             try:
                 die_with(server)
-                code = work(*json.loads(line))
+                code = work(torch, *json.loads(line))
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else int(end.code is not None)
             except BaseException:
