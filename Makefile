@@ -10,7 +10,7 @@ ARGS    ?=
 UNITS    = tests/structure/test_layers.py tests/structure/test_sizes.py $(wildcard tests/test_*.py tests/doctor/test_*.py) tests/preparation/test_modes_bits.py
 BIN      = $(VENV)/bin
 READY    = $(VENV)/.tradewind-ready
-PIP      = $(BIN)/python -m pip install -qq --disable-pip-version-check
+PIP      = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 
 # Telemetry of every tool is off, for whoever runs this.
 export DVC_NO_ANALYTICS=1
