@@ -103,7 +103,7 @@ def raw() -> int:
     """The audit of each number of .ci/run from its raw files on, beside its own stages; kept with
     the attacks. 1 where one does not pass."""
     text = (HOME / ".ci/run").read_text(encoding="utf-8")
-    numbers = re.findall(r"(?m)^  (\w+/mini/\S+)$", text)
+    numbers = re.findall(r'(?m)^  "train (\S+)"$', text)
     rows = []
     for number in numbers:
         stages, clock = stages_of(number)
