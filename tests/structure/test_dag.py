@@ -138,6 +138,24 @@ def test_a_plain_repro_reaches_every_stage_of_every_profile(declared):
         assert reached == set(waits)
 
 
+def test_the_example_waits_for_every_cell_that_may_be_it(declared):
+    """It keeps the best of all experiments that train and evaluate its data set
+    (nowcast/choice.py): one that it did not wait for would be chosen, or counted, by chance."""
+    checked = 0
+    for stages in declared.values():
+        for example in (one for one in stages if one["cmd"].split()[3] == "stages.winds.example"):
+            profile, dataset = example["cmd"].split()[4:]
+            run = rf"(reports/\w+/{profile})/runs/{dataset}/"
+            found = (re.match(run, out) for stage in stages for out in stage["outs"])
+            homes = {one[1] for one in found if one}
+            wanted = {
+                f"{home}/{part}/{dataset}" for home in homes for part in ("runs", "evaluated")
+            }
+            assert wanted and wanted <= {*example["deps"]}, sorted(wanted - {*example["deps"]})
+            checked += 1
+    assert checked
+
+
 def test_what_the_page_rests_on_is_made_or_in_git(declared):
     tracked = set(
         subprocess.run(
