@@ -108,14 +108,16 @@ def project(template, tmp_path):
 
 
 @pytest.fixture
-def evaluation(monkeypatch):
+def evaluation():
     """What evaluations made again say: `value` in place of a number, `by` added to it, `noise`
     for each thread."""
+    file = Path(os.environ["TOY"])
 
     def says(**toy: float) -> None:
-        monkeypatch.setenv("TOY", json.dumps(toy))
+        file.write_text(json.dumps(toy))
 
-    return says
+    yield says
+    file.unlink(missing_ok=True)
 
 
 def edit(file: Path, old: str, new: str) -> None:
