@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made_once
 import pytest
 from audit_texts import EXPERIMENTS, PARAMS, RAW_LOCK, project_files
 from ruamel.yaml import YAML
@@ -98,7 +99,7 @@ def commit(root: Path) -> None:
 @pytest.fixture(scope="session")
 def template(tmp_path_factory):
     """The project, built once."""
-    return build(tmp_path_factory.mktemp("audit"))
+    return made_once.shared(tmp_path_factory.getbasetemp(), "audit-project", build)
 
 
 @pytest.fixture
