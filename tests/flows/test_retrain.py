@@ -118,7 +118,7 @@ def test_one_entry_and_one_commit_a_state_and_nothing_new_costs_no_dvc(served, q
 
     toy.drop("b.csv", "two ")
     end, _ = quick()
-    assert end == retrain.Outcome("completed", "promoted, ledger entry 2", 0)
+    assert (end.kind, end.message, end.exit_code) == ("completed", "promoted, ledger entry 2", 0)
     assert toy.trace() == WHOLE and [entry["number"] for entry in toy.entries()] == [1, 2]
     assert commits()[0] == "Retrain on 2 captures: promoted (ledger entry 2)"
     assert (
