@@ -2,10 +2,13 @@
 that its work needs.
 
 The commands are found in the tree: a file of stages/ or flows/ that ends in `if __name__ ==
-"__main__"` is one. Each is started with --help, its imports listed by the interpreter itself, and,
-some of them in `make test` and all in `make test-faults`, with an option that does not exist.
+"__main__"` is one. Each is run with --help in a process that was forked for it from one that has
+loaded what nearly all load. One of each kind in `make test`, and all in `make test-faults`, are
+started afresh, too: with --help, its imports listed by the interpreter itself, and with an option
+that does not exist.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -42,8 +45,8 @@ WITH_TORCH = {
     "stages.tokens.train",
     "stages.winds.sweep",
 }
-# One of each kind of entry; a mistake of the others is told by `make test-faults`.
-MISTAKEN = {
+# One of each kind of entry; the others are started afresh by `make test-faults`.
+KINDS = {
     "stages.cli",
     "stages.winds.acquire",
     "stages.winds.nowcast.scorer",
@@ -52,6 +55,48 @@ MISTAKEN = {
     "flows.repro",
 }
 every = pytest.mark.parametrize("command", COMMANDS)
+kinds = pytest.mark.parametrize(
+    "command",
+    [
+        command if command in KINDS else pytest.param(command, marks=pytest.mark.slow_fault)
+        for command in COMMANDS
+    ],
+)
+# Those with torch come last: then this process has loaded it, and what it has loaded is allowed.
+FORKED = """
+import importlib, json, os, runpy, sys, tempfile, traceback
+heavy, allowed, *commands = json.loads(sys.stdin.read())
+for name in ("stages.params", "stages.runner", "numpy"):
+    importlib.import_module(name)
+assert not set(heavy) & set(sys.modules)
+told = {}
+for command in commands:
+    for name in allowed if command.startswith("+") else ():
+        importlib.import_module(name)
+    command = command.lstrip("+")
+    out, err, loaded = (tempfile.TemporaryFile("w+") for _ in range(3))
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            os.dup2(out.fileno(), 1), os.dup2(err.fileno(), 2)
+            sys.argv = [command, "--help"]
+            sys.modules.pop(command, None)  # one of them is a part of what is loaded
+            runpy.run_module(command, run_name="__main__", alter_sys=True)
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush(), sys.stderr.flush()
+            json.dump(sorted(set(heavy) & set(sys.modules)), loaded)
+            loaded.flush()
+            os._exit(code if isinstance(code, int) else 1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    told[command] = [code, *(file.seek(0) or file.read() for file in (out, err, loaded))]
+print(json.dumps(told))
+"""
 
 
 @cache
@@ -66,9 +111,44 @@ def answer(command: str, *words: str) -> subprocess.CompletedProcess:
     )
 
 
-def helped(command: str) -> subprocess.CompletedProcess:
-    """What it says to --help; its imports are on standard error."""
-    return answer(command, "-X", "importtime", "--help")
+@cache
+def forked() -> dict[str, tuple[int, str, str, str]]:
+    """Command -> what it says to --help: exit code, standard output and error, and, as JSON, the
+    heavy libraries that it has loaded."""
+    allowed = ("torch", "optuna")
+    last = sorted(COMMANDS, key=lambda command: command in WITH_TORCH)
+    marked = [f"+{command}" if command in WITH_TORCH else command for command in last]
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED],
+        input=json.dumps([sorted(HEAVY), allowed, *marked]),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "120"},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def explained(command: str, code: int, said: str, complaints: list[str]) -> None:
+    """It says how to call the command and what it does, and nothing else."""
+    assert (code, complaints) == (0, [])
+    shown = (
+        "tradewind"
+        if command == "stages.cli"
+        else "score.py"
+        if command == "stages.winds.nowcast.scorer"
+        else command
+    )
+    assert shown in said, "the way to call it"
+    words = re.sub(r"(?ms)^usage:.*?\n\n", "", said, count=1)
+    assert re.search(r"[A-Z`][^\n]{25,}", words), "a sentence that says what it does"
+
+
+def light(command: str, loaded: set[str]) -> None:
+    """Of what its work needs nothing was loaded."""
+    assert loaded & HEAVY - ({"torch", "optuna"} if command in WITH_TORCH else set()) == set()
 
 
 def test_the_commands_are_found_in_the_tree():
@@ -79,40 +159,31 @@ def test_the_commands_are_found_in_the_tree():
         "stages.cli",
         "flows.repro",
         "flows.profiles",
-    } | MISTAKEN <= set(COMMANDS)
+    } | KINDS <= set(COMMANDS)
 
 
 @every
 def test_help_tells_how_to_call_the_command_and_what_it_does(command):
-    done = helped(command)
-    said = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
-    assert (done.returncode, said) == (0, [])
-    shown = (
-        "tradewind"
-        if command == "stages.cli"
-        else "score.py"
-        if command == "stages.winds.nowcast.scorer"
-        else command
-    )
-    assert shown in done.stdout, "the way to call it"
-    words = re.sub(r"(?ms)^usage:.*?\n\n", "", done.stdout, count=1)
-    assert re.search(r"[A-Z`][^\n]{25,}", words), "a sentence that says what it does"
+    code, said, complaints, _ = forked()[command]
+    explained(command, code, said, complaints.splitlines())
 
 
 @every
 def test_help_does_not_wait_for_the_libraries_of_the_work(command):
-    imported = set(re.findall(r"(?m)^import time:.*\|\s*(\w+)$", helped(command).stderr))
+    light(command, set(json.loads(forked()[command][3])))
+
+
+@kinds
+def test_so_does_a_command_that_is_started_afresh(command):
+    done = answer(command, "-X", "importtime", "--help")
+    said = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
+    explained(command, done.returncode, done.stdout, said)
+    imported = set(re.findall(r"(?m)^import time:.*\|\s*(\w+)$", done.stderr))
     assert "os" in imported, "nothing is known of its imports"
-    assert imported & HEAVY - ({"torch", "optuna"} if command in WITH_TORCH else set()) == set()
+    light(command, imported)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        command if command in MISTAKEN else pytest.param(command, marks=pytest.mark.slow_fault)
-        for command in COMMANDS
-    ],
-)
+@kinds
 def test_a_call_that_cannot_be_understood_ends_with_2_and_the_usage(command):
     done = answer(command, "--no-such-option")
     assert (done.returncode, done.stdout) == (2, "")

@@ -8,12 +8,13 @@ from disk. A file is hashed once per audit (Bytes, Cache); nothing is remembered
 """
 
 import configparser
+import copy
 import hashlib
 import json
 import posixpath
 import stat
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,9 @@ def read_added(where: str, content: dict[Any, Any]) -> Entry:
     )
 
 
+kept = lru_cache(maxsize=256)(plain)  # by text: whoever audits many numbers reads the same locks
+
+
 def read_data(file: Path) -> dict[Any, Any]:
     """A YAML mapping from a file; DataError where it is none."""
     try:
@@ -207,7 +211,7 @@ def read_text(text: str, where: str) -> dict[Any, Any]:
     """A YAML mapping from text; DataError where it is none. Locks are long, so that the parser
     in C is used where there is one."""
     try:
-        content = plain(text)
+        content = copy.deepcopy(kept(text))
     except (YAMLError, ValueError) as error:
         raise DataError(
             "it is not plain YAML", where=where, found=" ".join(str(error).split())

@@ -157,7 +157,11 @@ def test_a_wrong_name_ends_with_2_before_any_work(project, capsys, words, says):
     ],
 )
 @pytest.mark.fault("F1", "F5")
-def test_a_kill_leaves_the_old_evaluation_or_the_new(project, point, left):
+def test_a_kill_leaves_the_old_evaluation_or_the_new(project, airspace, point, left):
+    (project / RUNS).unlink()  # two cells are enough to be killed between
+    for name in ("kernel", "knn"):
+        shutil.copytree(airspace / RUNS / name, project / RUNS / name)
+    declared_cells.write(project, "wind_nowcast", project / RUNS)
     final = project / "reports/wind_nowcast/mini/evaluated/toy"
     final.mkdir(parents=True)
     (final / "old").write_text("old")

@@ -2,7 +2,8 @@
 it, a clean rebuild heals it (F10).
 
 DVC does not see such a flip (time stamp and size are the old ones; a cache object is trusted).
-`audit --verify hash` reads every byte.
+`audit --verify hash` reads every byte. All of it needs a whole laboratory, and so is of `make
+test-faults`; in `make test` the small project's bytes are flipped (test_audit_bytes).
 """
 
 import sys
@@ -37,16 +38,12 @@ def cached(folder, path):
     )
 
 
+@pytest.mark.slow_fault
 @pytest.mark.fault("F10")
 @pytest.mark.parametrize(
     "path, producer, resting",
     [
-        pytest.param(
-            RAW,
-            "stages.winds.acquire mini gp_wind",
-            ("persistence", "day_average"),
-            marks=pytest.mark.slow_fault,
-        ),
+        (RAW, "stages.winds.acquire mini gp_wind", ("persistence", "day_average")),
         (WEIGHTS, "stages.winds.train wind_baselines mini gp_wind persistence", ("persistence",)),
     ],
 )

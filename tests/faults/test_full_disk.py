@@ -5,6 +5,7 @@ the system. What must hold: an error of ours (no traceback), exit code 1, what w
 it was, no temporary file, and a run with room ends as ever.
 """
 
+import contextlib
 import resource
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import polars as pl
 import pytest
 
 from stages import files
+from stages.winds import train
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 import toy_sky
@@ -60,6 +62,16 @@ def limited(folder: Path, limit: int, *command: str) -> subprocess.CompletedProc
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
+
+
+def fit(folder: Path) -> None:
+    """The cell, fitted by this process on a disk with room."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("TRADEWIND_DEVICE", "cpu")
+        # this process is not to die with its parent
+        patch.setattr(files, "guard", lambda name: contextlib.nullcontext())
+        assert train.main(list(CELL)) == 0
 
 
 def temporary(folder: Path) -> list[Path]:
@@ -115,8 +127,7 @@ def test_a_checkpoint_on_a_full_disk_leaves_the_one_before_and_the_run_goes_on_w
         prepared / "prepared.json", toy_sky.meta(table, 14) | {"area": {"lat_deg": [44, 49]}}
     )
     pl.DataFrame(table).write_parquet(prepared / "rows.parquet")
-    command = [sys.executable, "-m", "stages.winds.train", *CELL]
-    lab.sound(lab.call(tmp_path, *command, TRADEWIND_DEVICE="cpu"))
+    fit(tmp_path)
     undisturbed = (tmp_path / RUN / "weights.safetensors").read_bytes()
     subprocess.run(["rm", "-rf", RUN, ".work"], cwd=tmp_path, check=True)
     done = lab.call(tmp_path, sys.executable, "-c", FILLING, *CELL, TRADEWIND_DEVICE="cpu")
@@ -124,7 +135,7 @@ def test_a_checkpoint_on_a_full_disk_leaves_the_one_before_and_the_run_goes_on_w
     kept = list((tmp_path / ".work/training").iterdir())
     assert len(kept) == 1 and (kept[0] / "latest").read_text() == "step-000000003"
     assert (kept[0] / "step-000000003/state.safetensors").is_file()
-    lab.sound(lab.call(tmp_path, *command, TRADEWIND_DEVICE="cpu"))
+    fit(tmp_path)
     assert (tmp_path / RUN / "weights.safetensors").read_bytes() == undisturbed
     told(done)
 

@@ -46,11 +46,11 @@ stages:
 PARAMS = (
     "profiles:\n  mini: &mini {profile: mini}\n  sample: &sample {profile: sample}\nrun: *mini\n"
 )
-WORK = """import pathlib, sys, time
+WORK = """import os, pathlib, sys, time
 print("working on", sys.argv[1])
 parents = [pathlib.Path(name).read_text() for name in sys.argv[2:]]
 begin = time.time()
-time.sleep(2.0 if 'reports' in sys.argv[1] else 0.0)  # DVC's lock is asked for every half second
+time.sleep(float(os.environ.get("CELLS_S", 0)) if 'reports' in sys.argv[1] else 0.0)
 open("times", "a").write(f"{sys.argv[1]} {begin} {time.time()}\\n")
 if pathlib.Path("break").exists():
     sys.exit("broken on purpose")
@@ -83,12 +83,15 @@ def project(tmp_path, monkeypatch, migrated):
 
 
 def flow(*arguments):
+    """The flow, whose cells take long enough to be seen at the same time: DVC's lock is asked for
+    every half second."""
     return subprocess.run(
         [sys.executable, "-m", "flows.repro", *arguments],
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180"},
+        env=os.environ
+        | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180", "CELLS_S": "2.0"},
     )
 
 

@@ -21,10 +21,13 @@ from stages import arithmetic
 
 CELL = "sparse_fields/mini/darcy/cnp-shared-20k-s0"
 
-pytestmark = pytest.mark.skipif(
-    not arithmetic.able(),
-    reason="this processor has no AVX2: there is one arithmetic here, its own",
-)
+pytestmark = [
+    pytest.mark.slow_fault,  # in `make test` the audit's small project is run so (test_foreign_run)
+    pytest.mark.skipif(
+        not arithmetic.able(),
+        reason="this processor has no AVX2: there is one arithmetic here, its own",
+    ),
+]
 
 
 def cut(folder: Path) -> None:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made_once
 import pytest
 from audit_texts import EXPERIMENTS, PARAMS, RAW_LOCK, project_files
 from ruamel.yaml import YAML
@@ -98,7 +99,7 @@ def commit(root: Path) -> None:
 @pytest.fixture(scope="session")
 def template(tmp_path_factory):
     """The project, built once."""
-    return build(tmp_path_factory.mktemp("audit"))
+    return made_once.shared(tmp_path_factory.getbasetemp(), "audit-project", build)
 
 
 @pytest.fixture
@@ -108,14 +109,16 @@ def project(template, tmp_path):
 
 
 @pytest.fixture
-def evaluation(monkeypatch):
+def evaluation():
     """What evaluations made again say: `value` in place of a number, `by` added to it, `noise`
     for each thread."""
+    file = Path(os.environ["TOY"])
 
     def says(**toy: float) -> None:
-        monkeypatch.setenv("TOY", json.dumps(toy))
+        file.write_text(json.dumps(toy))
 
-    return says
+    yield says
+    file.unlink(missing_ok=True)
 
 
 def edit(file: Path, old: str, new: str) -> None:

@@ -103,8 +103,9 @@ len(pathlib.Path("data/mini/prepared/simulated/rows.parquet").read_bytes())
 model}, seed, cell, experiment=experiment)
 
 def entry(run):
-    # as TOY says: another value, so much added, noise for each thread
-    toy = json.loads(os.environ.get("TOY", "{}"))
+    # as the file TOY says: another value, so much added, noise for each thread
+    file = pathlib.Path(os.environ.get("TOY", "toy.json"))
+    toy = json.loads(file.read_text()) if file.is_file() else {}
     threads = read_yaml(pathlib.Path("params.yaml"))["training"]["threads"]
     value = toy.get("value", float(load_file(run / "weights.safetensors")["w"].mean())) + \
 toy.get("by", 0.0) + toy.get("noise", 0.0) * (threads - 0.5)

@@ -20,6 +20,7 @@ from audit_project import (  # noqa: F401 (fixtures)
     RUN,
     TABLE,
     about,
+    agree,
     commit,
     edit,
     evaluation,
@@ -75,7 +76,7 @@ def test_what_is_said_of_a_number_forged_everywhere_falls_to_eval(
             name: content for name, content in entry.items() if content is not None
         }
         (project / file).write_text(json.dumps(table))
-    forge(project)
+    agree(project)
     assert audit(NUMBER, "hash", project).verdict == "PASS"
     evaluation(noise=noise)
     found = audit(NUMBER, "eval", project)
@@ -178,7 +179,7 @@ def test_weights_of_another_seed_forged_everywhere_fall_to_train(project, evalua
         table = json.loads((project / file).read_text())
         table["cells"][key]["metrics"]["rmse_component_kn"] |= number
         (project / file).write_text(json.dumps(table))
-    forge(project)
+    agree(project)
     assert audit(NUMBER, "eval", project).verdict == "PASS"
     found = audit(NUMBER, "train", project)
     assert found.verdict == "FAIL" and "gives other weights" in about(

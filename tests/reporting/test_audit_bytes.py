@@ -2,9 +2,12 @@
 `--verify hash` fails and names the file."""
 
 import os
+import shutil
+from pathlib import Path
 
 import audit_project
 import pytest
+from audit_project import template  # noqa: F401 (a fixture)
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -19,8 +22,10 @@ LAW = {
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    return audit_project.build(tmp_path_factory.mktemp("bytes"))
+def project(template, tmp_path_factory):
+    return Path(
+        shutil.copytree(template, tmp_path_factory.mktemp("bytes") / "project", symlinks=True)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,11 @@ FRONT = "index.html"
 PAGES = (
     FRONT,
     "wind_nowcast/sample/page.html",
-    "failure_modes/sample/page.html",
     "any_order/mini/page.html",
-    "neighbours/mini/page.html",
+    *(
+        pytest.param(name, marks=pytest.mark.slow_fault)
+        for name in ("failure_modes/sample/page.html", "neighbours/mini/page.html")
+    ),
 )
 pytestmark = pytest.mark.skipif(
     chromium.PROGRAM is None, reason="no chromium is installed here: apt-get install chromium"

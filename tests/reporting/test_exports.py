@@ -221,9 +221,15 @@ def test_a_releases_crate_is_a_valid_workflow_run_crate(small, about, tmp_path, 
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda graph: graph["./"].pop("datePublished"),
-        lambda graph: graph["dvc.yaml"].update({"@type": "File"}),
-        lambda graph: graph["#run-mini"].pop("instrument"),
+        pytest.param(
+            lambda graph: graph["./"].pop("datePublished"), id="date", marks=pytest.mark.slow_fault
+        ),
+        pytest.param(
+            lambda graph: graph["dvc.yaml"].update({"@type": "File"}),
+            id="workflow",
+            marks=pytest.mark.slow_fault,
+        ),
+        pytest.param(lambda graph: graph["#run-mini"].pop("instrument"), id="instrument"),
     ],
 )
 def test_the_validator_refuses_a_crate_that_lacks_a_part(

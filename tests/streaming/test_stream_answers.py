@@ -42,7 +42,13 @@ def numbers(rows) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("msa", "persistence") else pytest.param(name, marks=pytest.mark.slow_fault)
+        for name in MODELS
+    ],
+)
 def test_after_any_prefix_the_answer_is_the_batchs(tmp_path, name):
     frames, answering = list(flown()), follower(name, *TIMES, every_s=120.0)
     before = 0

@@ -118,7 +118,16 @@ def test_it_writes_three_files_and_a_record_of_them_and_keeps_no_study(project, 
     assert not list((project / ".work/sweeps").iterdir())
 
 
-@pytest.mark.parametrize("point", ["trial:3", "before_record:1", "before_clear:1"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "trial:3",
+        *(
+            pytest.param(point, marks=pytest.mark.slow_fault)
+            for point in ("before_record:1", "before_clear:1")
+        ),
+    ],
+)
 def test_killed_and_run_again_it_leaves_the_same_bytes(project, alone, point):
     code, _ = ended(begin(project, FAULT=point))
     assert code == -signal.SIGKILL and list((project / ".work/sweeps").iterdir())
@@ -173,6 +182,7 @@ def test_a_mistake_ends_with_2_before_any_work(
     assert re.search(says, said) and "opensesame" not in said and not (project / "x.db").exists()
 
 
+@pytest.mark.slow_fault  # test_postgres.py joins workers without the command
 @pytest.mark.skipif(postgres.programs() is None, reason=postgres.ABSENT)
 def test_a_helper_joins_through_postgresql_and_the_password_is_nowhere(project, alone):
     with postgres.server() as url:
