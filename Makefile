@@ -20,7 +20,7 @@ export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup try repro check test test-faults release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-flow bench-nearest bench-stream bench-audit bench-dag clean
+.PHONY: help setup try repro check test test-faults test-torch release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-flow bench-nearest bench-stream bench-audit bench-dag clean
 
 help:
 	@echo "make try                                          a nowcast to look at, before anything is trained"
@@ -28,6 +28,7 @@ help:
 	@echo "make check                                        format, lint, types, imports, units: for every change"
 	@echo "make test                                         run the tests"
 	@echo "make test-faults                                  only what must survive kills, bad input and lies"
+	@echo "make test-torch TORCH=2.12.1                      models and arithmetic under another torch"
 	@echo "make release [FOLDER=.work/release]               a citable bundle of this commit"
 	@echo "make schedule                                     retrain on new captures by a schedule, until Ctrl-C"
 	@echo "make doctor                                       what is amiss with this machine, and what mends it"
@@ -79,6 +80,18 @@ test: $(READY)
 # `make test` leaves out for its time.
 test-faults: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "fault or slow_fault"
+
+# The models' laws and the arithmetic under another torch, the rest as it is: TORCH=2.12.1 and TORCH=2.14.1 are the ends of what the
+# package takes (pyproject.toml); the laboratory's results are made with that of constraints.txt.
+test-torch: OTHER = .work/torch-$(TORCH)
+test-torch: $(READY)
+	@$(PYTHON) -m venv $(OTHER)
+	@$(OTHER)/bin/python -m pip install -qq --disable-pip-version-check --no-compile torch==$(TORCH)
+	@$(BIN)/python -c "import sysconfig as s; print(s.get_path('purelib'))" > $(OTHER)/after
+	@echo "import sys; sys.path.append('$$(cat $(OTHER)/after)')" > "$$($(OTHER)/bin/python -c "import sysconfig as s; print(s.get_path('purelib'))")/after.pth"
+	@$(OTHER)/bin/python -c "import torch; assert torch.__version__.startswith('$(TORCH)'), torch.__version__; print('torch', torch.__version__)"
+	$(OTHER)/bin/python -m stages.cli doctor --arithmetic
+	OMP_NUM_THREADS=1 $(OTHER)/bin/python -m pytest -n 2 --dist loadfile -m "not slow_fault" tests/layers tests/models tests/test_arithmetic.py tests/test_products.py tests/test_kernels.py
 
 # FOLDER lies outside of what git watches.
 release: $(READY)
