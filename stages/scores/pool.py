@@ -3,10 +3,12 @@ this process alone where one is enough, or on an accelerator. Where a flow runs 
 once, it says so (TRADEWIND_JOBS), and they share the cores.
 
 Every process opens the data once, keeps it for all its cells and dies with its parent. What is made
-of a cell is the same bytes in whichever process.
+of a cell is the same bytes in whichever process; so is what the stage's record tells of libraries.
 """
 
+import importlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -21,6 +23,7 @@ from stages import files
 from stages.errors import DataError, InputError
 
 JOBS = "TRADEWIND_JOBS"  # stages that run at once on this machine
+TOLD = ("numba", "torch")  # libraries that a record tells of where they are loaded
 
 Data = TypeVar("Data")
 Result = TypeVar("Result")
@@ -74,13 +77,16 @@ def _side_by_side(
 ) -> Iterator[Result]:
     cost = how.cost
     first = sorted(cells, key=cost, reverse=True) if cost else cells
-    asked: dict[Path, Future[Result]] = {}
+    asked: dict[Path, Future[tuple[Result, list[str]]]] = {}
     context = get_context("spawn")
     with ProcessPoolExecutor(count, context, _begin, (os.getpid(), how)) as pool:
         try:
             asked |= {cell: pool.submit(_measure, cell) for cell in first}
             for cell in cells:
-                yield asked[cell].result()
+                result, loaded = asked[cell].result()
+                for name in loaded:
+                    importlib.import_module(name)
+                yield result
         except BrokenProcessPool:
             raise DataError(
                 "a process that evaluated a cell was killed",
@@ -103,7 +109,8 @@ def _begin(parent: int, how: Measuring[Any, Any]) -> None:
     _own = how, how.open()
 
 
-def _measure(cell: Path) -> Any:
+def _measure(cell: Path) -> tuple[Any, list[str]]:
+    """A cell's result, and the libraries that are loaded after it."""
     assert _own is not None
     how, data = _own
-    return how.measure(data, cell)
+    return how.measure(data, cell), [name for name in TOLD if name in sys.modules]
