@@ -85,10 +85,11 @@ test-faults: $(READY)
 # package takes (pyproject.toml); the laboratory's results are made with that of constraints.txt.
 test-torch: OTHER = .work/torch-$(TORCH)
 test-torch: $(READY)
+	@test -n "$(TORCH)" || { echo "error: which torch? TORCH=2.12.1, for one" >&2; exit 2; }
 	@$(PYTHON) -m venv $(OTHER)
 	@$(OTHER)/bin/python -m pip install -qq --disable-pip-version-check --no-compile torch==$(TORCH)
-	@$(BIN)/python -c "import sysconfig as s; print(s.get_path('purelib'))" > $(OTHER)/after
-	@echo "import sys; sys.path.append('$$(cat $(OTHER)/after)')" > "$$($(OTHER)/bin/python -c "import sysconfig as s; print(s.get_path('purelib'))")/after.pth"
+	@$(BIN)/python -c "import sysconfig; print(f'import sys; sys.path.append({sysconfig.get_path(\"purelib\")!r})')" \
+	  > $$(echo $(OTHER)/lib/python*/site-packages)/after.pth
 	@$(OTHER)/bin/python -c "import torch; assert torch.__version__.startswith('$(TORCH)'), torch.__version__; print('torch', torch.__version__)"
 	$(OTHER)/bin/python -m stages.cli doctor --arithmetic
 	OMP_NUM_THREADS=1 $(OTHER)/bin/python -m pytest -n 2 --dist loadfile -m "not slow_fault" tests/layers tests/models tests/test_arithmetic.py tests/test_products.py tests/test_kernels.py

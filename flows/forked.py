@@ -9,6 +9,7 @@ otherwise, and a process with threads, which a fork would lose, are DVC's own af
 """
 
 import atexit
+import contextlib
 import gc
 import importlib
 import importlib.abc
@@ -34,6 +35,7 @@ READ = re.compile(
     r"(ATEN|CUDA|GOMP|KMP|LD|MALLOC|MKL|NPY|NUMPY|NVIDIA|OMP|ONEDNN|DNNL|OPENBLAS|PYTHON|PYTORCH"
     r"|TORCH|TRADEWIND_ARITHMETIC|TRADEWIND_KERNELS)(_\w+)?"
 )
+UNSAID = 120  # an interpreter's exit code when what was said could not be written
 SHELF = "<torch, loaded before>"  # its entry in sys.path
 
 
@@ -100,7 +102,7 @@ def shelf() -> Shelf | None:
     """Torch put aside; None where it cannot be loaded (a stage that needs it will say why)."""
     try:
         return Shelf()
-    except (ImportError, SystemExit):
+    except (ImportError, OSError, SystemExit):
         return None
 
 
@@ -148,7 +150,8 @@ def asked(command: str, environment: Mapping[str, str], torch: Shelf) -> list[st
 def _become(
     words: list[str], environment: Mapping[str, str], folder: str, torch: Shelf, parent: int
 ) -> NoReturn:
-    """Be the stage's process from here to its end."""
+    """Be the stage's process from here to its end, which comes for certain: whatever is raised,
+    nothing of DVC's goes on here."""
     code = 1
     try:
         from flows.process import die_with
@@ -163,18 +166,30 @@ def _become(
         os.chdir(folder)
         sys.path[0] = str(folder)
         torch.offer()
-        sys.argv[:] = words
-        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        if isinstance(end.code, str):
-            print(end.code, file=sys.stderr)
-    except BaseException:
-        traceback.print_exc()
-    finally:
+        code = _ended(words)
         vars(threading)["_shutdown"]()
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
+    except BaseException:
+        code = code or UNSAID
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+    finally:
         os._exit(code)
+
+
+def _ended(words: list[str]) -> int:
+    """Run the module; the exit code, and what an interpreter says of an end by an exception."""
+    sys.argv[:] = words
+    try:
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if isinstance(end.code, int | None):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0

@@ -21,7 +21,7 @@ PLAIN = re.compile(re.escape(HEAD) + f"(?:{ENTRY})+")
 def put(text: str, entry: str) -> str | None:
     """The lock's text with this entry (both with their head) in the place of the one of its name,
     or at the end; None where either is of another form."""
-    if not PLAIN.fullmatch(text) or not PLAIN.fullmatch(entry) or re.search(r"(?m)[&*]id\d", text):
+    if not PLAIN.fullmatch(text) or not PLAIN.fullmatch(entry) or re.search(r"[&*]id\d", text):
         return None
     body = entry.removeprefix(HEAD)
     name = re.escape(body.partition("\n")[0])

@@ -14,7 +14,7 @@ import json
 import posixpath
 import stat
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from ruamel.yaml.error import YAMLError
 
 from stages import records
 from stages.errors import DataError
-from stages.params.reading import plain
+from stages.params.reading import kept
 
 BLOCK = 1 << 18  # bytes read at once: they stay in a core's cache while both sums pass over them
 
@@ -196,9 +196,6 @@ def read_added(where: str, content: dict[Any, Any]) -> Entry:
     )
 
 
-kept = lru_cache(maxsize=256)(plain)  # by text: whoever audits many numbers reads the same locks
-
-
 def read_data(file: Path) -> dict[Any, Any]:
     """A YAML mapping from a file; DataError where it is none."""
     try:
@@ -208,8 +205,8 @@ def read_data(file: Path) -> dict[Any, Any]:
 
 
 def read_text(text: str, where: str) -> dict[Any, Any]:
-    """A YAML mapping from text; DataError where it is none. Locks are long, so that the parser
-    in C is used where there is one."""
+    """A YAML mapping from text; DataError where it is none. Locks are long and
+    read by every audit, so that each text is parsed once a process."""
     try:
         content = copy.deepcopy(kept(text))
     except (YAMLError, ValueError) as error:

@@ -37,6 +37,10 @@ if how == "killed":
 if how == "held":
     Path("held").write_text(str(os.getpid()))
     time.sleep(600)
+if how == "unsaid":
+    sys.stdout = open("/dev/full", "w")
+    print("on a full disk")
+    sys.exit()
 if how == "raised":
     raise ValueError("what went wrong")
 sys.exit({"two": 2, "well": None, "told": "told why"}[how])
@@ -103,6 +107,7 @@ def test_a_stage_finds_what_a_fresh_interpreter_would(project):
         ("told", "failed 1\n", "told why\n"),
         ("raised", "failed 1\n", "ValueError: what went wrong\n"),
         ("killed", "failed -9\n", ""),
+        ("unsaid", "failed 120\n", "No space left on device\n"),
     ],
 )
 def test_a_stage_ends_as_it_would(project, how, told, error):
@@ -132,4 +137,4 @@ def test_a_stage_does_not_outlive_the_process_that_forked_it(project):
     toy.until(lambda: held.exists() and held.read_text(), 60, "the stage")
     child.kill()
     child.communicate()
-    toy.until(lambda: not toy.alive(int(held.read_text())), what="the end of the stage")
+    assert toy.until(lambda: not toy.alive(int(held.read_text())), what="the end of the stage")
