@@ -11,6 +11,7 @@ from stages.audit.chain import SOURCES, Chain, Ledger, Metric, Node
 from stages.audit.coded import Code
 from stages.audit.finding import Problem
 from stages.audit.hashes import Bytes, Entry, Locks
+from stages.tables import parts
 
 REPRO = "run `dvc repro`"
 PULL = "run `dvc pull` (or `dvc checkout`, or `dvc repro` to make it anew)"
@@ -64,6 +65,8 @@ class Case:
     def kept(self, path: str) -> bool:
         """Whether a file is one of the small ones in git: a result, or a source."""
         owner, entry = self.chain.files.get(path), self.locks.producer(path)
+        if path.endswith(f"/{parts.BREAKDOWNS}"):
+            return False
         if owner:
             return path in owner.homes or owner.stage in IN_GIT
         made = entry is not None and entry.name.partition("@")[0] in IN_GIT

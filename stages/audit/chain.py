@@ -19,6 +19,7 @@ from typing import Any
 from stages.errors import DataError, InputError
 from stages.files import read_json
 from stages.params import nearest
+from stages.tables import parts
 
 # The places a stage's record speaks for, from the raw files to the table: the order of the chain.
 PLACES = {
@@ -32,7 +33,7 @@ PLACES = {
     "evaluate": ("reports/{experiment}/{profile}/evaluated/{dataset}",),
     "tabulate": tuple(
         f"reports/{{experiment}}/{{profile}}/{name}"
-        for name in ("metrics.json", "table.md", "claims.json", "figures")
+        for name in (parts.METRICS, parts.BREAKDOWNS, "table.md", "claims.json", "figures")
     ),
 }
 RECORDS = ("data/*/records/*.json", "reports/*/*/records/*.json")
@@ -82,7 +83,7 @@ class Metric:
     @property
     def table(self) -> str:
         """The table in git that holds the number."""
-        return f"{self.folder}/metrics.json"
+        return f"{self.folder}/{parts.METRICS}"
 
     @property
     def key(self) -> str:
@@ -258,13 +259,12 @@ def published(ledger: Ledger, metric: Metric) -> tuple[dict[Any, Any], tuple[str
             found=asked + nearest(asked, known),
             remedy="run `dvc repro`, or `dvc pull` for what others have computed",
         )
-    table = read_json(file)
-    cells = table.get("cells", {}) if isinstance(table, dict) else {}
-    arms = table.get("arms", {}) if isinstance(table, dict) else {}
+    table, apart = parts.here(file.parent), parts.lacking(file.parent)
+    cells, arms = table.get("cells", {}), table.get("arms", {})
     if metric.key in cells:
-        return pick(cells[metric.key], metric), (metric.cell,)
+        return pick(cells[metric.key], metric, apart), (metric.cell,)
     if metric.key in arms:
-        return pick(arms[metric.key], metric), members(cells, metric)
+        return pick(arms[metric.key], metric, apart), members(cells, metric)
     raise InputError(
         "the table has no such cell",
         where=metric.table,
@@ -282,9 +282,9 @@ def members(cells: dict[Any, Any], metric: Metric) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if SEED.sub("", name) == metric.cell))
 
 
-def pick(entry: dict[Any, Any], metric: Metric) -> dict[Any, Any]:
+def pick(entry: dict[Any, Any], metric: Metric, apart: bool = False) -> dict[Any, Any]:
     """The number of that name inside a cell's entry: a bare name lies under `metrics`, a longer one
-    is a path.
+    is a path. `apart`: the breakdowns of the entry are not here.
 
     InputError where there is nothing of that name, or a group of numbers.
     """
@@ -293,6 +293,13 @@ def pick(entry: dict[Any, Any], metric: Metric) -> dict[Any, Any]:
     for part in ("metrics", *metric.name) if bare else metric.name:
         if not isinstance(place, dict) or part not in place:
             known = place if isinstance(place, dict) else {}
+            if apart:
+                raise InputError(
+                    "metrics.json has no such metric, and the breakdowns are not here",
+                    where=f"{metric.folder}/{parts.BREAKDOWNS}",
+                    found=part + nearest(part, known),
+                    remedy=parts.REMEDY,
+                )
             raise InputError(
                 "there is no such metric",
                 where=f"{metric.table}: {metric.key}",

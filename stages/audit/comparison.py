@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from stages.audit import apart
 from stages.audit.history import blobs, git
 from stages.audit.snapshot import resolve
 from stages.errors import DataError, InputError
@@ -74,6 +75,10 @@ class Side:
         self.load([] if self._blobs[path] in self._known else [path])
         return self._known[self._blobs[path]]
 
+    def table(self, path: str) -> tuple[dict[str, Any], bool]:
+        """The numbers of a table as far as they are here, and whether that is all of them."""
+        return apart.numbers(self.root, path.rpartition("/")[0], self.read)
+
     def json(self, path: str) -> Any:
         """What stands in a JSON file; DataError where it is none, or not there."""
         content = self.read(path)
@@ -122,6 +127,7 @@ class Judged:
         default_factory=list
     )  # claim on data set, verdict there, verdict here
     failures: list[str] = field(default_factory=list)
+    apart: list[str] = field(default_factory=list)  # sides whose breakdowns are not here
 
     @property
     def count(self) -> int:
@@ -197,8 +203,11 @@ def judged(there: Side, here: Side, path: str, kept: Path) -> Judged:
             if here.read(path) is None and here.whole:
                 found.failures.append(f"{path} is not there any more")
             return found  # an experiment of one side only: nothing to compare
-        first = there.json(path)
-        if there.read(path) == here.read(path):
+        (first, all_there), (second, all_here) = there.table(path), here.table(path)
+        if not (all_there and all_here):
+            sides = zip((all_there, all_here), ("there", "here"), strict=True)
+            found.apart = [name for known, name in sides if not known]
+        if first == second:
             found.identical = sum(1 for _ in numbers(first))
         else:
             spreads = place(found.experiment, found.profile).as_posix()
@@ -206,7 +215,7 @@ def judged(there: Side, here: Side, path: str, kept: Path) -> Judged:
             count(
                 found,
                 first,
-                here.json(path),
+                second,
                 Spreads(there.json(spreads)) if own else Spreads.read(kept / home),
             )
         found.claims = list(verdicts(there, here, f"{home}/claims.json"))
@@ -233,9 +242,10 @@ def count(found: Judged, first: dict[Any, Any], second: dict[Any, Any], spreads:
         one: Any
         one, other = theirs.get(path), ours.get(path)
         if one is None or other is None:
-            found.moved.append(
-                Moved("/".join(path), one and one.value, other and other.value, None)
-            )
+            if ("there" if one is None else "here") not in found.apart:
+                found.moved.append(
+                    Moved("/".join(path), one and one.value, other and other.value, None)
+                )
         elif one.value == other.value:
             found.identical += 1
         else:
@@ -351,7 +361,7 @@ def keep_spreads(root: Path, name: str, results: Path | None = None) -> list[Pat
             if between in before.get("between", []):
                 known.append(file)
                 continue
-            first, second = there.json(path), here.json(path)
+            first, second = there.table(path)[0], here.table(path)[0]
             content = {
                 "rounding": pooled(before.get("rounding", {}), measure(first, second)),
                 "seeds": pooled(before.get("seeds", {}), of_seeds(second)),

@@ -2,6 +2,7 @@
 where to look."""
 
 from stages.audit.comparison import FAR, RATE, Comparison, Judged, Moved
+from stages.tables import parts
 
 FEW = 8  # numbers that are named of a table
 VERDICTS = {
@@ -92,6 +93,9 @@ def told_of(table: Judged, every: bool) -> list[str]:
     """What fails, what moved, farthest first, and which verdicts changed."""
     name = f"{table.experiment}/{table.profile}"
     lines = [f"FAIL {name}: {failure}" for failure in table.failures]
+    if table.apart:
+        gone = f"{name}/{parts.BREAKDOWNS} is not here of the side {' and '.join(table.apart)}"
+        lines.append(f"not compared: {gone}; {parts.REMEDY}")
     farthest = sorted(table.moved, key=lambda one: (-one.times, one.address))
     lines += [f"moved {name}/{line(one)}" for one in (farthest if every else farthest[:FEW])]
     if len(farthest) > FEW and not every:

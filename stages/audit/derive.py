@@ -1,10 +1,10 @@
 """What a tabulation wrote, derived again: metrics.json, claims.json and figures from the
-evaluations, table.md from metrics.json.
+evaluations, table.md from the numbers.
 
 The declared command of the stage that tabulates is run again where the project is laid out
 (laid.py), so that equality is to the byte; that its code is what the record names is checked
-elsewhere (checks.code). Evaluations may not be here; the table needs none: metrics.json, the
-printed values beside it, chosen settings and benchmarks, all in git, are enough for it.
+elsewhere (checks.code). Evaluations may not be here; the table needs none: metrics.json and
+breakdowns.json, the printed values beside them, chosen settings and benchmarks are enough for it.
 """
 
 import re
@@ -19,8 +19,8 @@ from stages.audit.finding import Problem
 from stages.audit.hashes import Locks
 from stages.audit.laid import Laid
 from stages.errors import TradewindError
-from stages.files import json_text, read_json
-from stages.tables.gather import over_seeds
+from stages.files import read_json
+from stages.tables import parts
 
 HERE = "derived again from"
 TABLE = ".again.md"
@@ -30,15 +30,17 @@ def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Pr
     """What differs between a published table's files and the same derived again; `path` is its
     metrics.json, `laid` a copy of the project that one tabulation may write in.
 
-    Without its evaluations here (`evaluated`), arms are derived from cells, the table from
-    metrics.json, and claims are left.
+    Without its evaluations here (`evaluated`) the table is derived from the numbers, if these are
+    here, and claims are left.
     """
     home = path.rpartition("/")[0]
     try:
         content = read_json(laid.root / path)
         if not evaluated:
-            arms = json_text(content | {"arms": over_seeds(content["cells"])})
-            yield from told(laid.root, path, arms, "its own cells")
+            alone = parts.by_line(content) + "\n"
+            yield from told(laid.root, path, alone, "its own content")
+            if parts.lacking(laid.root / home):
+                return  # presence says so
         command = commands.command(locks, path)
         deps = locks.producer(path).deps
         laid.link_all(dep for dep in deps if evaluated or not dep.startswith(f"{home}/evaluated"))
@@ -47,7 +49,7 @@ def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Pr
             outs = [out for out in locks.producer(path).outs if not out.startswith(told_by)]
             yield from written(laid, command, outs)
             return
-        laid.link(path)
+        laid.link_all([path, f"{home}/{parts.BREAKDOWNS}"])
         laid.run(command, "--table", f"{home}/{TABLE}")
         again = (laid.folder / home / TABLE).read_text(encoding="utf-8")
         yield from told(laid.root, f"{home}/table.md", again, path)

@@ -8,8 +8,9 @@ from typing import Any
 from stages.audit import history
 from stages.audit.chain import Ledger, Metric, walk
 from stages.errors import DataError, InputError
-from stages.files import read_json, sha256
+from stages.files import sha256
 from stages.params import nearest
+from stages.tables import parts
 
 
 def impact(path: str, root: Path = Path(".")) -> list[str]:
@@ -57,7 +58,7 @@ def names_in(ledger: Ledger, table: str) -> dict[str, tuple[str, ...]]:
     owner = ledger.owner(table)
     recorded = (owner.record.get("outputs", {}).get(table) or {}).get("sha256") if owner else None
     texts = [
-        lambda: read_json(ledger.root / table),
+        lambda: parts.here((ledger.root / table).parent),
         lambda: json.loads(history.at_head(ledger.root, table) or ""),
     ]
     for read in texts if recorded == sha256(ledger.root / table) else reversed(texts):

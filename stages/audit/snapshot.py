@@ -10,26 +10,19 @@ and in DVC's cache by the locks of the commit, and believed only if they have th
 import hashlib
 import json
 import posixpath
-import re
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.audit import apart
 from stages.audit.chain import Chain, Ledger, Metric, published, walk
 from stages.audit.hashes import Cache
 from stages.audit.history import blobs, git
 from stages.errors import InputError
 from stages.files import sha256
 from stages.params import nearest
-
-# An item of a dvc.lock or .dvc file, its keys in any order; reading the whole YAML of a long lock
-# would take longer than all else.
-ITEM = re.compile(r"\n(?= *- )")
-PATH = re.compile(
-    r"\bpath:\s+(.+?)(?=, \w+: |,?\}?$)", re.MULTILINE
-)  # DVC puts a long path on a line of its own
-MD5 = re.compile(r"\bmd5: ([0-9a-f]{32}(?:\.dir)?)(?![0-9a-f])")
+from stages.tables import parts
 
 
 def resolve(root: Path, name: str) -> str:
@@ -85,6 +78,9 @@ class Snapshot:
             if path in wanted or fnmatchcase(path, "reports/*/*/metrics.json"):
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(contents.get(path, b"{}"))
+        rest = apart.file_of(root, metric.folder, lambda path: self.read({path}).get(path))
+        if rest and metric.table in contents:
+            (folder / metric.folder / parts.BREAKDOWNS).write_bytes(rest.read_bytes())
         self.ledger, self.value, self.cells, self.absent = Ledger(folder), {}, (metric.cell,), None
         try:
             self.value, self.cells = published(self.ledger, metric)
@@ -114,17 +110,10 @@ class Snapshot:
         for where, content in self.read(
             {path for path in self.tree if any(fnmatchcase(path, pattern) for pattern in patterns)}
         ).items():
-            for item in ITEM.split(content.decode("utf-8", "replace")):
-                path, md5 = PATH.search(item), MD5.search(item)
-                if (
-                    path and md5
-                ):  # paths of a lock are told from the root, of a .dvc file from its folder
-                    name = (
-                        posixpath.join(posixpath.dirname(where), path[1])
-                        if where.endswith(".dvc")
-                        else path[1]
-                    )
-                    found.setdefault(name, []).append(md5[1])
+            # paths of a lock are told from the root, of a .dvc file from its folder
+            base = posixpath.dirname(where) if where.endswith(".dvc") else ""
+            for name, md5 in apart.locked(content):
+                found.setdefault(posixpath.join(base, name), []).append(md5)
         return {path: list(dict.fromkeys(names)) for path, names in found.items()}
 
     def object(self, path: str, digest: str) -> Path | None:

@@ -1,17 +1,17 @@
 """A published number over the commits that wrote its table (`tradewind trend`).
 
-Git alone is asked: each commit of HEAD's history that changed metrics.json, oldest first, and the
-number that stood there. Nothing is checked out or made again; `tradewind why` tells the causes of
-one change. A number is followed under its own address: an experiment that had another name begins
-where the name does.
+Each commit of HEAD's history that changed metrics.json, oldest first, and the number that stood
+there; of a breakdown, where its bytes are here. Nothing is checked out or made again; `tradewind
+why` tells the causes of one change. A number is followed under its own address: an experiment that
+had another name begins where the name does.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from stages.audit import apart
 from stages.audit.chain import Metric, pick
 from stages.audit.history import at_commits, git
 from stages.audit.render import redact
@@ -47,8 +47,7 @@ def trend(address: str, root: str | Path = Path(".")) -> tuple[Metric, list[Stan
     resolve(root, "HEAD")  # refused with a remedy where there is no repository
     log = git(root, "log", "--reverse", "--format=%H%x09%as%x09%s", "--", metric.table) or ""
     commits = [line.split("\t", 2) for line in log.splitlines()]
-    texts = at_commits(root, [one[0] for one in commits], metric.table)
-    tables = [json.loads(text) if text else {} for text in texts]
+    tables = [*at_each_commit(root, [one[0] for one in commits], metric)]
     found = [
         Standing(commit[:12], date, subject, entry(table, metric))
         for (commit, date, subject), table in zip(commits, tables, strict=True)
@@ -56,6 +55,16 @@ def trend(address: str, root: str | Path = Path(".")) -> tuple[Metric, list[Stan
     if not any(one.entry for one in found):
         unknown(metric, next(filter(None, reversed(tables)), {}))
     return metric, found
+
+
+def at_each_commit(root: Path, commits: list[str], metric: Metric) -> Iterator[dict[Any, Any]]:
+    """What is here of the table at each commit; {} where it had none."""
+    record, lock = f"{metric.folder}/records/tabulate.json", f"reports/{metric.experiment}/dvc.lock"
+    paths = metric.table, record, lock
+    texts = [at_commits(root, commits, path) for path in paths]
+    for told in zip(*texts, strict=True):
+        files = {path: text.encode() for path, text in zip(paths, told, strict=True)}
+        yield apart.numbers(root, metric.folder, files.get)[0]
 
 
 def unknown(metric: Metric, latest: dict[Any, Any]) -> NoReturn:

@@ -40,7 +40,13 @@ def inputs(experiment: str, profile: str) -> list[Path]:
     return [*described, *([times] if times.exists() else []), *spreads.files(profile)]
 
 
-TABULATION = Tabulation(gathered, table, claims_of, draw, inputs)
+# What the tables and words.csv tell of a cell.
+KEPT = tuple(
+    f"metrics/{name}"
+    for name in ("mse", "mse_batch_mean_val", "mse_permuted", "mse_train", "mse_val", "r2")
+    + ("rmse", "rmse_train", "rmse_val")
+)
+TABULATION = Tabulation(gathered, table, claims_of, draw, inputs, KEPT)
 
 
 def main(argv: list[str] | None = None) -> int:

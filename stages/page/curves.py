@@ -5,7 +5,7 @@ plots diff` (template .dvc/plots/curves.json).
     series   the cell, or the model
     x, y     the point; units stand in the figure's name
 
-Three kinds stand in the experiments' metrics.json: validation loss by steps trained (of cells whose
+Three kinds stand in the experiments' numbers: validation loss by steps trained (of cells whose
 table tells it), error by lead (winds), cost by tokens (token mixing).
 """
 
@@ -24,7 +24,7 @@ Point = tuple[str, str, float, float]
 
 
 def points(experiment: str, content: Mapping[str, Any]) -> Iterator[Point]:
-    """The points of all curves of an experiment's metrics.json."""
+    """The points of all curves of an experiment's numbers."""
     for name, cell in content["cells"].items():
         dataset, _, series = name.partition("/")
         for step, loss in cell.get("history", {}).get("val", []):
@@ -39,7 +39,7 @@ def points(experiment: str, content: Mapping[str, Any]) -> Iterator[Point]:
 
 
 def write(file: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the curves of the experiments' metrics.json, by experiment."""
+    """Write the curves of the experiments' numbers, by experiment."""
     text = io.StringIO(newline="")
     out = csv.writer(text, lineterminator="\n")
     out.writerow(COLUMNS)

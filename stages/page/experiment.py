@@ -1,8 +1,8 @@
 """An experiment's page in a profile: reports/EXPERIMENT/PROFILE/page.html, and page.json, which
 says what the front page shows of it.
 
-Both are made from what is in git (metrics.json, claims.json, figures, records), so that a profile
-whose evaluations are not here has its page, too. The same inputs give the same bytes.
+Both are made from numbers (stages/tables/parts.py), claims.json, figures and records, so that a
+profile whose evaluations are not here has its page, too. The same inputs give the same bytes.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from stages.files import atomic_file, read_json, write_json
 from stages.page import chains, claims, render
 from stages.page.blocks import Part, Short
 from stages.page.result import documents, rerun
+from stages.tables import parts
 from stages.tables.table import datasets_of
 from stages.tables.tabulation import home_of
 
@@ -72,7 +73,7 @@ def short(one: Short) -> dict[str, Any]:
 def write(experiment: str, profile: str, about: About) -> None:
     """Write page.html and page.json of an experiment and profile; `about` is its family's."""
     home = home_of(experiment, profile)
-    content = read_json(home / "metrics.json")
+    content = parts.read(home)
     part = about(experiment, profile, content)
     shown = view(experiment, profile, content, part)
     found = chains.chains(experiment, profile, content, part)

@@ -9,10 +9,9 @@ are told where benchmarks measured them; FLOPs of whole models are not counted.
 """
 
 import re
-from pathlib import Path
 from typing import Any
 
-from stages.files import read_json
+from stages.tables import parts
 from stages.tables.tabulation import home_of
 
 TITLES = (
@@ -42,8 +41,9 @@ def rows(views: list[dict[str, Any]]) -> list[list[str]]:
     """The rows of every experiment and profile that tells one of these measures of a model."""
     found = []
     for view in views:
-        file = home_of(view["experiment"], view["profile"]) / "metrics.json"
-        content = read_json(file) if Path(file).exists() else {"arms": {}, "cells": {}}
+        home = home_of(view["experiment"], view["profile"])
+        known = (home / parts.METRICS).exists()
+        content = parts.in_git(home) if known else {"arms": {}, "cells": {}}
         mine = [[*told(view, one), *beside(content, one)] for one in view["results"]]
         if any(cell != ABSENT for row in mine for cell in row[QUALITY]):
             found += mine

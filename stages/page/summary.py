@@ -7,8 +7,9 @@ from pathlib import Path
 
 from stages import files, records, runner
 from stages.errors import DataError
-from stages.files import read_json, write_json
+from stages.files import write_json
 from stages.page import curves
+from stages.tables import parts
 
 # The error of a forecast; of a field; of a neighbour search, its share of a linear search's work. A
 # family whose main numbers are others names them as `main` in its metrics.json.
@@ -20,8 +21,8 @@ def summary(profile: str) -> None:
     DataError where nothing has been tabulated."""
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     contents = {
-        file.parts[1]: read_json(file)
-        for file in sorted(Path("reports").glob(f"*/{profile}/metrics.json"))
+        file.parts[1]: parts.here(file.parent)
+        for file in sorted(Path("reports").glob(f"*/{profile}/{parts.METRICS}"))
     }
     for experiment, content in contents.items():
         for name, arm in content["arms"].items():

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from stages.errors import DataError
-from stages.files import read_json
+from stages.tables import parts
 from stages.tables.table import digits
 
 WORDS = Path(__file__).with_name("words.csv")
@@ -29,8 +29,9 @@ def with_unit(value: float, unit: str | None) -> str:
 def number(address: str) -> str | None:
     """The value of a number of ours with its unit; None where it is not here."""
     experiment, profile, dataset, cell, *name = address.split("/")
-    file = Path("reports", experiment, profile, "metrics.json")
-    found: Any = read_json(file)["cells"].get(f"{dataset}/{cell}") if file.exists() else None
+    home = Path("reports", experiment, profile)
+    cells = parts.in_git(home)["cells"] if (home / parts.METRICS).exists() else {}
+    found: Any = cells.get(f"{dataset}/{cell}")
     for part in ("metrics", *name) if len(name) == 1 else name:
         found = found.get(part) if isinstance(found, dict) else None
     if not isinstance(found, dict) or "value" not in found:

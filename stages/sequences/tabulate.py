@@ -43,7 +43,9 @@ def inputs(experiment: str, profile: str) -> list[Path]:
     return [*laws, *spreads.files(profile)]
 
 
-TABULATION = Tabulation(content_of, table, claims_of, draw, inputs)
+# With what words.csv tells of samplers.
+KEPT = ("metrics/*", *(f"samplers/*/prompt/metrics/{name}" for name in ("correct", "passes")))
+TABULATION = Tabulation(content_of, table, claims_of, draw, inputs, KEPT)
 
 
 def main(argv: list[str] | None = None) -> int:

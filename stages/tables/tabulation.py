@@ -1,21 +1,22 @@
-"""What a family tells of an experiment, as one object, and the stage that writes it: metrics.json,
-table.md, claims.json, figures/ and the record.
+"""What a family tells of an experiment, as one object, and the stage that writes it: metrics.json
+and breakdowns.json (parts.py), table.md, claims.json, figures/ and the record.
 
 The family's own module hands in a Tabulation; `dvc.yaml` names that module. The audit derives the
 same files again from the same object.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stages import records, runner
-from stages.files import atomic_file, read_json, write_json
+from stages.files import atomic_file, write_json
+from stages.tables import parts
 from stages.tables.gather import gather, over_seeds
 from stages.tables.published import PUBLISHED
 
-Content = dict[str, Any]  # of metrics.json
+Content = parts.Content
 
 
 def home_of(experiment: str, profile: str) -> Path:
@@ -24,7 +25,7 @@ def home_of(experiment: str, profile: str) -> Path:
 
 
 def gathered(experiment: str, profile: str) -> Content:
-    """What every metrics.json holds: cells as evaluated, and their arms over seeds."""
+    """What every experiment has: cells as evaluated, and their arms over seeds."""
     cells = gather(home_of(experiment, profile))
     return {"experiment": experiment, "profile": profile, "cells": cells, "arms": over_seeds(cells)}
 
@@ -33,9 +34,10 @@ def gathered(experiment: str, profile: str) -> Content:
 class Tabulation:
     """What a family tells of an experiment in a profile.
 
-    content: metrics.json, from the evaluations; table: the text of table.md, from metrics.json and
-    what stands in git beside it; claims: the entries of claims.json, from the evaluations; draw:
-    writes figures/; inputs: what is read beside evaluated/, companions.csv and the printed numbers.
+    content: all numbers, from the evaluations; table: the text of table.md, from these and what
+    stands in git beside them; claims: the entries of claims.json, from the evaluations; draw:
+    writes figures/; inputs: what is read beside evaluated/, companions.csv and the printed numbers;
+    kept: what metrics.json keeps of a cell, by place (parts.py).
     """
 
     content: Callable[[str, str], Content]
@@ -43,17 +45,18 @@ class Tabulation:
     claims: Callable[[str, str], list[dict[str, Any]]]
     draw: Callable[[str, str, Content], None]
     inputs: Callable[[str, str], Sequence[Path]]
+    kept: Collection[str] = parts.KEPT
 
     def write(self, experiment: str, profile: str) -> dict[str, Path]:
         """Write all files of an experiment and profile: path -> path, of every file."""
         home = home_of(experiment, profile)
         content = self.content(experiment, profile)
-        write_json(home / "metrics.json", content)
+        numbers = parts.write(home, content, self.kept)
         with atomic_file(home / "table.md", "w") as stream:
             stream.write(self.table(experiment, profile, content))
         write_json(home / "claims.json", self.claims(experiment, profile))
         self.draw(experiment, profile, content)
-        outputs = [home / name for name in ("metrics.json", "table.md", "claims.json", "figures")]
+        outputs = [*numbers, *(home / name for name in ("table.md", "claims.json", "figures"))]
         return {path.as_posix(): path for path in records.files_in(outputs)}
 
     def work(self, asked: runner.Asked, module: str) -> runner.Work:
@@ -84,8 +87,8 @@ class Tabulation:
         )
 
     def again(self, experiment: str, profile: str, path: Path) -> dict[str, Path]:
-        """Write the text of table.md to a path, from metrics.json alone."""
-        content = read_json(home_of(experiment, profile) / "metrics.json")
+        """Write the text of table.md to a path, from what is written of the numbers."""
+        content = parts.read(home_of(experiment, profile))
         with atomic_file(path, "w") as stream:
             stream.write(self.table(experiment, profile, content))
         return {}
@@ -98,7 +101,12 @@ class Tabulation:
             ("experiment", "profile"),
             lambda asked: self.work(asked, module),
             argv,
-            {"--table": {"metavar": "FILE", "help": "write table.md alone, from metrics.json"}},
+            {
+                "--table": {
+                    "metavar": "FILE",
+                    "help": "write table.md alone, from the written numbers",
+                }
+            },
         )
 
 

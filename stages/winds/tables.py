@@ -45,6 +45,10 @@ WEATHER = (  # thesis table 3.3: ours, as printed, title
     ("rstd", "rstd", "ratio of standard deviations"),
     ("nse", "nse", "NSE"),
 )
+NOISE = "noise_floor_component_kn"
+TOLD = (*(key for key, _ in COLUMNS), *(key for key, *_ in WEATHER), NOISE, "log_likelihood")
+# What metrics.json keeps of a cell: what the tables and words.csv tell, in one unit.
+KEPT = tuple(f"metrics/{key}" for key in (*TOLD, "hull_share") if not key.endswith("_m_s"))
 KERNELS = (
     "persistence",
     "knn_tnn",
@@ -77,9 +81,9 @@ def floor_of(arms: dict[str, Any], dataset: str) -> float | None:
     """The data set's noise floor (kn per component): what a perfect forecast would still miss of
     the measurements."""
     values = [
-        arm["metrics"]["noise_floor_component_kn"]["mean"]
+        arm["metrics"][NOISE]["mean"]
         for name, arm in arms.items()
-        if name.startswith(dataset + "/") and "noise_floor_component_kn" in arm["metrics"]
+        if name.startswith(dataset + "/") and NOISE in arm["metrics"]
     ]
     return values[0] if values else None
 

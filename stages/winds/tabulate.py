@@ -89,7 +89,7 @@ def inputs(experiment: str, profile: str) -> list[Path]:
     return [*read, *spreads.files(profile)]
 
 
-TABULATION = Tabulation(gathered, table, claims_of, draw, inputs)
+TABULATION = Tabulation(gathered, table, claims_of, draw, inputs, tables.KEPT)
 
 
 def main(argv: list[str] | None = None) -> int:

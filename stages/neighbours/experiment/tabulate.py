@@ -45,7 +45,8 @@ def inputs(experiment: str, profile: str) -> list[Path]:
     return [times] if times.exists() else []
 
 
-TABULATION = Tabulation(content_of, table, claims_of, draw, inputs)
+KEPT = ("metrics/comparisons_share", "metrics/seen", "metrics/wrong_rows")
+TABULATION = Tabulation(content_of, table, claims_of, draw, inputs, KEPT)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -44,7 +44,7 @@ def inputs(experiment: str, profile: str) -> list[Path]:
     return [Path("data", profile, "prepared", name) for name in evaluated(experiment, profile)]
 
 
-TABULATION = Tabulation(content_of, table, claims_of, tabulate.draw, inputs)
+TABULATION = Tabulation(content_of, table, claims_of, tabulate.draw, inputs, tables.KEPT)
 
 
 def main(argv: list[str] | None = None) -> int:
