@@ -9,6 +9,7 @@ from ruamel.yaml import YAML
 
 from stages import cli
 from stages.errors import InputError
+from stages.tables import parts
 from stages.winds.nowcast import nowcast
 from stages.winds.tables import label
 
@@ -222,7 +223,7 @@ def numbers_not_measured(text: str, root: Path) -> list[str]:
         for experiment in EXPERIMENTS:
             file = root / "reports" / experiment / profile / "metrics.json"
             if file.exists():
-                arms = json.loads(file.read_text(encoding="utf-8"))["arms"]
+                arms = parts.in_git(file.parent)["arms"]
                 known[experiment] = {label(name): arm for name, arm in arms.items()}
             elif experiment == EXPERIMENTS[0]:
                 wrong.append(f"{profile}: there is no {file.relative_to(root)}")

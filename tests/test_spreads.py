@@ -1,6 +1,5 @@
 """The spread of training: numbers have kinds and metrics, and what was planted is measured."""
 
-import json
 import math
 import statistics
 from pathlib import Path
@@ -12,6 +11,7 @@ from scipy import stats
 
 from stages import files, spreads
 from stages.spreads import ALL, ROUNDING, Number, Spreads, numbers
+from stages.tables import parts
 
 ROOT = Path(__file__).parents[1]
 TABLES = sorted(ROOT.glob("reports/*/mini/metrics.json"))
@@ -64,7 +64,7 @@ def leaves(one):
 
 @pytest.mark.parametrize("file", TABLES, ids=lambda file: file.parts[-3])
 def test_every_number_of_a_published_table_is_listed_once_with_its_value(file):
-    table = json.loads(file.read_text())
+    table = parts.here(file.parent)
     listed = list(numbers(table))
     assert len(listed) == leaves(table) > 100 and len({one.path for one in listed}) == len(listed)
     for one in listed[:: len(listed) // 50]:

@@ -37,8 +37,9 @@ def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Pr
     try:
         content = read_json(laid.root / path)
         if not evaluated:
-            alone = parts.by_line(content) + "\n"
-            yield from told(laid.root, path, alone, "its own content")
+            cells = {key: one for key, one in content.items() if key != "arms"}
+            alone = parts.by_line(cells) + "\n"
+            yield from told(laid.root, path, alone, "its own cells")
             if parts.lacking(laid.root / home):
                 return  # presence says so
         command = commands.command(locks, path)

@@ -23,6 +23,7 @@ from stages import code
 from stages.exports import croissant
 from stages.exports.tree import of_commit
 from stages.files import sha256
+from stages.tables import parts
 
 STEPS = recipes((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))["Add a family"]
 FILES = Path(__file__).parent / "toy_family"
@@ -77,7 +78,7 @@ def tosses(folder: Path) -> list[list[bool]]:
 
 
 def metrics(folder: Path) -> dict:
-    return json.loads((folder / HOME / "metrics.json").read_text())
+    return parts.read(folder / HOME)
 
 
 def test_the_family_is_its_folder_and_three_files_that_were_there(followed):

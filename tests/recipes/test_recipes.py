@@ -14,6 +14,8 @@ import polars as pl
 import pytest
 from recipe import ROOT, Step, commit, copy, recipes, run, touched
 
+from stages.tables import parts
+
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = recipes(TEXT)
 MODEL, DATASET, EXPERIMENT = "Add a field model", "Add a data set", "Add an experiment"
@@ -157,7 +159,7 @@ def test_an_experiment_by_the_recipe_ends_in_metrics_table_and_page_without_pyth
     ]
     run(project, *DVC, "reports/robust_average/dvc.yaml:tabulate@mini")
     home = project / "reports/robust_average/mini"
-    arms = json.loads((home / "metrics.json").read_text())["arms"]
+    arms = parts.read(home)["arms"]
     assert set(arms) == {"gp_wind/persistence", "gp_wind/median"}
     assert all(0 < arm["metrics"]["rmse_component_kn"]["mean"] < 100 for arm in arms.values())
     table = (home / "table.md").read_text()

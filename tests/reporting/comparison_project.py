@@ -63,7 +63,7 @@ def project(tmp_path, monkeypatch) -> Path:
             }
             for cell, size in sizes.items()
         }
-        table = {"cells": cells, "experiment": experiment, "profile": "mini"}
+        table = {"arms": {}, "cells": cells, "experiment": experiment, "profile": "mini"}
         files.write_json(home / "metrics.json", table)
         claims = [
             {"id": name, "dataset": "darcy", "verdict": verdict}

@@ -18,6 +18,7 @@ from stages.sequences.reporting import arms as order_arms
 from stages.sequences.reporting import gallery as order_gallery
 from stages.sequences.reporting import printed as order_printed
 from stages.sequences.reporting import results as order_results
+from stages.tables import parts
 from stages.tables.published import Printed
 
 HOME = Path("reports", EXPERIMENT, PROFILE)
@@ -43,7 +44,7 @@ def project(tmp_path_factory):
 
 
 def told() -> dict:
-    return files.read_json(HOME / "metrics.json")
+    return parts.read(HOME)
 
 
 def rows(table, key: int = 0) -> dict[str, dict[str, str]]:
@@ -289,7 +290,8 @@ def test_the_record_names_code_inputs_and_every_output():
         file.as_posix()
         for file in HOME.rglob("*")
         if file.is_file()
-        and file.parts[3] in ("metrics.json", "table.md", "claims.json", "figures")
+        and file.parts[3]
+        in ("metrics.json", "breakdowns.json", "table.md", "claims.json", "figures")
     }
     assert set(record["outputs"]) == made and record["code"]["modules"] == [
         "stages.sequences.tabulate"

@@ -12,6 +12,7 @@ from results_project import CELLS, EXPERIMENT, FLOOR, HOME, PROFILE
 
 from stages import files
 from stages.page import render, report
+from stages.tables import parts
 from stages.winds import page, tables
 
 PARTS = ("", "_sort", "_contents", "_charts")
@@ -130,7 +131,7 @@ def test_every_figure_is_linked_with_words_for_those_who_do_not_see_it(seen, fro
 
 
 def test_there_is_a_row_an_arm_and_each_has_all_three_companions(seen):
-    arms = files.read_json(HOME / "metrics.json")["arms"]
+    arms = parts.read(HOME)["arms"]
     rows = [(dataset, row) for dataset in CELLS for row in results(seen, dataset)]
     assert sorted(f"{dataset}/{row['model']}" for dataset, row in rows) == sorted(arms)
     against = [re.fullmatch(r"[+-]\d+ %", row[AGAINST]) for _, row in rows]
@@ -176,7 +177,7 @@ def test_companions_by_hand(seen):
 
 
 def test_numbers_are_those_of_metrics_json(seen):
-    arms = files.read_json(HOME / "metrics.json")["arms"]
+    arms = parts.read(HOME)["arms"]
     for dataset in CELLS:
         for row in results(seen, dataset):
             arm = arms[f"{dataset}/{row['model']}"]
@@ -253,7 +254,7 @@ def test_every_claim_is_there_with_its_verdict_numbers_seeds_and_why(seen, front
 
 def test_every_result_has_its_three_companions_or_the_words_that_there_is_none(seen, front):
     assert seen.tables["all results"] == front.tables["all results"]
-    arms = files.read_json(HOME / "metrics.json")["arms"]
+    arms = parts.read(HOME)["arms"]
     titles, *rows = seen.tables["all results"]
     rows = [dict(zip(titles, row, strict=True)) for row in rows if len(row) > 1]
     assert len(rows) == len(arms)
@@ -297,7 +298,7 @@ def test_every_data_set_has_its_lineage(seen):
 
 
 def test_the_example_of_an_audit_names_a_number_that_was_made(seen, front):
-    arms = files.read_json(HOME / "metrics.json")["arms"]
+    arms = parts.read(HOME)["arms"]
     for one in (seen, front):
         example = re.search(
             rf"tradewind audit {EXPERIMENT}/{PROFILE}/(\S+)/rmse_component_kn --verify", one.text
@@ -307,7 +308,7 @@ def test_the_example_of_an_audit_names_a_number_that_was_made(seen, front):
 
 def test_the_readme_beside_the_page_has_every_arm_and_every_claim(seen):
     text = Path("reports/README.md").read_text()
-    arms = files.read_json(HOME / "metrics.json")["arms"]
+    arms = parts.read(HOME)["arms"]
     claims = files.read_json(HOME / "claims.json", list)
     assert len(re.findall(r"(?m)^\| (?:\w+_average|knn|kernel|msa-\S+) \| \d \|", text)) == len(
         arms

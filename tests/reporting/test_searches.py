@@ -18,6 +18,7 @@ from stages.neighbours.experiment import page, tabulate
 from stages.neighbours.experiment import results as searches
 from stages.neighbours.experiment import tables as search_tables
 from stages.neighbours.experiment.printed import searches as printed_searches
+from stages.tables import parts
 from stages.tables.gather import over_seeds
 
 SRW = "smoothed_random_walk"
@@ -32,7 +33,7 @@ def project(tmp_path_factory):
         search_project.build(root)
         stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
         stage_runs.write_pages(page, EXPERIMENT, PROFILE)
-        yield files.read_json(HOME / "metrics.json")
+        yield parts.read(HOME)
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +193,7 @@ def test_without_a_benchmark_counts_stand_alone_and_nothing_is_invented(tmp_path
     search_project.build(tmp_path, times=False)
     stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
     stage_runs.write_pages(page, EXPERIMENT, PROFILE)
-    text, content = (HOME / "table.md").read_text(), files.read_json(HOME / "metrics.json")
+    text, content = (HOME / "table.md").read_text(), parts.read(HOME)
     assert "Times were not measured" in text and "## Goals" not in text and "epoch" not in text
     assert {
         row["query [ms]"]
@@ -321,7 +322,7 @@ def test_ratios_are_drawn_over_the_yardstick_on_a_logarithmic_axis(monkeypatch, 
 
 def test_a_second_run_writes_the_same_bytes(project):
     paths = [
-        *(HOME / name for name in ("metrics.json", "table.md", "claims.json")),
+        *(HOME / name for name in ("metrics.json", "breakdowns.json", "table.md", "claims.json")),
         *sorted((HOME / "figures").iterdir()),
         records.location("tabulate", PROFILE, experiment=EXPERIMENT),
     ]

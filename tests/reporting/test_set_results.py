@@ -19,6 +19,7 @@ from stages.fields import tables as set_tables
 from stages.fields import tabulate
 from stages.fields.printed import levels, sets
 from stages.page.summary import summary
+from stages.tables import parts
 from stages.tables.published import Printed
 
 
@@ -35,7 +36,7 @@ def project(tmp_path_factory):
 
 
 def told(experiment: str) -> dict:
-    return files.read_json(Path("reports", experiment, PROFILE, "metrics.json"))
+    return parts.read(Path("reports", experiment, PROFILE))
 
 
 def rows(table) -> dict[str, dict[str, str]]:
@@ -275,7 +276,8 @@ def test_the_record_names_code_inputs_and_every_output():
             file.as_posix()
             for file in home.rglob("*")
             if file.is_file()
-            and file.parts[3] in ("metrics.json", "table.md", "claims.json", "figures")
+            and file.parts[3]
+            in ("metrics.json", "breakdowns.json", "table.md", "claims.json", "figures")
         }
         assert set(record["outputs"]) == made and record["code"]["modules"] == [
             "stages.fields.tabulate"

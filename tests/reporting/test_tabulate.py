@@ -12,6 +12,7 @@ from results_project import CELLS, EXPERIMENT, FLOOR, HOME, POINTS, PROFILE, SHA
 
 from stages import files, records
 from stages.errors import DataError
+from stages.tables import parts
 from stages.tables.gather import gather, over_seeds
 from stages.tables.table import arm_of
 from stages.winds import figures, tables, tabulate
@@ -62,7 +63,7 @@ def test_only_the_seed_at_the_end_of_a_cell_is_taken_off(cell, arm):
 
 
 def test_an_arm_is_mean_sample_std_and_mean_interval_of_its_seeds(project):
-    arm = files.read_json(HOME / "metrics.json")["arms"]["simulated/msa-shared-20k"]
+    arm = parts.read(HOME)["arms"]["simulated/msa-shared-20k"]
     assert arm["seeds"] == 3
     assert arm["metrics"]["rmse_component_kn"] == {
         **{key: pytest.approx(value, abs=1e-12) for key, value in SHARED.items()},
@@ -159,7 +160,7 @@ def test_an_arm_that_diverged_is_named_and_not_ranked():
 
 
 def test_arms_go_from_worst_to_best_within_their_data_set(project):
-    arms = files.read_json(HOME / "metrics.json")["arms"]
+    arms = parts.read(HOME)["arms"]
     assert [name.split("/")[1] for name in tables.ordered(arms, "simulated")] == [
         "day_average",
         "hour_average",
@@ -176,7 +177,7 @@ def test_arms_go_from_worst_to_best_within_their_data_set(project):
 
 
 def test_the_noise_floor_is_known_where_truth_is(project):
-    arms = files.read_json(HOME / "metrics.json")["arms"]
+    arms = parts.read(HOME)["arms"]
     assert (
         tables.floor_of(arms, "simulated"),
         tables.floor_of(arms, "hour_winds"),
@@ -192,7 +193,7 @@ def test_every_cell_is_gathered_as_it_was_evaluated_and_half_written_folders_are
     assert set(cells) == {
         f"{dataset}/{cell}" for dataset, values in CELLS.items() for cell in values
     }
-    assert cells == files.read_json(HOME / "metrics.json")["cells"]
+    assert cells == parts.read(HOME)["cells"]
     assert (
         cells["hour_winds/knn"]
         == files.read_json(HOME / "evaluated/hour_winds/metrics.json")["cells"]["knn"]
@@ -223,7 +224,7 @@ def shown(text: str, place: int = 0) -> dict[str, tuple[list[str], list[list[str
 
 
 def test_every_number_of_the_table_is_the_one_in_metrics_json(project):
-    arms = json.loads((HOME / "metrics.json").read_text())["arms"]
+    arms = parts.read(HOME)["arms"]
     metric = {title: key for key, title in tables.COLUMNS}
     assert len(metric) == len(tables.COLUMNS)
     seen = []
@@ -248,13 +249,13 @@ def test_every_number_of_the_table_is_the_one_in_metrics_json(project):
                 if summary is None:
                     assert cell == "–"
                     continue
-                parts = (
+                ends = (
                     ("mean", "std", "low", "high")
                     if metric[title] == "rmse_component_kn"
                     else ("mean", "std")
                 )
-                assert list(said.groups()[: len(parts)]) == [
-                    f"{summary[p]:.2f}" if p in summary else None for p in parts
+                assert list(said.groups()[: len(ends)]) == [
+                    f"{summary[p]:.2f}" if p in summary else None for p in ends
                 ]
     assert sorted(seen) == sorted(arms)
 
@@ -287,7 +288,11 @@ def test_the_record_names_what_was_read_and_what_was_written(project):
     drawn = {file.as_posix() for file in (HOME / "figures").iterdir()}
     assert (
         set(record["outputs"])
-        == {f"{HOME}/{name}" for name in ("metrics.json", "table.md", "claims.json")} | drawn
+        == {
+            f"{HOME}/{name}"
+            for name in ("metrics.json", "breakdowns.json", "table.md", "claims.json")
+        }
+        | drawn
         and len(drawn) == 10
     )
     for path, described in (record["outputs"] | record["inputs"]).items():
@@ -366,7 +371,7 @@ def test_claims_are_checked_on_every_data_set_and_come_from_its_slices(project):
 
 def test_figures_are_asked_for_with_the_arms_and_cells_of_the_table(project):
     home, prepared, arms, cells = project[0]
-    stored = files.read_json(HOME / "metrics.json")
+    stored = parts.read(HOME)
     assert (home, prepared, arms, cells) == (
         HOME,
         Path("data/mini/prepared"),
@@ -376,9 +381,9 @@ def test_figures_are_asked_for_with_the_arms_and_cells_of_the_table(project):
 
 
 def test_a_second_run_writes_the_same_bytes(project):
-    paths = [HOME / name for name in ("metrics.json", "table.md", "claims.json")] + [
-        records.location("tabulate", PROFILE, experiment=EXPERIMENT)
-    ]
+    paths = [
+        HOME / name for name in ("metrics.json", "breakdowns.json", "table.md", "claims.json")
+    ] + [records.location("tabulate", PROFILE, experiment=EXPERIMENT)]
     before = [path.read_bytes() for path in paths]
     stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
     assert [path.read_bytes() for path in paths] == before

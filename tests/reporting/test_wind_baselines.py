@@ -16,6 +16,7 @@ from stages.figures import sweeps as sweep_figures
 from stages.figures.colours import colour
 from stages.figures.drawing import plt
 from stages.page.findings import block
+from stages.tables import parts
 from stages.tables.gather import over_seeds
 from stages.tables.published import Printed
 from stages.tables.table import Table, label
@@ -34,7 +35,7 @@ def project(tmp_path_factory):
         for experiment in (results_project.EXPERIMENT, EXPERIMENT):
             stage_runs.tabulate(tabulate, experiment, PROFILE)
             stage_runs.write_pages(page, experiment, PROFILE)
-        yield files.read_json(HOME / "metrics.json")
+        yield parts.read(HOME)
 
 
 def section(dataset: str) -> str:

@@ -1,6 +1,8 @@
-"""A file is at most 400 lines, a function 60, a line 100; every module says what it is."""
+"""A file is at most 400 lines, a function 60, a line 100, a table of numbers in git 100 kB; every
+module says what it is."""
 
 import ast
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ TEXTS = [
     for file in ROOT.glob(pattern)
 ]
 LONGEST = 100
+MOST = 100_000  # bytes of a metrics.json
 TOLD = "  # noqa: "  # what a tool is told after a line does not count, as in ruff
 
 
@@ -103,3 +106,21 @@ def test_declarations_are_short(file):
 
 def test_nothing_is_left_to_be_done():
     assert amiss(owed, [*FILES, *TEXTS]) == {}
+
+
+def test_the_numbers_of_an_experiment_that_git_keeps_are_few():
+    sizes = {name(file): file.stat().st_size for file in ROOT.glob("reports/*/*/metrics.json")}
+    assert len(sizes) > 20
+    assert {path: size for path, size in sizes.items() if size > MOST} == {}
+
+
+def test_breakdowns_are_not_in_git():
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "reports/*/*/breakdowns.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip("no git repository")
+    assert done.stdout == ""

@@ -1,13 +1,13 @@
 """The experiment as it was run in mini, read from git: what the issue asked of it, and that every
 cell that a profile declares can be built."""
 
-import json
 from pathlib import Path
 
 import pytest
 from committed import committed
 
 from stages.params import load
+from stages.tables import parts
 from stages.tokens import tables
 from stages.tokens.models import build
 from stages.tokens.settings import made_of, tokens_of
@@ -64,8 +64,7 @@ def test_mini_trains_at_most_fifteen_cells_and_each_can_be_built(parameters):
 
 
 def test_every_set_and_the_costs_have_a_table_without_a_number_that_is_none():
-    path = ROOT / "reports/token_mixing/mini/metrics.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = parts.in_git(ROOT / "reports/token_mixing/mini")
     for name in content["about"]:
         table = tables.results(content, name, {})
         assert {len(row) for row in table.rows} == {len(table.titles)}
