@@ -8,6 +8,7 @@ had another name begins where the name does.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from stages.audit.telling import number, unit
 from stages.audit.why import main
 from stages.errors import InputError
 from stages.params import nearest
+from stages.tables import parts
 
 SUBJECT = 60  # letters of a commit's first line
 
@@ -27,12 +29,13 @@ SUBJECT = 60  # letters of a commit's first line
 @dataclass(frozen=True)
 class Standing:
     """A number at one commit: `date` is the author's (YYYY-MM-DD), `entry` what the table says of
-    it; None where the table had no such number."""
+    it; None where the table had no such number, or (`apart`) the breakdowns are not here."""
 
     commit: str
     date: str
     subject: str
     entry: dict[Any, Any] | None
+    apart: bool = False
 
     @property
     def value(self) -> float | None:
@@ -48,34 +51,37 @@ def trend(address: str, root: str | Path = Path(".")) -> tuple[Metric, list[Stan
     log = git(root, "log", "--reverse", "--format=%H%x09%as%x09%s", "--", metric.table) or ""
     commits = [line.split("\t", 2) for line in log.splitlines()]
     tables = [*at_each_commit(root, [one[0] for one in commits], metric)]
-    found = [
-        Standing(commit[:12], date, subject, entry(table, metric))
-        for (commit, date, subject), table in zip(commits, tables, strict=True)
-    ]
+    found = []
+    for (commit, date, subject), (table, known) in zip(commits, tables, strict=True):
+        told = entry(table, metric)
+        found.append(Standing(commit[:12], date, subject, told, told is None and not known))
     if not any(one.entry for one in found):
-        unknown(metric, next(filter(None, reversed(tables)), {}))
+        unknown(metric, *next(filter(itemgetter(0), reversed(tables)), ({}, True)))
     return metric, found
 
 
-def at_each_commit(root: Path, commits: list[str], metric: Metric) -> Iterator[dict[Any, Any]]:
-    """What is here of the table at each commit; {} where it had none."""
+def at_each_commit(
+    root: Path, commits: list[str], metric: Metric
+) -> Iterator[tuple[dict[Any, Any], bool]]:
+    """What is here of the table at each commit ({} where it had none), and whether that is all."""
     record, lock = f"{metric.folder}/records/tabulate.json", f"reports/{metric.experiment}/dvc.lock"
     paths = metric.table, record, lock
     texts = [at_commits(root, commits, path) for path in paths]
     for told in zip(*texts, strict=True):
         files = {path: text.encode() for path, text in zip(paths, told, strict=True)}
-        yield apart.numbers(root, metric.folder, files.get)[0]
+        yield apart.numbers(root, metric.folder, files.get)
 
 
-def unknown(metric: Metric, latest: dict[Any, Any]) -> NoReturn:
-    """InputError that tells what the latest table has in place of a number that no commit holds."""
+def unknown(metric: Metric, latest: dict[Any, Any], known: bool) -> NoReturn:
+    """InputError that tells what the latest table has in place of a number that no commit holds;
+    `known`: its breakdowns are here."""
     told = {**latest.get("arms", {}), **latest.get("cells", {})}
     if not told:
         raise InputError(
             "no commit holds a table of that experiment and profile", where=metric.table
         )
     if metric.key in told:
-        pick(told[metric.key], metric)
+        pick(told[metric.key], metric, not known)
     raise InputError(
         "no commit holds that number",
         where=metric.table,
@@ -107,6 +113,9 @@ def render(metric: Metric, found: Sequence[Standing]) -> str:
             moved = "unchanged" if value == before else f"{value - before:+.3g}"
         before = before if value is None else value
         lines.append(f"{one.date}  {one.commit}  {told:32}  {moved:10}  {one.subject[:SUBJECT]}")
+    if gone := sum(one.apart for one in found):
+        where = f"{metric.folder}/{parts.BREAKDOWNS}"
+        lines.append(f"{where} of {gone} commits, where it may stand, is not here; {parts.REMEDY}")
     return redact("\n".join(line.rstrip() for line in lines))
 
 

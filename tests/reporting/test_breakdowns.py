@@ -165,10 +165,16 @@ def test_a_breakdown_is_found_and_named_where_it_is_not_here(lived):
 
 
 def test_a_trend_tells_a_breakdown_at_every_commit_whose_bytes_are_here(lived):
-    root, first, _ = lived
+    root, first, second = lived
     assert [one.value for one in trend.trend(BY_LEAD, root)[1]] == [9.0, 9.5]
     first.unlink()
-    assert [one.value for one in trend.trend(BY_LEAD, root)[1]] == [None, 9.5]
+    metric, found = trend.trend(BY_LEAD, root)
+    assert [one.value for one in found] == [None, 9.5]
+    assert "breakdowns.json of 1 commits" in trend.render(metric, found)
+    second.unlink()
+    (root / HOME / parts.BREAKDOWNS).unlink()
+    with pytest.raises(InputError, match=r"(?s)breakdowns\.json.*dvc pull"):
+        trend.trend(BY_LEAD, root)
 
 
 def test_bytes_that_are_not_the_recorded_ones_are_not_believed(lived):
