@@ -272,6 +272,17 @@ def published(ledger: Ledger, metric: Metric) -> tuple[dict[Any, Any], tuple[str
     )
 
 
+def file_of(root: Path, metric: Metric) -> tuple[str, str]:
+    """The file that holds a number, and who keeps that: git, or DVC's cache."""
+    try:
+        table = parts.in_git(root / metric.folder)
+        pick(table["cells"].get(metric.key) or table["arms"][metric.key], metric)
+        return metric.table, "git"
+    except (DataError, InputError, KeyError, TypeError, AttributeError):
+        rest = f"{metric.folder}/{parts.BREAKDOWNS}"
+        return (rest, "DVC") if (root / rest).is_file() else (metric.table, "git")
+
+
 def members(cells: dict[Any, Any], metric: Metric) -> tuple[str, ...]:
     """The cells of an arm: one for each seed."""
     names = (

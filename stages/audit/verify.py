@@ -25,7 +25,7 @@ from stages.audit import (
     twice,
 )
 from stages.audit.case import Case
-from stages.audit.chain import SOURCES, Ledger, Metric, published, walk
+from stages.audit.chain import SOURCES, Ledger, Metric, file_of, published, walk
 from stages.audit.finding import Finding, Problem, Step, worst
 from stages.audit.hashes import Bytes, Locks
 from stages.audit.impact import all_chains, resting
@@ -126,14 +126,8 @@ def unique(problems: list[Problem]) -> list[Problem]:
 
 def steps(case: Case, found: Finding) -> list[Step]:
     """The chain as lines: the number, each stage with its files, the commit."""
-    lines = [
-        Step(
-            "value",
-            f"{case.metric.table} (git)",
-            status(found, {case.metric.table}),
-            shown(case.value),
-        )
-    ]
+    file, keeper = file_of(case.root, case.metric)
+    lines = [Step("value", f"{file} ({keeper})", status(found, {file}), shown(case.value))]
     for node in case.chain.nodes:
         own = sorted(path for path in case.chain.files if node.owns(path))
         bad = status(found, {node.path, *own, *node.homes}, node.producer)
@@ -144,7 +138,7 @@ def steps(case: Case, found: Finding) -> list[Step]:
         lines += [
             Step("", path, status(found, {path}), file_detail(case, path, listed))
             for path in own
-            if path != case.metric.table
+            if path != file
         ]
     sources = {path for path in case.chain.inputs if SOURCES.fullmatch(path)}
     if sources:

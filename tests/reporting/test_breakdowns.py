@@ -10,7 +10,7 @@ import pytest
 
 from stages import files
 from stages.audit import apart, comparison, comparison_text, trend
-from stages.audit.chain import Ledger, Metric, published
+from stages.audit.chain import Ledger, Metric, file_of, published
 from stages.audit.impact import names_in
 from stages.audit.why import why
 from stages.errors import DataError, InputError
@@ -158,6 +158,10 @@ def test_a_breakdown_is_found_and_named_where_it_is_not_here(lived):
     root = lived[0]
     assert published(Ledger(root), Metric.parse(BY_LEAD))[0]["value"] == 9.5
     assert published(Ledger(root), Metric.parse("winds/mini/sky/msa/rmse"))[0]["mean"] == 9.0
+    assert file_of(root, Metric.parse(BY_LEAD)) == (f"{HOME}/breakdowns.json", "DVC")
+    for address in ("sky/msa/rmse", "sky/knn/bias"):
+        found = file_of(root, Metric.parse(f"winds/mini/{address}"))
+        assert found == (f"{HOME}/metrics.json", "git")
     (root / HOME / parts.BREAKDOWNS).unlink()
     with pytest.raises(InputError, match=r"(?s)breakdowns\.json.*dvc pull"):
         published(Ledger(root), Metric.parse(BY_LEAD))
