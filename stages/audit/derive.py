@@ -19,8 +19,9 @@ from stages.audit.finding import Problem
 from stages.audit.hashes import Locks
 from stages.audit.laid import Laid
 from stages.errors import TradewindError
-from stages.files import read_json
+from stages.files import json_text, read_json
 from stages.tables import parts
+from stages.tables.gather import over_seeds
 
 HERE = "derived again from"
 TABLE = ".again.md"
@@ -37,9 +38,7 @@ def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Pr
     try:
         content = read_json(laid.root / path)
         if not evaluated:
-            cells = {key: one for key, one in content.items() if key != "arms"}
-            alone = parts.by_line(cells) + "\n"
-            yield from told(laid.root, path, alone, "its own cells")
+            yield from told(laid.root, path, alone(content), "its own cells")
             if parts.lacking(laid.root / home):
                 return  # presence says so
         command = commands.command(locks, path)
@@ -61,6 +60,13 @@ def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Pr
             else f"{type(error).__name__}: {error}"
         )
         yield Problem("FAIL", path, f"what rests on it cannot be {HERE} it: {said}")
+
+
+def alone(content: parts.Content) -> str:
+    """The text of a metrics.json, its arms (of a whole one) made from its cells."""
+    if parts.whole(content):
+        return json_text(content | {"arms": over_seeds(content["cells"])})
+    return parts.by_line(content) + "\n"
 
 
 def written(laid: Laid, command: Command, outs: list[str]) -> list[Problem]:

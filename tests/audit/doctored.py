@@ -1,12 +1,15 @@
 """What attacks do to results: data, evaluations, histories doctored, and all that names them."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import real
 from safetensors.numpy import load_file, save
+
+from stages.tables import parts
 
 WIND = "wind_baselines/mini/gp_wind/persistence/rmse_component_kn"
 ROOMS = "sparse_fields/mini/darcy/cnp-shared-20k-s0/mse"
@@ -28,18 +31,37 @@ def evaluated(number: str) -> str:
     return f"reports/{experiment}/{profile}/evaluated/{dataset}"
 
 
+def tabled(root: Path, home: str, work: Callable[[dict], None]) -> list[str]:
+    """The numbers of an experiment edited in both of their files, written as the project writes
+    them: each stays in its file. The files."""
+    metrics, rest = (root / home / name for name in (parts.METRICS, parts.BREAKDOWNS))
+    first = json.loads(metrics.read_text())
+    kept = {place for cell in first["cells"].values() for place in places(cell)}
+    content = parts.joined(first, json.loads(rest.read_text()))
+    work(content)
+    for file, one in zip((metrics, rest), parts.parted(content, kept), strict=True):
+        real.write(root, file.relative_to(root).as_posix(), parts.by_line(one) + "\n")
+    return [f"{home}/{file.name}" for file in (metrics, rest)]
+
+
+def places(entry: dict, path: str = "") -> Iterator[str]:
+    """The places of an entry's numbers."""
+    for key, one in entry.items():
+        if isinstance(one, dict) and "value" not in one:
+            yield from places(one, f"{path}{key}/")
+        else:
+            yield f"{path}{key}"
+
+
 def told(number: str, work: Callable[[dict], None]) -> Callable[[Path], None]:
     """The entry of a number's cell edited in evaluation and table, all agreeing."""
     experiment, profile, dataset, cell = number.split("/")[:4]
-    inner, table = (
-        f"{evaluated(number)}/metrics.json",
-        f"reports/{experiment}/{profile}/metrics.json",
-    )
+    inner, home = f"{evaluated(number)}/metrics.json", f"reports/{experiment}/{profile}"
 
     def forge(root: Path) -> None:
         real.change(root, inner, lambda content: work(content["cells"][cell]))
-        real.change(root, table, lambda content: work(content["cells"][f"{dataset}/{cell}"]))
-        real.agree(root, inner, table)
+        both = tabled(root, home, lambda content: work(content["cells"][f"{dataset}/{cell}"]))
+        real.agree(root, inner, *both)
 
     return forge
 
@@ -154,7 +176,7 @@ def states_leaked(root: Path) -> None:
 
 def phantom(root: Path) -> None:
     """A second seed that nobody trained, in evaluation and table."""
-    inner, table = f"{evaluated(ROOMS)}/metrics.json", "reports/sparse_fields/mini/metrics.json"
+    inner, home = f"{evaluated(ROOMS)}/metrics.json", "reports/sparse_fields/mini"
     cell = ROOMS.split("/")[3]
 
     def work(content: dict, prefix: str) -> None:
@@ -162,8 +184,8 @@ def phantom(root: Path) -> None:
         cells[f"{prefix}{cell[:-1]}7"] = cells[f"{prefix}{cell}"]
 
     real.change(root, inner, lambda content: work(content, ""))
-    real.change(root, table, lambda content: work(content, "darcy/"))
-    real.agree(root, inner, table)
+    both = tabled(root, home, lambda content: work(content, "darcy/"))
+    real.agree(root, inner, *both)
 
 
 def history(root: Path) -> None:

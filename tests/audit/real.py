@@ -30,24 +30,25 @@ def git(root: Path, *words: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+def put(one: Path | str, other: Path | str) -> None:
+    """A hard link to a file; a copy, where it cannot be."""
+    try:
+        os.link(one, other)
+    except OSError:
+        shutil.copy2(one, other)
+
+
 def link(source: Path, target: Path) -> None:
-    """A folder whose files are hard links to another's; copies, where they cannot be."""
-
-    def put(one: str, other: str) -> None:
-        try:
-            os.link(one, other)
-        except OSError:
-            shutil.copy2(one, other)
-
+    """A folder whose files are `put` in another's place."""
     shutil.copytree(source, target, copy_function=put, dirs_exist_ok=True)
 
 
 def outputs() -> list[str]:
-    """The folders of mini that git does not hold."""
+    """The folders and files of mini that git does not hold."""
     results = [
         f"reports/{file.parent.name}/{PROFILE}/{name}"
         for file in sorted(HOME.glob("reports/*/dvc.yaml"))
-        for name in ("runs", "evaluated", "sweeps")
+        for name in ("runs", "evaluated", "sweeps", "breakdowns.json")
     ]
     return [*(f"data/{PROFILE}/{name}" for name in KEPT), *results]
 
@@ -63,6 +64,8 @@ def clone(target: Path) -> Path:
     for name in outputs():
         if (HOME / name).is_dir():
             link(HOME / name, target / name)
+        elif (HOME / name).is_file():
+            put(HOME / name, target / name)
     link(cache, target / ".dvc/cache")
     results = ("data", "reports", "dvc.lock")
     if changed := git(HOME, "diff", "--name-only", "HEAD", "--", *results).splitlines():

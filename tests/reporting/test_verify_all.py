@@ -22,7 +22,6 @@ from stages.audit.chain import Ledger
 from stages.audit.everything import everything, told
 from stages.audit.impact import all_chains, impact
 from stages.errors import DataError
-from stages.files import read_json
 from stages.tables import parts
 
 HOME = Path(__file__).parents[2]
@@ -358,7 +357,7 @@ def test_an_edited_printed_value_no_longer_gives_the_table(fields, tmp_path):
 
 def test_an_arm_that_is_not_its_cells_fails_without_the_evaluations(fields, tmp_path):
     table = "reports/sparse_fields/mini/metrics.json"
-    content = read_json(fields / table)
+    content = parts.read((fields / table).parent)
     next(iter(content["arms"].values()))["seeds"] = 99
     (fields / table).write_text(files.json_text(content))
     assert table in {problem.path for problem in again(fields, table, tmp_path / "laid")}
