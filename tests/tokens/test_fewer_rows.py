@@ -9,9 +9,9 @@ from stages.tokens import figures, page, tables
 SHAPES = {"task": "value", "made": {"task": "shapes", "rows": 9500, "seed": 0}}
 TEXT = {"task": "label", "text": {"form": "sst2", "pieces": 8000}}
 ERRORS = {
-    ("shapes", 500): {"hypermixing-tied": (0.10, 0.17), "mlp_mixer-post_norm": (0.17, 1.1),
+    ("shapes", 400): {"hypermixing-tied": (0.10, 0.17), "mlp_mixer-post_norm": (0.17, 1.1),
                       "unmixed-post_norm": (2.3,)},
-    ("shapes_fifth", 100): {"hypermixing-tied": (0.24, 0.31), "mlp_mixer-post_norm": (4.4,)},
+    ("shapes_quarter", 100): {"hypermixing-tied": (0.24, 0.31), "mlp_mixer-post_norm": (4.4,)},
     ("others", 900): {"hypermixing-tied": (0.1,)},
 }  # fmt: skip
 
@@ -33,18 +33,18 @@ def content() -> dict:
 
 
 def test_sets_that_differ_by_what_trains_alone_are_told_together(content):
-    assert tables.shares(content) == {"shapes": ["shapes_fifth", "shapes"]}
+    assert tables.shares(content) == {"shapes": ["shapes_quarter", "shapes"]}
     assert tables.amounts(content, "shapes") == {
-        "hypermixing-tied-w24": {100: [0.24, 0.31], 500: [0.10, 0.17]},
-        "mlp_mixer-post_norm-w24": {100: [4.4], 500: [0.17, 1.1]},
+        "hypermixing-tied-w24": {100: [0.24, 0.31], 400: [0.10, 0.17]},
+        "mlp_mixer-post_norm-w24": {100: [4.4], 400: [0.17, 1.1]},
     }, "one amount is no curve, and what was not trained has no rows"
 
 
 def test_a_curve_has_a_mark_for_each_seed_and_a_line_through_their_means(content):
     panel = figures.by_rows(tables.amounts(content, "shapes"), "value").axes[0]
     lines = [one.get_xydata().tolist() for one in panel.get_lines()]
-    assert lines[0] == [[100, pytest.approx(0.275)], [500, pytest.approx(0.135)]]
-    assert lines[1] == [[100, 0.24], [100, 0.31], [500, 0.10], [500, 0.17]]
+    assert lines[0] == [[100, pytest.approx(0.275)], [400, pytest.approx(0.135)]]
+    assert lines[1] == [[100, 0.24], [100, 0.31], [400, 0.10], [400, 0.17]]
     assert len(lines) == 4 and panel.get_xlabel() == "rows that train"
 
 
