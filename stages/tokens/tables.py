@@ -113,7 +113,7 @@ def rows_of(content: Content, dataset: str) -> int:
 
 def amounts(content: Content, dataset: str) -> dict[str, dict[int, list[float]]]:
     """The main number of each arm, over its seeds, by how many rows train, of the sets that differ
-    from this one by that alone; of arms that were trained on two of them at least."""
+    from this one by that alone; nothing where no arm was trained on two of them."""
     names, metric = shares(content)[dataset], MAIN[content["about"][dataset]["task"]]
     found: dict[str, dict[int, list[float]]] = {}
     for name in names:
@@ -125,7 +125,7 @@ def amounts(content: Content, dataset: str) -> dict[str, dict[int, list[float]]]
             ]
             if values:
                 found.setdefault(arm, {})[rows_of(content, name)] = values
-    return {arm: mine for arm, mine in found.items() if len(mine) > 1}
+    return found if any(len(mine) > 1 for mine in found.values()) else {}
 
 
 def costs(content: Content) -> Table:

@@ -37,7 +37,10 @@ def test_sets_that_differ_by_what_trains_alone_are_told_together(content):
     assert tables.amounts(content, "shapes") == {
         "hypermixing-tied-w24": {100: [0.24, 0.31], 400: [0.10, 0.17]},
         "mlp_mixer-post_norm-w24": {100: [4.4], 400: [0.17, 1.1]},
-    }, "one amount is no curve, and what was not trained has no rows"
+        "unmixed-post_norm-w24": {400: [2.3]},
+    }, "what was not trained has no rows"
+    content["arms"] = {name: one for name, one in content["arms"].items() if "quarter" not in name}
+    assert tables.amounts(content, "shapes") == {}, "one amount is no curve"
 
 
 def test_a_curve_has_a_mark_for_each_seed_and_a_line_through_their_means(content):
@@ -45,7 +48,7 @@ def test_a_curve_has_a_mark_for_each_seed_and_a_line_through_their_means(content
     lines = [one.get_xydata().tolist() for one in panel.get_lines()]
     assert lines[0] == [[100, pytest.approx(0.275)], [400, pytest.approx(0.135)]]
     assert lines[1] == [[100, 0.24], [100, 0.31], [400, 0.10], [400, 0.17]]
-    assert len(lines) == 4 and panel.get_xlabel() == "rows that train"
+    assert len(lines) == 6 and panel.get_xlabel() == "rows that train"
 
 
 def test_the_page_has_the_curve_where_it_was_drawn(content, tmp_path, monkeypatch):
