@@ -1,6 +1,7 @@
 """The family's figures: what a layer costs against the length (thesis figure 2.2a, counted); the
-pseudo-attention of each net on one sequence of shapes (figure 2.4, B.1); drawn pictures with their
-statements, met or not; what is expected of a random search (figure 2.3)."""
+error or the accuracy against the rows that train (figures 2.2b and 2.4); the pseudo-attention of
+each net on one sequence of shapes (figure B.1); drawn pictures with their statements, met or not;
+what is expected of a random search (figure 2.3)."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from stages.figures.drawing import MARKS, numbered, plt, save
 from stages.files import read_json
 from stages.tables.table import arm_of
 from stages.tokens.layout import DRAWN, FIRST, MAPS
-from stages.tokens.tables import called
+from stages.tokens.tables import MEASURE, amounts, called, shares
 from stages.tokens.tasks import pictures
 
 Content = dict[str, Any]
@@ -22,12 +23,15 @@ KINDS = ("", "triangle", "triangle", "box", "box")
 
 
 def draw(evaluated: Path, folder: Path, content: Content) -> None:
-    """Write cost.png, SET-maps.png, SET-gallery.png and SET-tuning.png into `folder`, what was
-    measured of them."""
+    """Write cost.png, SET-maps.png, SET-gallery.png, SET-tuning.png and SET-rows.png into `folder`,
+    what was measured of them."""
     if "costs" in content:
         save(cost(content["costs"]), folder / "cost.png")
     for dataset, mine in content.get("tuning", {}).items():
         save(tuning(mine), folder / f"{dataset}-tuning.png")
+    for dataset in shares(content):
+        if curves := amounts(content, dataset):
+            save(by_rows(curves, content["about"][dataset]["task"]), folder / f"{dataset}-rows.png")
     for dataset, about in content["about"].items():
         home = evaluated / dataset
         shown = read_json(home / "metrics.json")["about"]["shown"]
@@ -52,6 +56,27 @@ def cost(curves: dict[str, dict[str, int]]) -> Any:
         panel.plot(lengths, flops, marker=mark, ms=4, lw=1.4, label=name)
     panel.set(xscale="log", yscale="log", xlabel="tokens N", ylabel="millions of FLOPs, one layer")
     numbered(panel.xaxis)
+    panel.legend(fontsize=8)
+    return figure
+
+
+def by_rows(curves: dict[str, dict[int, list[float]]], task: str) -> Any:
+    """Each arm's main number against the rows that train: a line through the means, a mark for each
+    seed."""
+    figure, panel = plt.subplots(figsize=(7.5, 4.4))
+    scale, unit = (1, "") if task == "value" else (100, " [%]")
+    for mark, (arm, mine) in zip(MARKS, curves.items(), strict=False):
+        counts = sorted(mine)
+        means = [scale * np.mean(mine[count]) for count in counts]
+        (line,) = panel.plot(counts, means, lw=1.4)
+        points = [(count, scale * one) for count in counts for one in mine[count]]
+        panel.plot(*zip(*points, strict=True), mark, color=line.get_color(), ms=4, ls="",
+                   label=called(arm))  # fmt: skip
+    panel.set(xscale="log", xlabel="rows that train", ylabel=f"{MEASURE[task]}{unit}")
+    numbered(panel.xaxis)
+    if task == "value":
+        panel.set_yscale("log")
+        numbered(panel.yaxis)
     panel.legend(fontsize=8)
     return figure
 

@@ -20,6 +20,7 @@ from stages.tokens.tables import (
     costs,
     results,
     sentence,
+    shares,
     tuning,
 )
 
@@ -40,6 +41,10 @@ TUNING = (
     "The best accuracy on the rows that select that is expected after so many trials of a random "
     "search (Dodge et al. 2019), all models tried at the same learning rates; right, each trial. "
     "`Trials needed`: until 95 % of the model's best accuracy are expected."
+)
+ROWS = (
+    "What the same nets reach with fewer rows to train on, in as many steps: a mark is a seed, a "
+    "line leads through their means."
 )
 TRIVIAL = {"label": "majority", "value": "mean"}
 
@@ -90,6 +95,16 @@ def cost(experiment: str, profile: str, content: Content) -> tuple[Section, ...]
     return (Section("What mixing costs", "cost", blocks),)
 
 
+def fewer(experiment: str, profile: str, content: Content) -> tuple[Section, ...]:
+    """What fewer rows leave of each mixer, where sets differ by that alone."""
+    home = home_of(experiment, profile)
+    found = {name: pictures(home, {f"{name}-rows": ROWS}) for name in shares(content)}
+    return tuple(
+        Section(f"With fewer rows of {name}", f"{name}-rows", drawn)
+        for name, drawn in found.items() if drawn
+    )  # fmt: skip
+
+
 def tuned(experiment: str, profile: str, content: Content) -> tuple[Section, ...]:
     """What is expected of a random search, where one was made."""
     home = home_of(experiment, profile)
@@ -109,7 +124,7 @@ def tuned(experiment: str, profile: str, content: Content) -> tuple[Section, ...
 def below(experiment: str, profile: str, content: Content) -> tuple[Section, ...]:
     """What stands below the data sets."""
     where = experiment, profile, content
-    return (*tuned(*where), *cost(*where))
+    return (*fewer(*where), *tuned(*where), *cost(*where))
 
 
 def main(argv: list[str] | None = None) -> int:

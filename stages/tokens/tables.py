@@ -1,5 +1,6 @@
 """The family's tables: what table.md and the page show alike."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,39 @@ def beyond(
     ratio = mine["satisfied"]["mean"] / mine["satisfied_other"]["mean"]
     others = number(mine["satisfied_other"], True, 100)
     return others, f"{ratio:.2f}", number(mine.get("nats"))
+
+
+def shares(content: Content) -> dict[str, list[str]]:
+    """Sets of one origin of which another share of the rows trains, the fewest rows first, by the
+    name of the one with the most; sets without such a companion are none."""
+    found: dict[str, list[str]] = {}
+    for name, about in content["about"].items():
+        origin = json.dumps([about.get("made"), about.get("text")], sort_keys=True)
+        found.setdefault(origin, []).append(name)
+    ordered = (sorted(names, key=lambda one: rows_of(content, one)) for names in found.values())
+    return {names[-1]: names for names in ordered if len(names) > 1}
+
+
+def rows_of(content: Content, dataset: str) -> int:
+    """How many rows of a set train."""
+    return int(content["about"][dataset]["rows"]["train"])
+
+
+def amounts(content: Content, dataset: str) -> dict[str, dict[int, list[float]]]:
+    """The main number of each arm, over its seeds, by how many rows train, of the sets that differ
+    from this one by that alone; nothing where no arm was trained on two of them."""
+    names, metric = shares(content)[dataset], MAIN[content["about"][dataset]["task"]]
+    found: dict[str, dict[int, list[float]]] = {}
+    for name in names:
+        for arm in cells_of(content["arms"], name):
+            values = [
+                float(cell["metrics"][metric]["value"])
+                for key, cell in content["cells"].items()
+                if key.startswith(f"{name}/{arm}-s")
+            ]
+            if values:
+                found.setdefault(arm, {})[rows_of(content, name)] = values
+    return found if any(len(mine) > 1 for mine in found.values()) else {}
 
 
 def costs(content: Content) -> Table:

@@ -2,13 +2,14 @@
 experiment token_mixing.
 
 `python -m tests.benchmarks.bench_tokens [--quick]` (`make bench-tokens`): one layer forward and
-backward, HyperMixing, linear attention, HyperMLP and the house's attention over torch's fused
-nn.MultiheadAttention, at d = 256, d' = 512, and the lengths where they cross (thesis, figure 2.2a);
-HyperMLP, which keeps tensors of N x N, up to 4,096 tokens;
-tied over untied; training of the frame over
-nn.TransformerEncoder of equal shape. `... --spreads PROFILE` trains the profile's first arm of each
-model again with another seed, in a scratch folder, and writes
-data/spreads/PROFILE/token_mixing.json; it needs the evaluated experiment (`dvc repro`).
+backward on 16,384 tokens, in sequences of N each: HyperMixing, linear attention, HyperMLP and the
+house's attention over torch's fused nn.MultiheadAttention, at d = 256, d' = 512, and the lengths
+where they cross (thesis, figure 2.2a); HyperMLP, which keeps tensors of N x N, up to 4,096 tokens;
+the memory of one sequence; the exponent of N in HyperMixing's time; tied over untied; training of
+the frame over nn.TransformerEncoder of equal shape. Ends with the goals, met or missed.
+`... --spreads PROFILE` trains the profile's first arm of each model again with another seed, in a
+scratch folder, and writes data/spreads/PROFILE/token_mixing.json; it needs the evaluated experiment
+(`dvc repro`).
 """
 
 import argparse
@@ -36,11 +37,18 @@ from stages.tokens.settings import made_of, tokens_of
 from stages.training import cells, loop, store
 from stages.training.checkpoint import Checkpoints
 from tests.benchmarks import clock
+from tests.benchmarks.scaling import exponent
 
 LENGTHS, ROUNDS = (64, 256, 1024, 4096, 16384), 5
+TOKENS, QUICK = 16384, 1024  # of a call, in sequences of one length
+GROWN = (1024, 4096, 16384, 65536)  # the lengths whose times give an exponent
+# goals: HyperMixing over attention from a length on, and at the longest; tied over untied;
+# the exponent; tokens a second of the frame over torch's
+FROM, EVEN, LONGEST, SIXTEENTH, TIED, LINEAR, SPEED = 256, 1.0, 16384, 0.07, 0.65, 1.1, 0.9
 SQUARED = 4096  # the longest of a mixer that keeps tensors of N x N
 EXPERIMENT, FURTHER = "token_mixing", 1  # the seed beside the cells' own
 Step = Callable[[], object]
+Goal = tuple[str, float, float, bool]  # its words, the value, the bar, and whether that is the most
 
 
 def told(times: clock.Times, yardstick: str, title: str) -> None:
@@ -51,10 +59,10 @@ def told(times: clock.Times, yardstick: str, title: str) -> None:
         print(f"{title}: {name} / {yardstick}: {found['ratio']:.2f} ({ends})", flush=True)
 
 
-def layer_step(mixer: nn.Module, count: int) -> Step:
-    """One layer forward and backward on an example of so many tokens."""
-    tokens = torch.randn(1, count, WIDTH, requires_grad=True)
-    real = torch.ones(1, count, dtype=torch.bool)
+def layer_step(mixer: nn.Module, count: int, examples: int = 1) -> Step:
+    """One layer forward and backward on examples of so many tokens each."""
+    tokens = torch.randn(examples, count, WIDTH, requires_grad=True)
+    real = torch.ones(examples, count, dtype=torch.bool)
     if isinstance(mixer, nn.MultiheadAttention):
         return lambda: mixer(tokens, tokens, tokens, need_weights=False)[0].sum().backward()
     return lambda: mixer(tokens, real).sum().backward()
@@ -93,9 +101,10 @@ def crossed(raced: dict[int, clock.Times], yardstick: str) -> None:
                   f"({min(found):,.0f} to {max(found):,.0f})", flush=True)  # fmt: skip
 
 
-def layers(rounds: int, lengths: tuple[int, ...]) -> None:
-    """One layer of each mixer over torch's fused attention, and the lengths where they cross."""
-    raced = {}
+def layers(rounds: int, lengths: tuple[int, ...], tokens: int) -> list[Goal]:
+    """One layer of each mixer over torch's fused attention, the memory of one example, and the
+    lengths where they cross; the goals."""
+    raced, goals = {}, []
     for count in lengths:
         mixers = {
             "torch": nn.MultiheadAttention(WIDTH, 8, batch_first=True),
@@ -107,16 +116,64 @@ def layers(rounds: int, lengths: tuple[int, ...]) -> None:
         }
         if count <= SQUARED:
             mixers["HyperMLP"] = DynamicMLP(WIDTH, count, 2, ROUTE, READ, RANK, False)
-        steps = {name: layer_step(one, count) for name, one in mixers.items()}
+        held = {name: kept(one, count) for name, one in mixers.items()}
+        told_memory(held, count)
+        examples = max(tokens // count, 1)
+        steps = {name: layer_step(one, count, examples) for name, one in mixers.items()}
         times = clock.race({name: clock.Contender(one, 1) for name, one in steps.items()}, rounds)
         raced[count] = times
         told(times, "torch", f"N = {count:,}")
         tied = times.ratio("hypermixing", "hypermixing, untied")
         print(f"N = {count:,}: tied / untied: {tied:.2f}")
+        ratio = times.ratio("hypermixing", "torch")
+        if count >= FROM:
+            bar = SIXTEENTH if count == LONGEST else EVEN
+            goals.append((f"HyperMixing / torch at N = {count:,}", ratio, bar, True))
+            goals.append((f"tied / untied at N = {count:,}", tied, TIED, True))
     crossed(raced, "torch")
+    return goals
 
 
-def training(rounds: int) -> None:
+def kept(mixer: nn.Module, count: int) -> float:
+    """MiB of the tensors that one layer keeps of one example for the way back; what the fused
+    attention recomputes it does not keep."""
+    seen: dict[int, int] = {}
+
+    def keep(saved: torch.Tensor) -> torch.Tensor:
+        storage = saved.untyped_storage()
+        seen[storage.data_ptr()] = storage.nbytes()
+        return saved
+
+    tokens = torch.randn(1, count, WIDTH, requires_grad=True)
+    real = torch.ones(1, count, dtype=torch.bool)
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
+        if isinstance(mixer, nn.MultiheadAttention):
+            out = mixer(tokens, tokens, tokens, need_weights=False)[0]
+        else:
+            out = mixer(tokens, real)
+    assert out.requires_grad
+    weights = {one.untyped_storage().data_ptr() for one in mixer.parameters()}
+    return sum(size for place, size in seen.items() if place not in weights) / 2**20
+
+
+def told_memory(held: dict[str, float], count: int) -> None:
+    """Print what each layer keeps of one example."""
+    told = ", ".join(f"{name} {one:.3g}" for name, one in held.items())
+    print(f"N = {count:,}: MiB kept of one example: {told}", flush=True)
+
+
+def growth(lengths: tuple[int, ...], rounds: int) -> Goal:
+    """The exponent of N in the time of a layer of HyperMixing on one example."""
+    mixer = HyperMix(WIDTH, HIDDEN, 1, True, "layer", False)
+    found = []
+    for count in lengths:
+        step = layer_step(mixer, count)
+        step()
+        found.append(min(clock.once(step) for _ in range(rounds)))
+    return "exponent of N in HyperMixing's time", exponent([*lengths], found), LINEAR, True
+
+
+def training(rounds: int) -> Goal:
     """A training step of the frame over torch's encoder of equal shape: tokens a second."""
     given = {"width": 64, "layers": 2, "feed": 128, "heads": 4, "layout": "post_norm"}
     data = {"task": "label", "vocabulary": 1000, "outputs": 3, "longest": 128}
@@ -133,6 +190,15 @@ def training(rounds: int) -> None:
     }
     times = clock.race({name: clock.Contender(one, 1) for name, one in steps.items()}, rounds)
     told(times, "torch", "training step")
+    return "tokens/s of the frame / torch's", times.ratio("torch", "frame"), SPEED, False
+
+
+def judged(goals: list[Goal]) -> None:
+    """Print every goal, met or missed; times are for reading, so that none fails the command."""
+    for name, value, bar, most in goals:
+        met = value <= bar if most else value >= bar
+        print(f"goal: {name} at {'most' if most else 'least'} {bar:g}: {value:.3g}, "
+              f"{'met' if met else 'missed'}", flush=True)  # fmt: skip
 
 
 def moved(profile: str) -> Iterator[dict]:
@@ -183,9 +249,11 @@ def main() -> int:
         for known in moved(asked.spreads):
             files.write_json(place(EXPERIMENT, asked.spreads), known)
         return 0
-    rounds, lengths = (2, LENGTHS[:3]) if asked.quick else (ROUNDS, LENGTHS)
-    layers(rounds, lengths)
-    training(rounds)
+    quick = asked.quick
+    rounds, lengths = (2, LENGTHS[:3]) if quick else (ROUNDS, LENGTHS)
+    goals = layers(rounds, lengths, QUICK if quick else TOKENS)
+    goals += [growth(GROWN[:2] if quick else GROWN, rounds), training(rounds)]
+    judged(goals)
     return 0
 
 

@@ -22,6 +22,7 @@ CURVES, NATS = "processes/mini/eq_1d", "metrics/log_likelihood"
 TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
 AIR, KNOTS = "wind_processes/sample/hour_winds", "metrics/rmse_component_kn"
 PAIRS = "token_mixing/mini/sentence_pairs"
+SHAPES, NET, TIED = "token_mixing/mini/shapes", "post_norm-w24-s0", "tied-w24-s0"
 DRAWN = "token_mixing/mini/pictures/self_attention-pre_norm-w48-s0"
 TEXT, SMALL, RIGHT = "token_mixing/sample/sst2", "w64_text-s0", "metrics/accuracy"
 TALLY = "grid_attention-tally"
@@ -91,6 +92,11 @@ TOLD = (
     ),
     ("{} % by HyperMixer, 91.5", "99.6", f"{PAIRS}/hypermixing-tied-w32-s0/metrics/accuracy"),
     ("{} % by a shared", "91.5", f"{PAIRS}/weight_vector-post_norm-w32-s0/metrics/accuracy"),
+    ("rows their errors are {} and", "0.131", f"{SHAPES}/self_attention-{NET}/metrics/mse"),
+    ("and {}, 6 % of that of", "0.145", f"{SHAPES}/hypermixing-{TIED}/metrics/mse"),
+    ("alone, MLPMixer's {}.", "0.550", f"{SHAPES}/mlp_mixer-{NET}/metrics/mse"),
+    ("HyperMixer errs {}, less", "0.226", f"{SHAPES}_quarter/hypermixing-{TIED}/metrics/mse"),
+    ("with so few errs {}, so", "0.209", f"{SHAPES}_quarter/self_attention-{NET}/metrics/mse"),
     ("{} % without mixing", "54.0", f"{PAIRS}/unmixed-post_norm-w32-s0/metrics/accuracy"),
     ("pictures meet {} % [", "76.1", f"{DRAWN}/metrics/satisfied"),
     ("{} % of those of others", "19.7", f"{DRAWN}/metrics/satisfied_other"),

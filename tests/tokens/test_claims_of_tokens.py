@@ -35,26 +35,44 @@ def test_less_data_is_judged_by_the_lead_over_attention(tenth, verdict, tmp_path
     assert "gmlp" in entries["H-1"]["why"], "H-1 is judged on the text where there is one"
 
 
-@pytest.mark.parametrize(("few", "verdict"), [(0.5, "holds"), (2.0, "fails")])
-def test_five_times_the_rows_are_judged_by_the_error_of_a_fifth(few, verdict, tmp_path):
-    home = tmp_path / "reports/token_mixing/mini"
-    levels = {HYPER: 0.2, ATTENTION: 0.4, MIXER: 1.0, "unmixed-post_norm": 6.0}
-    for name, every, mine in (("shapes", 1, levels), ("shapes_fifth", 5, {HYPER: few})):
-        evaluated(home, name, "mse", mine, {"task": "value", "made": {"task": "shapes"},
-                                            "every": every})  # fmt: skip
-    entry = next(one for one in claims.check(home) if one["id"] == "H-5")
+SHAPES = {HYPER: 0.2, ATTENTION: 0.4, MIXER: 1.0, "unmixed-post_norm": 6.0}
+
+
+def h5_of(home: Path, **fewer: float) -> dict:
+    """H-5 of errors on shapes, and of those with a quarter of the rows."""
+    arms = {"hyper": HYPER, "attention": ATTENTION}
+    quarter = {arms[name]: error for name, error in fewer.items()}
+    for name, every, levels in (("shapes", 1, SHAPES), ("shapes_quarter", 4, quarter)):
+        if levels:
+            about = {"task": "value", "made": {"task": "shapes"}, "every": every}
+            evaluated(home, name, "mse", levels, about)
+    return next(one for one in claims.check(home) if one["id"] == "H-5")
+
+
+@pytest.mark.parametrize(
+    ("hyper", "attention", "verdict"),
+    [(0.5, 0.6, "holds"), (2.0, 2.5, "fails"), (0.5, 0.4, "fails")],
+)
+def test_four_times_the_rows_are_judged_by_the_error_of_a_quarter(
+    hyper, attention, verdict, tmp_path
+):
+    entry = h5_of(tmp_path / "reports/token_mixing/mini", hyper=hyper, attention=attention)
     assert entry["verdict"] == verdict
-    part = entry["compared"]["error of MLPMixer with 5 × the rows / HyperMixer"]
-    assert part["value"] == pytest.approx(1 / few, rel=0.01)
+    part = entry["compared"]["error of MLPMixer with 4 × the rows / HyperMixer"]
+    assert part["value"] == pytest.approx(1 / hyper, rel=0.01)
+    assert part["verdict"] == ("holds" if hyper < 1 else "fails")
+    (few,) = (one for name, one in entry["compared"].items() if name.endswith("of the rows"))
+    assert few["value"] == pytest.approx(hyper / attention, rel=0.01)
 
 
-def test_without_the_fifth_more_data_is_undecided(tmp_path):
-    home = tmp_path / "reports/token_mixing/mini"
-    levels = {HYPER: 0.2, ATTENTION: 0.4, MIXER: 1.0, "unmixed-post_norm": 6.0}
-    evaluated(home, "shapes", "mse", levels, {"task": "value", "made": {"task": "shapes"},
-                                              "every": 1})  # fmt: skip
-    entry = next(one for one in claims.check(home) if one["id"] == "H-5")
+def test_without_the_quarter_more_data_is_undecided(tmp_path):
+    entry = h5_of(tmp_path / "reports/token_mixing/mini")
     assert entry["verdict"] == "undecided" and "one amount" in entry["why"]
+
+
+def test_with_a_quarter_attention_is_not_judged_by_more_rows(tmp_path):
+    entry = h5_of(tmp_path / "reports/token_mixing/mini", hyper=0.5)
+    assert entry["verdict"] == "undecided" and "no trained self_attention" in entry["why"]
 
 
 @pytest.mark.parametrize(("alone", "verdict"), [(0.90, "holds"), (0.97, "fails")])

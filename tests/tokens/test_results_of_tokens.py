@@ -55,12 +55,33 @@ def test_drawn_pictures_meet_their_statements_thrice_as_often_as_others(metrics)
 
 def test_mini_trains_at_most_fifteen_cells_and_each_can_be_built(parameters):
     trained = parameters.trained("token_mixing", "mini").cells.values()
-    assert {one.dataset for one in trained} <= {*tokens_of(parameters, "mini").datasets}
-    assert 0 < len({(one.dataset, one.name) for one in trained}) == len(trained) <= 15
+    told = tokens_of(parameters, "mini")
+    assert {one.dataset for one in trained} <= {*told.datasets}
+    assert 0 < len({(one.dataset, one.name) for one in trained}) == len(trained)
+    searched = len(told.tuned.datasets) * len(told.tuned.models)
+    assert len(trained) + searched <= 15
     for one in trained:
         cell = cells.Cell(one.model, one.arm, one.size, one.seed)
         task = made_of(parameters, one.dataset).task
         build(one.model, cells.arguments(cell, parameters), DATA[task])
+
+
+def test_what_mini_can_tell_of_the_thesis_is_decided():
+    claims = committed("reports/token_mixing/mini/claims.json")
+    entries = {entry["id"]: entry for entry in claims}
+    assert {entries[name]["verdict"] for name in ("H-7", "H-8", "H-9")} <= {"holds", "fails"}
+    few = entries["H-5"]["compared"]
+    decided = [part["verdict"] for name, part in few.items() if "self_attention" not in name]
+    assert decided == ["holds"] * 3, "no mixing fails, MLPMixer needs more data, few ones alike"
+
+
+def test_every_mixer_labels_reviews_within_three_points_of_the_printed_ones():
+    cells = committed("reports/token_mixing/sample/metrics.json")["cells"]
+    found = {name.removeprefix("sst2/"): cell["metrics"]["accuracy"]["value"]
+             for name, cell in cells.items()
+             if name.startswith("sst2/") and "weights" in cell}  # fmt: skip
+    assert len(found) == 8
+    assert all(0.79 - 0.03 <= value <= 0.81 + 0.03 for value in found.values()), found
 
 
 def test_every_set_and_the_costs_have_a_table_without_a_number_that_is_none():
