@@ -12,8 +12,10 @@ the median with PRIOR. A p-value is scaled by 1, whatever its size: .001 and .02
 are nats of a density, of which 0 is no less than any other. The tolerance is Student's of PRIOR
 degrees of freedom, however many were trained, for the cells of a kind differ, too; it is never less
 than one item of the test is worth, for a count or a share that never moved while it was measured
-moves by one item at a time. Used where a verdict rests on one seed (claims) and where a number was
-made on another arithmetic (`tradewind compare`).
+moves by one item at a time. Where an arm was trained several times on a data set, it may be a kind
+of its own ("tetnp-post on eq_1d"): one model may learn a set surely and another by luck. Used where
+a verdict rests on one seed (claims) and where a number was made on another arithmetic (`tradewind
+compare`).
 """
 
 import math
@@ -21,6 +23,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -45,6 +48,7 @@ MAIN, ENDS = (
 BY_ONE = re.compile(r"_p$|^log_likelihood|^lost_|^gap$")
 NUMERIC = re.compile(r"[+-]?\d+(\.\d+)?%?")
 ALL = "*"  # a kind's metrics together, or all kinds
+ON = " on "  # between an arm and the data set on which it is a kind of its own
 FIELDS = ("relative", "absolute", "scaled")  # of a spread
 Table = dict[str, dict[str, dict[str, float]]]  # kind -> metric -> a spread's fields
 
@@ -182,8 +186,14 @@ def measure(first: dict[str, Any], second: dict[str, Any]) -> Table:
     )
 
 
-def of_seeds(content: dict[str, Any]) -> Table:
-    """The same over the seeds of each arm, pooled; of kinds that were trained with several."""
+def on(cell: str, dataset: str) -> str:
+    """The kind that an arm is on one data set: "tetnp-post on eq_1d" of tetnp-post-w32-s0."""
+    return f"{'-'.join(cell.split('-')[:2])}{ON}{dataset}"
+
+
+def of_seeds(content: dict[str, Any], by_set: bool = False) -> Table:
+    """The same over the seeds of each arm, pooled; of kinds that were trained with several.
+    `by_set`: also of every arm on every data set, where cells are named DATASET/CELL."""
     arms: dict[tuple[str, ...], list[Number]] = defaultdict(list)
     for number in numbers(content.get("cells", {}), ("cells",)):
         if number.kind:
@@ -191,8 +201,9 @@ def of_seeds(content: dict[str, Any]) -> Table:
     rows: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
     freedom: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for path, members in arms.items():
-        for metric in (members[0].metric, ALL) if len(members) > 1 else ():
-            key = members[0].kind, metric
+        dataset, _, cell = path[0].rpartition("/")
+        kinds = (members[0].kind, *([on(cell, dataset)] if by_set else []))
+        for key in product(kinds, (members[0].metric, ALL)) if len(members) > 1 else ():
             rows[key] += [variances(members)] * (len(members) - 1)  # pooled: by degrees of freedom
             freedom[key][path[0]] = len(members) - 1
     return table(
@@ -269,6 +280,12 @@ class Spreads:
         file = home.parent.parent.parent / place(home.parent.name, home.name)
         return cls(read_json(file) if file.exists() else {})
 
+    def kind(self, cell: str, dataset: str) -> str:
+        """The kind that a trained cell is of: its arm on its data set where that was measured; ""
+        of one that nothing was trained for."""
+        kind, own = kind_of(cell), on(cell, dataset)
+        return own if kind and own in self.seeds else kind
+
     def of(self, kind: str, metric: str, by: str = "relative") -> Spread | None:
         """How much a kind's metric moves by itself, by rounding or by seed, whichever is more;
         None where nothing was measured."""
@@ -299,7 +316,11 @@ def moderated(table: Table, kind: str, metric: str) -> Spread:
     moderated by that of the other kinds."""
     name = metric if metric in table[kind] else ALL
     own = table[kind][name]
-    others = [rows[name] for one, rows in table.items() if one != ALL and name in rows]
+    others = [
+        rows[name]
+        for one, rows in table.items()
+        if one != ALL and (ON in one) == (ON in kind) and name in rows
+    ]
     freedom = int(own["freedom"])
     if kind == ALL or len(others) < 2:  # itself
         return Spread(own["relative"], own["absolute"], own["scaled"], freedom)

@@ -151,6 +151,26 @@ def test_the_spread_of_two_runs_by_hand():
     assert got[ALL] == {ALL: got["a"][ALL]}
 
 
+def test_an_arm_on_its_own_set_has_the_spread_that_it_showed_there():
+    """Sure on one set, by luck on another: the pooled kind would hide it."""
+    cells = {
+        f"{dataset}/{arm}-w8-s{seed}": {"ll": 1 + step * seed}
+        for dataset, step in (("sure", 0.01), ("luck", 1.0))
+        for arm in ("a-x", "b-x", "c-x")
+        for seed in range(3)
+    }
+    known = Spreads({"seeds": spreads.of_seeds(run(cells), by_set=True)})
+    assert known.kind("a-x-w8-s0", "sure") == "a-x on sure"
+    assert known.kind("a-x-w8-s0", "new") == "a" and known.kind("mean", "sure") == ""
+    assert known.seeds["a-x on sure"]["ll"]["absolute"] == pytest.approx(0.01, rel=1e-3)
+    assert known.seeds["a"]["ll"]["absolute"] == pytest.approx(math.sqrt((1 + 1e-4) / 2), rel=1e-3)
+    # moderated by the arms on their sets, and the kinds by the kinds
+    lucky = known.of("a-x on luck", "ll").absolute
+    middle = statistics.median([1e-4, 1e-4, 1e-4, 1, 1, 1])
+    assert lucky == pytest.approx(math.sqrt((2 * 1 + 4 * middle) / 6), rel=1e-3)
+    assert known.of("a", "ll").absolute == pytest.approx(known.seeds["a"]["ll"]["absolute"])
+
+
 def test_a_planted_spread_is_measured_within_sampling_error():
     rng, cells, size = np.random.default_rng(0), 400, 0.03
     truths = rng.lognormal(0, 1, cells)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from stages.claims.parts import UNDECIDED, Evaluation, Part, unmeasured, verdict_of
-from stages.spreads import Spread, kind_of, metric_of
+from stages.spreads import Spread, metric_of
 
 NORMAL = 1.6448536269514722  # of a 90 % interval's half, in standard deviations
 LEAST = 1e-30  # a smaller number has this one's logarithm
@@ -65,7 +65,7 @@ def varied(
     nothing tells."""
     if len(values) > 1:
         return float(np.var(values, ddof=1)), 0, ""
-    kind = kind_of(measured.arm(arm)[0])
+    kind = measured.spreads.kind(measured.arm(arm)[0], measured.dataset)
     known = measured.spreads.of(kind, metric_of(path), by) if kind else Spread(0.0, 0.0, 0.0, 0)
     return (math.nan, 0, "") if known is None else (getattr(known, by) ** 2, known.freedom, kind)
 

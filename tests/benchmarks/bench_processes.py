@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.bench_processes [race]`: neural processes against the same written
 straightforwardly (plain_processes.py), in one run, as ratios. `... spreads PROFILE` trains the
-profile's cells with one more seed in a scratch folder and writes
+profile's cells with two more seeds in a scratch folder and writes
 data/spreads/PROFILE/processes.json.
 
 Sizes are the authors' (reference code H): 5 layers, 8 heads of 16, width 128. A step is 16 tasks
@@ -12,6 +12,7 @@ at 3,000 points .25 of the time and .03 of the memory, its step .5; steps of TNP
 
 import argparse
 import sys
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -25,14 +26,14 @@ from stages.fields.processes.laws import Peak
 from stages.fields.processes.settings import functions_of, processes_of
 from stages.params import load
 from stages.spreads import ALL, kind_of, of_seeds, place, pooled
-from stages.training import cells, loop
+from stages.training import cells, loop, shell
 from stages.training.checkpoint import Checkpoints
 from tests.benchmarks.clock import Contender, race
 from tests.benchmarks.plain_processes import PlainLBANP, PlainTETNP, PlainTNP
 
 WIDTH, HEADS, LAYERS, HIDDEN, LATENTS = 128, 8, 5, 128, 32
 SIZE = {"width": WIDTH, "heads": HEADS, "layers": LAYERS}
-FURTHER = 1  # the seed beside the cells' own
+FURTHER = (1, 2)  # the seeds beside the cells' own
 EXPERIMENT = "processes"
 
 
@@ -145,17 +146,18 @@ def main_spreads(profile: str, only: list[str]) -> None:
     file = place(EXPERIMENT, profile)
     kept = files.read_json(file) if only and file.exists() else {}
     found = {name: one for name, one in found.items() if kind_of(name.partition("/")[2]) in kinds}
-    for cell in chosen:
-        metrics = again(parameters, told, profile, cell)
-        found[f"{cell.dataset}/{cell.name.removesuffix('s0')}s{FURTHER}"] = {"metrics": metrics}
-        print(cell.dataset, cell.name, metrics["log_likelihood"]["value"], flush=True)
+    for cell, seed in product(chosen, FURTHER):
+        metrics = again(parameters, told, profile, cell, seed)
+        found[f"{cell.dataset}/{cell.name.removesuffix('s0')}s{seed}"] = {"metrics": metrics}
+        print(cell.dataset, cell.name, seed, metrics["log_likelihood"]["value"], flush=True)
         rounding = others(kept.get("rounding", {}), kinds)
         files.write_json(
             file,
             {
                 "between": kept["between"] if rounding else [],
                 "rounding": rounding,
-                "seeds": others(kept.get("seeds", {}), kinds) | of_seeds({"cells": found}),
+                "seeds": others(kept.get("seeds", {}), kinds)
+                | of_seeds({"cells": found}, by_set=True),
             },
         )
 
@@ -169,17 +171,19 @@ def others(table: dict, kinds: set[str]) -> dict:
     return whole | rows
 
 
-def again(parameters, told, profile: str, cell) -> dict:
-    """The metrics of a cell that is trained with the further seed."""
-    functions, budget = functions_of(parameters, cell.dataset), told.training[cell.model]
+def again(parameters, told, profile: str, cell, seed: int) -> dict:
+    """The metrics of a cell that is trained with a further seed."""
+    functions = functions_of(parameters, cell.dataset)
+    budget = told.training[cell.model]
+    budget = shell.varied(cell, budget) if cell.training else budget
     prepared = Path("data", profile, "prepared", cell.dataset)
-    fresh = Fresh.open(prepared, functions, budget, FURTHER, torch.device("cpu"))
-    named = cells.Cell(cell.model, cell.arm, cell.size, FURTHER)
-    seeds.everything(FURTHER)
+    fresh = Fresh.open(prepared, functions, budget, seed, torch.device("cpu"))
+    named = cells.Cell(cell.model, cell.arm, cell.size, seed)
+    seeds.everything(seed)
     model = build(cell.model, cells.arguments(named, parameters), None, functions.axes, 1, 1)
     settings = loop.Settings(
         budget.steps, budget.validate_every, budget.patience, budget.learning_rate,
-        parameters.training.clip, FURTHER, slices=budget.tasks, schedule=budget.schedule,
+        parameters.training.clip, seed, slices=budget.tasks, schedule=budget.schedule,
     )  # fmt: skip
     scratch = Checkpoints(files.WORK / "spreads" / f"{cell.dataset}-{named.name}")
     scratch.clear()

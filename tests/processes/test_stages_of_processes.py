@@ -319,6 +319,14 @@ def test_claims_are_decided_from_seeds_and_only_by_what_has_learned(tmp_path):
     assert {told[name] for name in ("P-1", "P-4", "P-6", "P-9")} == {"undecided"}
 
 
+def test_a_loss_with_a_long_tail_upwards_is_judged_by_its_logarithm(tmp_path):
+    """3, 6 and 12 nats lost, in the mean 7 +- 8.6 of Student's interval: 6 times less or more."""
+    plane = seeded("tetnp-turned", 0.4, turned=0.4)
+    plane |= {f"tetnp-post-w32-s{seed}": cell(0.5, turned=0.5 - 3 * 2**seed) for seed in (0, 1, 2)}
+    entry = verdicts(tmp_path, {"sawtooth_2d": plane})["P-5"]
+    assert entry["verdict"] == "holds" and "nats 6," in entry["why"]
+
+
 def test_a_claim_fails_where_the_shift_does_not_hurt(tmp_path):
     eq = seeded("tnp-attention", -0.6, -0.6) | seeded("tetnp-post", -0.62, -0.62)
     found = verdicts(tmp_path, {"eq_1d": eq | seeded("convcnp-plain", -0.58, -0.58)})

@@ -19,7 +19,7 @@ from stages.fields.processes.layout import PRIOR
 from stages.scores import items
 from stages.spreads import kind_of
 
-LL, TURNED = ("metrics", "log_likelihood"), ("metrics", "log_likelihood_turned")
+LL = ("metrics", "log_likelihood")
 TIE = 0.1  # nats: on Gaussian processes models "tie", or "match", within them
 LOST = 0.5  # nats of likelihood that a model loses where it "breaks"; one that does not loses less
 KEPT = 0.05
@@ -74,10 +74,12 @@ def near(measured: PairedEvaluation, one: str, other: str) -> Part:
 
 
 def loses(measured: PairedEvaluation, one: str, how: str) -> Part:
-    """A model's likelihood falls by more than LOST where all points are moved."""
+    """A model's likelihood falls by more than LOST where all points are moved: a loss is above 0
+    and has a long tail upwards, so its logarithm is judged."""
     lost = side(measured, one, ("metrics", f"lost_{how}"))
     name = f"{measured.dataset}: {lost.arm} loses more than {LOST:g} nats where {how}"
-    return learned(against(measured, name, lost, LOST, True, "nats"), measured, (lost.arm,))
+    part = against(measured, name, lost, LOST, True, "nats", logarithm=True)
+    return learned(part, measured, (lost.arm,))
 
 
 def keeps(measured: PairedEvaluation, one: str, how: str) -> Part:
@@ -143,18 +145,7 @@ def p4(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
 def p5(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """A plane turned."""
     plane = of(found, "sawtooth_2d")
-    parts = [
-        keeps(plane, "tetnp-turned", "turned"),
-        loses(plane, "tetnp-post", "turned"),
-        learned(
-            difference(
-                plane, "sawtooth_2d: the turned one reaches more on turned tasks",
-                side(plane, "tetnp-turned", TURNED), side(plane, "tetnp-post", TURNED), 0.0, True,
-            ),
-            plane,
-            [side(plane, one, LL).arm for one in ("tetnp-turned", "tetnp-post")],
-        ),
-    ]  # fmt: skip
+    parts = [keeps(plane, "tetnp-turned", "turned"), loses(plane, "tetnp-post", "turned")]
     note = (
         f"'carries over' is read as losing less than {KEPT:g} nats, 'does not' more than {LOST:g}"
     )
