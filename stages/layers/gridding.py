@@ -101,12 +101,14 @@ class SphereConv(nn.Module):
 
 class Windows(nn.Module):
     """Attention within windows, then, by the same weights, within windows shifted by half of one
-    (G, section 3.4.1; Liu et al. 2021)."""
+    (G, section 3.4.1; Liu et al. 2021). With `slots` a cell also knows where in its window it lies,
+    window^X places; a grid with fewer cells than a window along an axis has none of that."""
 
-    def __init__(self, width: int, heads: int, window: int):
+    def __init__(self, width: int, heads: int, window: int, slots: int = 0):
         super().__init__()
         self.window = window
         self.attention = Attention(width, heads)
+        self.slots = nn.Parameter(0.1 * torch.randn(slots, width)) if slots else None
 
     def order(self, grid: Grid) -> list[Tensor]:
         """The windows of a grid, plain and shifted: found once a batch."""
@@ -120,7 +122,10 @@ class Windows(nn.Module):
     ) -> Float[Tensor, "B M H"]:
         """What each cell reads from its window."""
         inside = order >= 0
-        parts = tokens[:, order.clamp_min(0)].flatten(0, 1)
+        parts = tokens[:, order.clamp_min(0)]
+        if self.slots is not None and len(self.slots) == order.shape[1]:
+            parts = parts + self.slots
+        parts = parts.flatten(0, 1)
         mask = None if inside.all() else usable(inside.repeat(len(tokens), 1))
         read = self.attention(parts, mask, parts.shape[1]).unflatten(0, (len(tokens), -1))
         back = torch.empty_like(order[inside])
@@ -129,11 +134,13 @@ class Windows(nn.Module):
 
 
 class NearestAttention(nn.Module):
-    """Cross-attention of every target to K cells (G, section 3.4.2)."""
+    """Cross-attention of every target to K cells (G, section 3.4.2); with `slots` = K the cells
+    are told apart by their place among them."""
 
-    def __init__(self, width: int, heads: int):
+    def __init__(self, width: int, heads: int, slots: int = 0):
         super().__init__()
         self.heads = heads
+        self.slots = nn.Parameter(torch.randn(slots, width)) if slots else None
         self.query = nn.Linear(width, width, bias=False)
         self.key_value = nn.Linear(width, 2 * width, bias=False)
         self.outward = nn.Linear(width, width)
@@ -147,7 +154,10 @@ class NearestAttention(nn.Module):
         """What targets read from their cells."""
         query = self.query(targets).unflatten(2, (self.heads, -1))
         # keys of each cell once, then those of every target's
-        kept = rows(self.key_value(memory), near).unflatten(3, (2, self.heads, -1))
+        kept = rows(self.key_value(memory), near)
+        if self.slots is not None and len(self.slots) == near.shape[2]:
+            kept = kept + self.key_value(self.slots)
+        kept = kept.unflatten(3, (2, self.heads, -1))
         logit = torch.einsum("btah,btkah->btak", query * query.shape[-1] ** -0.5, kept[:, :, :, 0])
         mixed = torch.einsum("btak,btkah->btah", logit.softmax(3), kept[:, :, :, 1])
         return self.outward(mixed.flatten(2))
