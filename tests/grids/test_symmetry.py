@@ -10,6 +10,7 @@ from stages import seeds
 from stages.errors import InputError
 from stages.fields.models import build
 from stages.layers import grid as on
+from stages.layers import gridding
 from stages.layers.grid import Grid, GriddedBatch
 
 SIZE = {"width": 16, "heads": 2, "layers": 2, "nearest": 3}
@@ -105,6 +106,25 @@ def test_targets_of_a_latent_model_hear_of_everything_through_latents_alone():
                        context_y=batch.context_y[:, order],
                        context_mask=batch.context_mask[:, order])  # fmt: skip
     torch.testing.assert_close(found(shuffled).mean, law.mean, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("equivariance", ["none", "approximate"])
+def test_a_fine_grid_is_read_chunk_by_chunk_and_says_the_same(equivariance, monkeypatch):
+    batch = plane()
+    mask = batch.grid.mask.clone()
+    mask[0, 3, 5] = False
+    batch = replace(batch, grid=replace(batch.grid, mask=mask))
+    found = model(coarsen="encoder", patch=2, equivariance=equivariance)
+    whole = found(batch)
+    whole.loss(batch.target_y).mean().backward()
+    told = {name: one.grad.clone() for name, one in found.named_parameters()}
+    found.zero_grad()
+    monkeypatch.setattr(gridding, "CHUNK", 20)
+    parts = found(batch)
+    torch.testing.assert_close(parts.mean, whole.mean, atol=1e-6, rtol=1e-5)
+    parts.loss(batch.target_y).mean().backward()
+    for name, one in found.named_parameters():
+        torch.testing.assert_close(one.grad, told[name], atol=1e-5, rtol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ Departures: one query for all cells, which their places tell apart, not a free o
 a model takes any grid; a window of neighbours that would leave the grid is moved inside.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +31,7 @@ from torch import Tensor, nn
 from stages.batches import Batch
 from stages.contracts import FieldModel
 from stages.layers import grid as on
-from stages.layers import likelihoods
+from stages.layers import gridding, likelihoods
 from stages.layers.attention import Attention
 from stages.layers.grid import INDICES, Grid, GriddedBatch
 from stages.layers.gridding import CellAttention, Feed, NearestAttention, SphereConv, Windows
@@ -249,10 +250,14 @@ class GridTNP(FieldModel):
         off = x.new_zeros(*shape, self.i_dim) if off is None else off
         flags = x.new_tensor([flag, float(on_grid is not None)]).expand(*shape, 2)
         cell = x.new_zeros(*shape, self.grid_values) if on_grid is None else on_grid
+        return self.embedded(x, torch.cat((off, cell, flags), -1), beside)
+
+    def embedded(self, x: Tensor, numbers: Tensor, beside: Tensor | None) -> Tensor:
+        """Tokens of places and of what is known there."""
         if not self.relative:
-            return self.embed(torch.cat((self.placed(x), off, cell, flags), -1))
+            return self.embed(torch.cat((self.placed(x), numbers), -1))
         beside = torch.zeros_like(x) if beside is None else beside
-        found = self.embed(torch.cat((beside, off, cell, flags), -1))
+        found = self.embed(torch.cat((beside, numbers), -1))
         return found if self.breaking is None else found + self.breaking(self.placed(x))
 
     def beside(self, x: Tensor, grid: Grid, count: int) -> Tensor | None:
@@ -322,6 +327,34 @@ class GridTNP(FieldModel):
             grid = grid.coarse(self.patch)
         return tokens, grid
 
+    def streamed(self, batch: Batch, grid: Grid) -> tuple[Tensor, Grid]:
+        """`encoded` by MHCA of a fine grid that the encoder coarsens, without a token of every fine
+        cell at once."""
+        coarse, sets = grid.coarse(self.patch), len(batch.context_x)
+        real = batch.context_mask & (self.reads != "on")
+        known = grid.mask.flatten(1)[:, :, None]
+        x = batch.context_x.masked_fill(~real[:, :, None], 0)
+        x = torch.cat((x, grid.places().expand(sets, -1, -1)), 1)
+        none = x.new_zeros(*batch.context_x.shape[:2], self.grid_values + 2)
+        values = grid.values.flatten(1, -2).masked_fill(~known, 0)
+        fine = torch.cat((values, torch.ones_like(known, dtype=x.dtype), ~known), 2)
+        off = torch.cat((batch.context_y, x.new_zeros(*fine.shape[:2], self.i_dim)), 1)
+        raw = torch.cat((x, off, torch.cat((none, fine), 1)), 2)
+        real = torch.cat((real, real.new_ones(fine.shape[:2])), 1)
+        own, cell = self.cell_tokens(coarse), on.nearest(coarse, x, self.index)
+        normal = self.gather_norm(own)
+
+        def embed(part: Tensor) -> Tensor:
+            widths = [x.shape[2], self.i_dim, self.grid_values, 1, 1]
+            place, off, value, on_grid, unknown = part.split(widths, 2)
+            flags = torch.cat((torch.zeros_like(on_grid), on_grid), 2)
+            numbers = torch.cat((off, value, flags), 2)
+            found = self.embedded(place, numbers, self.beside(place, coarse, 1))
+            return self.gather_norm(found + unknown * self.unknown)
+
+        heard = self.gather.streamed(normal + self.query, normal, raw, embed, real, cell)
+        return own + heard, coarse
+
     def smoothed(self, x: Tensor, told: Tensor, real: Tensor, grid: Grid) -> Tensor:
         """SetConv's density and values in every cell (B, M, F)."""
         if isinstance(self.conv, SphereConv):
@@ -346,7 +379,12 @@ class GridTNP(FieldModel):
                 else:
                     latents, target = layer(latents, target, tokens, real)
             return self.law.predict(self.readout(target).float())
-        tokens, grid = self.encoded(batch, self.grid_of(batch))
+        grid = self.grid_of(batch)
+        many = math.prod(grid.shape) > gridding.CHUNK
+        if many and self.kind == "mhca" and self.coarsen == "encoder":
+            tokens, grid = self.streamed(batch, grid)
+        else:
+            tokens, grid = self.encoded(batch, grid)
         among = self.beside(batch.target_x, grid, self.nearest)
         target = self.token(batch.target_x, None, None, 1.0, among)
         first = self.layers[0].among
