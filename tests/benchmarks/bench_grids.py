@@ -6,9 +6,9 @@ data/spreads/PROFILE/on_off_grid.json; `--only SET/CELL ...` these alone.
 A grid of 120 x 240, 1,500 points, 3,000 targets, one task a step; coarsened by the encoder to 30 x
 60, windows of 5 (reference code I), 9 nearest cells; width 128, 8 heads, 5 layers. The TNP has the
 grid averaged to 30 x 60; `--full` also times one step of it on the full grid (minutes), of which
-else the multiplications are counted (E-8). Memory is counted (stages/fields/processes/laws.py). Goals: a step .5 of
-the straightforward form's and .25 of the TNP's, memory .5 of either's; ends with 1 where one is
-missed. `--quick`: a third of the grid's rows, and no goal is held.
+else the multiplications are counted (E-8). Memory is counted (stages/fields/processes/laws.py).
+Goals: a step .5 of the straightforward form and .25 of the TNP, memory .5 of either; ends with 1
+where one is missed. `--quick`: a third of the grid's rows, and no goal is held.
 """
 
 import argparse
