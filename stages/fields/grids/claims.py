@@ -73,7 +73,7 @@ def better(
     more = f" by {by:g}" if by > 0 else f", not more than {-by:g} below" if by < 0 else ""
     word = "better than" if by >= 0 else "against"
     name = f"{measured.dataset}: {left.arm} {word} {right.arm}{more}"
-    part = difference(measured, name, left, right, by, path != RMSE)
+    part = difference(measured, name, left, right, by, path == LL)
     return learned(part, measured, (left.arm, right.arm))
 
 

@@ -125,7 +125,7 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> tupl
     named = OF_HOURS if real else {}
     titles = (named.get(title, title) for title in TITLES)
     unit = content["about"][dataset]["unit"][1]
-    told_titles = tuple(re.sub("^(RMSE|CRPS)", rf"\\1 [{unit}]", title) for title in titles)
+    told_titles = tuple(re.sub("^(RMSE|CRPS)", rf"\1 [{unit}]", title) for title in titles)
     return Table(dataset, told_titles, tuple(rows), best=best), notes(used)
 
 
