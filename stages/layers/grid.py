@@ -191,18 +191,34 @@ def flat(
     return (index * torch.tensor(strides, device=index.device)).sum(-1)
 
 
+def firsts(grid: Grid, where: Float[Tensor, "B N X"], count: int) -> Float[Tensor, "B N X"]:
+    """The first of the `count` cells nearest to each place along each axis, a whole number; around
+    a sphere it may lie before the first column."""
+    found = []
+    for axis, (cells, wraps) in enumerate(zip(grid.shape, grid.periodic, strict=True)):
+        taken = min(count, cells)
+        first = torch.ceil(where[:, :, axis] - taken / 2)
+        # a place far outside has no whole number
+        found.append(first if wraps else first.clamp(0, cells - taken))
+    return torch.stack(found, 2)
+
+
+def beside(grid: Grid, x: Float[Tensor, "B N X"], count: int) -> Float[Tensor, "B N X"]:
+    """How many cells each point lies beyond the first of the `count` nearest along each axis: the
+    same for a grid and points that are moved together."""
+    where = counted(grid, x)
+    return where - firsts(grid, where, count)
+
+
 def neighbours(
     grid: Grid, x: Float[Tensor, "B N X"], count: int, how: str = "row_major"
 ) -> Int[Tensor, "B N K"]:
     """The numbers of the cells nearest to each point, `count` along each axis: K = count^X, all
     different. Around the sphere they wrap; at an end they begin at the last cell."""
-    where, found = counted(grid, x), []
+    first, found = firsts(grid, counted(grid, x), count), []
     for axis, (cells, wraps) in enumerate(zip(grid.shape, grid.periodic, strict=True)):
-        taken = min(count, cells)
-        first = torch.ceil(where[:, :, axis] - taken / 2)
-        # a place far outside has no whole number
-        first = first if wraps else first.clamp(0, cells - taken)
-        several = first.long()[:, :, None] + torch.arange(taken, device=x.device)
+        several = torch.arange(min(count, cells), device=x.device)
+        several = first[:, :, axis].long()[:, :, None] + several
         found.append(several.remainder(cells) if wraps else several)
     total = found[0][..., None]
     for several in found[1:]:

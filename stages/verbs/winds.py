@@ -69,6 +69,11 @@ def followed(arguments: argparse.Namespace, model: Any, settings: params.Inferen
 
     if arguments.form == "csv":
         raise InputError("a stream is answered in JSON lines", found="--csv")
+    moving = None
+    if arguments.plot and arguments.plot.suffix.lower() == ".gif":
+        from stages.winds.streaming.film import Film  # a library of the laboratory
+
+        moving = Film()
 
     def emit(answering: Any, line: dict[str, Any]) -> None:
         text = follow.written(line)
@@ -81,7 +86,11 @@ def followed(arguments: argparse.Namespace, model: Any, settings: params.Inferen
 
             drawn = arguments.plot.with_name(f".{arguments.plot.name}.tmp")
             picture.draw(answering.rows, drawn)
-            os.replace(drawn, arguments.plot)
+            if moving is None:
+                os.replace(drawn, arguments.plot)
+                return
+            moving.add(drawn)
+            moving.write(arguments.plot)
 
     ended = follow.follow(
         arguments.follow,
@@ -229,7 +238,8 @@ def add_sources(verb: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         help="raw frames as they come (as of --context, or Beast): a growing file, - or "
         "tcp://HOST:PORT; a JSON line each --every seconds, which --out FILE appends and --plot "
-        "draws. TIME is +SECONDS after the stream's, or +lead, as far as the model's lead reaches",
+        "draws (as FILE.gif the last ones move). TIME is +SECONDS after the stream's, or +lead, as "
+        "far as the model's lead reaches",
     )
     verb.add_argument(
         "--every",

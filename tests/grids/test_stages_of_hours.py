@@ -194,6 +194,14 @@ def test_claims_read_the_real_month_where_it_was_run(place):
     assert claims.e4(measured)["verdict"] == "holds"
     found["grid_tnp-setconv_after-b-s0"] = cell(9.0)
     assert claims.e4(measured)["verdict"] == "undecided"
+    seven = claims.e7(measured)
+    assert seven["dataset"] == "britain" and "no trained grid_tnp-mhca_swin" in seven["why"]
+    for few, many, verdict in ((0.95, 0.5, "holds"), (0.6, 0.9, "fails"), (0.5, 1.5, "fails")):
+        for seed in (0, 1, 2):  # against a coarse grid that errs by 1.0 wherever
+            push = 0.002 * seed
+            found[f"grid_tnp-mhca_coarse-b-s{seed}"] = cell(0.9 + push, 1.0 + push, 1.0 + push)
+            found[f"grid_tnp-mhca_swin-b-s{seed}"] = cell(0.8 + push, few + push, many + push)
+        assert claims.e7(measured)["verdict"] == verdict
     for seed in (0, 1, 2):  # the grid takes more off where points are many
         found[f"grid_tnp-mhca_off-b-s{seed}"] = cell(1.5, 1.3, 1.7)
     assert claims.e6(measured)["verdict"] == "fails"

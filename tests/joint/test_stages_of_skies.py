@@ -237,6 +237,19 @@ def test_settings_that_do_not_fit_are_told(others, what):
         checked(Joint, {"datasets": ("sky",)}, "joint")
 
 
+def test_the_crps_is_that_of_samples_and_its_parts_make_the_whole(place, evaluated):
+    data = measure.Data.open(place / "data/mini/prepared/sky", told(), JOINT, 0)
+    mean, sd = data.test.laws["both"]
+    rng = seeds.stream(0, "crps")
+    drawn = mean[None] + sd[None, ..., None] * rng.standard_normal((400, *mean.shape))
+    other = mean[None] + sd[None, ..., None] * rng.standard_normal((400, *mean.shape))
+    expected = data.scale * (np.abs(drawn - data.y).mean() - 0.5 * np.abs(drawn - other).mean())
+    entry = files.read_json(evaluated / "metrics.json")["cells"]["optimum"]
+    assert abs(entry["metrics"]["crps"]["value"] / expected - 1) < 0.01
+    entry["by_lead"]["005-015 min"]["crps"]["value"] *= 1.1
+    assert ["by_lead" in text for text in agree.rooted(entry)] == [True]
+
+
 def test_claims_rest_on_the_evaluation_and_tables_and_figures_show_it(place, evaluated, tmp_path):
     from stages.winds.joint import figures
 
@@ -251,6 +264,8 @@ def test_claims_rest_on_the_evaluation_and_tables_and_figures_show_it(place, eva
     assert len(table.rows) == 10 and table.rows[-3][0].startswith("the exact law of both")
     lead = tables.breakdown(whole, "sky", "by_lead")
     assert lead.titles[1] == "005-015 min" and len(lead.rows) == 10
+    ranked = tables.breakdown(whole, "sky", "by_lead", "crps")
+    assert ranked.titles[0] == "CRPS [m/s] by lead time" and ranked.rows != lead.rows
     assert "8 m/s over 400 km" in tables.sentence(content["about"])
     figures.draw(evaluated, tmp_path, whole, "sky")
     for name in ("by_lead", "by_distance", "learning"):

@@ -7,6 +7,7 @@ import torch
 
 from stages import seeds
 from stages.layers import grid as on
+from stages.layers import gridding
 from stages.layers.grid import Grid
 from stages.layers.gridding import CellAttention, NearestAttention, SphereConv, Windows
 
@@ -47,6 +48,45 @@ def test_every_cell_hears_itself_and_the_points_in_it():
             memory = torch.cat((own[row, cell : cell + 1], inside))
             expected = attended(layer, asking[row, cell], memory)
             torch.testing.assert_close(found[row, cell], expected, atol=1e-5, rtol=1e-5)
+
+
+def test_many_points_are_heard_chunk_by_chunk_with_the_same_gradient(monkeypatch):
+    seeds.everything(0)
+    layer, cells, points = CellAttention(WIDTH, HEADS), 6, 23
+    asking, own, raw = drawn(2, cells, WIDTH), drawn(2, cells, WIDTH, name="own"), drawn(
+        2, points, 3
+    )  # fmt: skip
+    embed = torch.nn.Linear(3, WIDTH)
+    real = torch.arange(points) < torch.tensor([[23], [9]])
+    where = torch.randint(0, 4, (2, points), generator=seeds.torch_stream(0, "cells"))
+
+    def gradients(answer):
+        answer.square().sum().backward()
+        found = [one.grad for one in (*layer.parameters(), *embed.parameters())]
+        layer.zero_grad(), embed.zero_grad()
+        return found
+
+    whole = layer(asking, own, 9 * embed(raw), real, where)  # logits far apart
+    monkeypatch.setattr(gridding, "CHUNK", 5)
+    parts = layer.streamed(asking, own, raw, lambda part: 9 * embed(part), real, where)
+    torch.testing.assert_close(parts, whole, atol=1e-5, rtol=1e-5)
+    for one, other in zip(gradients(parts), gradients(whole), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+
+
+def test_targets_read_their_cells_again_for_a_gradient_where_they_are_many(monkeypatch):
+    seeds.everything(0)
+    layer, targets, memory = NearestAttention(WIDTH, HEADS), drawn(2, 5, WIDTH), drawn(2, 9, WIDTH)
+    near = torch.randint(0, 9, (2, 5, 3), generator=seeds.torch_stream(0, "near"))
+    found = []
+    for large in (gridding.LARGE, 1):
+        monkeypatch.setattr(gridding, "LARGE", large)
+        layer.zero_grad()
+        answer = layer(targets, memory, near)
+        answer.square().sum().backward()
+        found.append([answer, *(one.grad for one in layer.parameters())])
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
 
 
 def test_targets_read_their_cells():

@@ -15,6 +15,7 @@ from stages.fields import bounded
 from stages.fields.grids.layout import COMPANIONS, EXACT, PICTURE, PRIOR
 from stages.fields.grids.settings import FAMILY, Grids
 from stages.files import read_json
+from stages.scores.scores import crps
 
 SINGLE = 1e-6  # relative: pictures are kept in float32, as what they show is
 DRAWN = ("target_x", "target_y", "grid_y")
@@ -29,6 +30,7 @@ def evaluated(home: Path) -> Found:
         error = np.square(y - law[0])
         return {
             "rmse": scale * np.sqrt(error.mean(1)),
+            "crps": scale * crps(*law, y).mean(1),
             "z_square": (error / np.square(law[1])).mean(1),
         }
 

@@ -3,9 +3,9 @@ known, the rivals) and the prior.
 
 A number is a mean over targets, then over tasks, with its 90 % interval over tasks (of real hours
 over days, whose tasks go together): the log-density in nats a target; `gap`, how far it lies below
-the exact law's that reads both sources; the root of the mean squared error of a task, in the set's
-unit, and that of tasks with few points and with many; coverage; the mean square of the z-scores. Of
-a globe also the spread over land, and its ratio to the spread at sea.
+the exact law's that reads both sources; in the set's unit the continuous ranked probability score,
+the root of the mean squared error of a task, and that of tasks with few and with many points;
+coverage; the mean square of z-scores. Of a globe also the spread over land, and over that at sea.
 Written: metrics.json; items.npz, what claims compare of each task (stages/scores/items.py); and
 picture.npz, what the cells say of one task everywhere. Shapes: S tasks, T targets, P places drawn.
 """
@@ -29,7 +29,7 @@ from stages.fields.grids.settings import FAMILY, Grids, Stale, Told
 from stages.fields.problems.coupled.globe import Earth
 from stages.scores import groups, items, shell
 from stages.scores.items import Items
-from stages.scores.scores import covered, log_likelihood
+from stages.scores.scores import covered, crps, log_likelihood
 
 NATS = "nats"
 ROWS, PLACES = 36, 161  # of the map, with twice as many columns; of the line
@@ -102,6 +102,7 @@ def by_task(law: Law, data: Data) -> dict[str, np.ndarray]:
     error = scale * np.sqrt(np.square(mean - data.y).mean(1))
     found = {"log_likelihood": log_likelihood(mean, sd, data.y).mean(1), "rmse": error}
     many = data.test.batch.context_mask.sum(1).numpy() > data.coupled.context / 2
+    found["crps"] = scale * crps(mean, sd, data.y).mean(1)
     found["rmse_few"] = np.where(many, np.nan, error)
     found["rmse_many"] = np.where(many, error, np.nan)
     return found
@@ -119,6 +120,7 @@ def scored(law: Law, data: Data) -> Answer:
         found["gap"] = data.mean(best - reached, NATS)
     found |= {
         "rmse": data.mean(tasks["rmse"], unit),
+        "crps": data.mean(tasks["crps"], unit),
         "z_square": data.mean(np.square((y - mean) / sd).mean(1), "1"),
     }
     for level in (0.5, 0.9):

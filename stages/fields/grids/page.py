@@ -20,7 +20,8 @@ MODULE = "stages.fields.grids.page"
 NO_BOUND = "none is known"
 CAPTIONS = {
     "task": "One test task: what every model says of it, mean and spread. On lines, the band is "
-    "two standard deviations; on maps, points are dots and coasts of simulated land black lines.",
+    "two standard deviations; on maps, points are dots and coasts lines. A z-score is how many of "
+    "its own standard deviations the present lies above a model's answer.",
     "learning": "Negative log-likelihood of the tasks that select, against steps. Dashed: the "
     "bound of the test tasks, where one is known; dotted: their prior.",
 }

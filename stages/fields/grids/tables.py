@@ -40,6 +40,10 @@ CALLED = {
     "grid_tnp-mhca_off": "MHCA, points alone",
     "grid_tnp-mhca_all": "MHCA, targets read all cells",
     "grid_tnp-mhca_published": "MHCA, published index",
+    "grid_tnp-mhca_swin": "MHCA, windows on the full grid",
+    "grid_tnp-mhca_relative": "MHCA, about equivariant",
+    "grid_tnp-mhca_exact": "MHCA, equivariant",
+    "grid_tnp-lbanp": "LBANP, few latent tokens",
     "grid_tnp-mhca_before": "MHCA, patches before the points",
     "grid_tnp-mhca_after": "MHCA, patches after",
     "grid_tnp-mhca_coarse": "MHCA, patches by the encoder",
@@ -54,6 +58,7 @@ TITLES = (
     "log-likelihood [nats a target]",
     BELOW,
     "RMSE",
+    "CRPS",
     "within 50 % interval",
     "within 90 % interval",
     "mean square of z",
@@ -107,6 +112,7 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> tupl
                 number(told[MAIN], True),
                 number(told.get(second), True),
                 number(told["rmse"], True),
+                number(told["crps"], True),
                 share(told["coverage_50"]),
                 share(told["coverage_90"]),
                 number(told["z_square"]),
@@ -119,7 +125,7 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> tupl
     named = OF_HOURS if real else {}
     titles = (named.get(title, title) for title in TITLES)
     unit = content["about"][dataset]["unit"][1]
-    told_titles = tuple(re.sub("^RMSE", f"RMSE [{unit}]", title) for title in titles)
+    told_titles = tuple(re.sub("^(RMSE|CRPS)", rf"\1 [{unit}]", title) for title in titles)
     return Table(dataset, told_titles, tuple(rows), best=best), notes(used)
 
 

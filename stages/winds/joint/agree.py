@@ -18,7 +18,7 @@ from stages.audit import agreeing, apiece
 from stages.audit.agreeing import Found, near
 from stages.files import read_json
 from stages.scores import items
-from stages.scores.scores import covered, log_likelihood
+from stages.scores.scores import covered, crps, log_likelihood
 from stages.winds.joint.law import READS
 from stages.winds.joint.layout import COMPANIONS, OPTIMUM, SKY, SPLITS, TASKS
 from stages.winds.joint.settings import FAMILY, Made, Real, Told, joint_of
@@ -156,6 +156,7 @@ def companion(told: dict[str, Any], test: "KeptTasks", law: str, scale: float) -
     mine = {
         "mse": scale**2 * np.square(mean - test.tasks.target_true).mean(),
         "log_likelihood": log_likelihood(mean, wide, y).mean(),
+        "crps": scale * crps(mean, wide, y).mean(),
         "coverage_50": covered(mean, wide, y, 0.5).mean(),
         "coverage_90": covered(mean, wide, y, 0.9).mean(),
     }
@@ -175,6 +176,10 @@ def rooted(entry: dict[str, Any]) -> Iterator[str]:
         whole = sum(one["n"] * one["value"] ** 2 for one in parts) / max(count, 1)
         if count != told["rmse"]["n"] or not near(whole, told["rmse"]["value"] ** 2):
             yield f"its errors {by} give {whole**0.5} over {count:,}, not its rmse"
+        ranked = [one["crps"] for one in entry[by].values()]
+        whole = sum(one["n"] * one["value"] for one in ranked) / max(count, 1)
+        if not near(whole, told["crps"]["value"]):
+            yield f"its CRPS {by} give {whole}, not {told['crps']['value']}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

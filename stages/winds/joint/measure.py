@@ -1,10 +1,11 @@
 """What the joint nowcast measures of a law of every target: the error of its mean against the true
 wind (m/s a component, the root of the mean square over targets and tasks) and over the optimum's,
-the log-density of what an aircraft would measure there and what that lacks to the optimum's, the
-shares within its 50 % and 90 % intervals; the error by lead time, altitude and distance to data,
-and by the age of the grid. Intervals are the central 90 % over tasks where each has a sky of its
-own; over squares of places where the sky is real. No optimum is known of a real sky: kriging of the
-increments stands in its place (`over_increments`, `gain`).
+the log-density of what an aircraft would measure there and what that lacks to the optimum's, its
+continuous ranked probability score (CRPS, m/s a component), the shares within its 50 % and 90 %
+intervals; error and CRPS by lead time, altitude and distance to data, and by the age of the grid.
+Intervals are the central 90 % over tasks where each has a sky of its own; over squares of places
+where the sky is real. No optimum is known of a real sky: kriging of the increments stands in its
+place (`over_increments`, `gain`).
 
 Companions: the laws that preparation kept, the prior; and a Kalman filter
 (stages/fields/models/kalman.py) on the increments, with the numbers that kriging learned of them.
@@ -12,7 +13,7 @@ Written: metrics.json; items.npz, what claims compare of each task (stages/score
 real sky picture.npz, what is said of a plane of places. Shapes: S tasks, T targets, O components.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from stages.errors import DivergedError
 from stages.fields.models.kalman import Kalman
 from stages.scores import bootstrap, groups, items, shell
 from stages.scores.items import Items
-from stages.scores.scores import covered, log_likelihood
+from stages.scores.scores import covered, crps, log_likelihood
 from stages.winds.joint import bands, kept, reanalysis, rivals
 from stages.winds.joint.fresh import CHUNK
 from stages.winds.joint.law import Answer
@@ -85,13 +86,23 @@ class Data:
     ) -> dict[str, Any]:
         """The root of the mean of squares (S, T) over some targets (S, T), m/s; `over`: that of
         others, no unit."""
-        sums = {"se": (squares * some).sum(1), "n": some.sum(1).astype(np.float64)}
+        return self.pooled(squares, some, over, np.sqrt)
+
+    def pooled(
+        self,
+        values: np.ndarray,
+        some: np.ndarray,
+        over: np.ndarray | None = None,
+        form: Callable[[Any], Any] = np.asarray,
+    ) -> dict[str, Any]:
+        """What `form` makes of the mean of values (S, T) over some targets, each of them once."""
+        sums = {"sum": (values * some).sum(1), "n": some.sum(1).astype(np.float64)}
         sums |= {} if over is None else {"over": (over * some).sum(1)}
         rng = seeds.stream(self.seed, FAMILY, "resamples")
         drawn = groups.drawn(groups.grouped(sums, self.group), self.resamples, rng)
 
         def told(one: Mapping[str, Any]) -> Any:
-            return np.sqrt(one["se"] / np.maximum(one["n" if over is None else "over"], 1e-12))
+            return form(one["sum"] / np.maximum(one["n" if over is None else "over"], 1e-12))
 
         low, high = bootstrap.interval(told(drawn))
         value = float(told({name: column.sum() for name, column in sums.items()}))
@@ -127,23 +138,28 @@ def scored(law: Answer, data: Data) -> Scored:
     reached = log_likelihood(mean, spread, y).mean((1, 2))
     gap = log_likelihood(best[0], best[1][..., None], y).mean((1, 2)) - reached
     over, beside = ("over_increments", "gain") if real else ("over_optimum", "gap")
-    tasks = {"mse": squares.mean(1), "log_likelihood": reached, beside: -gap if real else gap}
+    ranked = data.scale * crps(mean, spread, y).mean(2)
+    tasks = {"mse": squares.mean(1), "log_likelihood": reached, beside: -gap if real else gap,
+             "crps": ranked.mean(1)}  # fmt: skip
     found = {
         "rmse": data.root(squares, everywhere),
         over: data.root(squares, everywhere, data.squares(best)),
         "mse": data.mean(tasks["mse"], SQUARE),
         "log_likelihood": data.mean(reached, NATS),
         beside: data.mean(tasks[beside], NATS),
+        "crps": data.mean(tasks["crps"], SPEED),
     }
     for level in (0.5, 0.9):
         share = covered(mean, spread, y, level).mean((1, 2))
         found[f"coverage_{100 * level:.0f}"] = data.mean(share, "1")
     parts = {
         f"by_{name}": {
-            str(label): {"rmse": data.root(squares, labels == label)} for label in np.unique(labels)
+            str(label): {"rmse": data.root(squares, labels == label),
+                         "crps": data.pooled(ranked, labels == label)}
+            for label in np.unique(labels)
         }
         for name, labels in data.bins.items()
-    }
+    }  # fmt: skip
     return Scored({"metrics": found, **parts}, tasks)
 
 

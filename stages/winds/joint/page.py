@@ -15,6 +15,7 @@ from stages.winds.joint.tables import (
     BY,
     MAIN,
     NOTES,
+    SCORES,
     UNTRAINED,
     breakdown,
     called,
@@ -67,7 +68,9 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
         trivial=lambda _: trivial,
         unit=" m/s",
         more=tuple(
-            Grid(breakdown(content, dataset, by), f"By {name}", "") for by, name in BY.items()
+            Grid(breakdown(content, dataset, by, score), f"By {name}, {score.upper()}", "")
+            for by, name in BY.items()
+            for score in SCORES
         ),
         loss="negative log-likelihood [nats a target]",
         levels=levels,

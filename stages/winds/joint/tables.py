@@ -38,6 +38,7 @@ TITLES = (
     OVER,
     "log-likelihood [nats]",
     BELOW,
+    "CRPS [m/s a component]",
     "within 50 % interval",
     "within 90 % interval",
     "weights",
@@ -48,10 +49,11 @@ OF_REAL = {OVER: "over that of increments by kriging",
 # The breakdowns, the order of the page.
 BY = {"by_lead": "lead time", "by_altitude": "altitude", "by_distance": "distance to a report",
       "by_age": "age of the grid"}  # fmt: skip
+SCORES = ("rmse", "crps")  # by which they are told
 NOTES = (
     "The aircraft, their errors and the grid's faults are simulated: the grid is the wind coarse, "
     "smoothed, biased and late. The wind is drawn from a known law, or that of a reanalysis. "
-    "Errors are against the true wind, likelihoods and intervals of what an aircraft would "
+    "Errors are against the true wind, likelihoods, CRPS and intervals of what an aircraft would "
     "measure. Intervals are the central 90 % over test tasks, of one training, where each task "
     "has a sky of its own; over squares of places where the sky is one. Trained cells draw new "
     "tasks at every step, for seconds. Rivals have their numbers from skies that no test has."
@@ -98,6 +100,7 @@ def results(content: Content, dataset: str) -> Table:
                 number(told[over], True, form="{:.3f}".format),
                 number(told["log_likelihood"], True),
                 number(told[beside], True),
+                number(told["crps"], True, form="{:.3f}".format),
                 share(told["coverage_50"]),
                 share(told["coverage_90"]),
                 f"{weights[0]:,}" if weights else NONE,
@@ -108,8 +111,8 @@ def results(content: Content, dataset: str) -> Table:
     return Table(dataset, titles, tuple(rows), best=best)
 
 
-def breakdown(content: Content, dataset: str, by: str) -> Table:
-    """A row an arm, a column a bin: RMSE in the mean over seeds, m/s a component."""
+def breakdown(content: Content, dataset: str, by: str, score: str = "rmse") -> Table:
+    """A row an arm, a column a bin: RMSE or CRPS in the mean over seeds, m/s a component."""
     arms = ranked(content, dataset)
     whole = content["cells"]
     bins = sorted({one for name, cell in whole.items() if name.startswith(f"{dataset}/")
@@ -117,9 +120,10 @@ def breakdown(content: Content, dataset: str, by: str) -> Table:
     rows = []
     for arm in arms:
         mine = seeds_of(content, dataset, arm)
-        values = [[cell[by][one]["rmse"]["value"] for cell in mine] for one in bins]
+        values = [[cell[by][one][score]["value"] for cell in mine] for one in bins]
         rows.append((called(arm), *(fixed(sum(each) / len(each)) for each in values)))
-    return Table(f"{dataset}-{by}", ("RMSE [m/s] by " + BY[by], *bins), tuple(rows))
+    name = f"{dataset}-{by}" + ("" if score == "rmse" else f"-{score}")
+    return Table(name, (f"{score.upper()} [m/s] by {BY[by]}", *bins), tuple(rows))
 
 
 def seeds_of(content: Content, dataset: str, arm: str) -> list[dict[str, Any]]:

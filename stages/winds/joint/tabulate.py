@@ -10,7 +10,7 @@ from stages.tables.ranked import Drawn, tabulation
 from stages.tables.tabulation import Content
 from stages.winds.joint import claims
 from stages.winds.joint.printed import companions
-from stages.winds.joint.tables import BY, MAIN, NOTES, breakdown, results, sentence
+from stages.winds.joint.tables import BY, MAIN, NOTES, SCORES, breakdown, results, sentence
 
 MODULE = "stages.winds.joint.tabulate"
 
@@ -19,7 +19,8 @@ def lines(content: Content, dataset: str, printed: dict[str, Printed]) -> list[s
     """What the set is, its table and its breakdowns."""
     found = [sentence(content["about"][dataset]), "", *results(content, dataset).markdown()]
     for by in BY:
-        found += breakdown(content, dataset, by).markdown()
+        for score in SCORES:
+            found += breakdown(content, dataset, by, score).markdown()
     return found
 
 
