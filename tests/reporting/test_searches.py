@@ -329,7 +329,7 @@ def test_a_second_run_writes_the_same_bytes(project):
     before = [path.read_bytes() for path in paths]
     stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
     assert [path.read_bytes() for path in paths] == before
-    assert len(paths) == 8 and files.read_json(paths[-1])["code"]["modules"] == [
+    assert len(paths) == 9 and files.read_json(paths[-1])["code"]["modules"] == [
         "stages.neighbours.experiment.tabulate"
     ]
 
