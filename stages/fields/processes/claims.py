@@ -73,12 +73,12 @@ def near(measured: PairedEvaluation, one: str, other: str) -> Part:
     return learned(part, measured, (left.arm, right.arm))
 
 
-def loses(measured: PairedEvaluation, one: str, how: str) -> Part:
-    """A model's likelihood falls by more than LOST where all points are moved: a loss is above 0
-    and has a long tail upwards, so its logarithm is judged."""
+def loses(measured: PairedEvaluation, one: str, how: str, logarithm: bool = False) -> Part:
+    """A model's likelihood falls by more than LOST where all points are moved. `logarithm`: it
+    falls by nats that differ by factors from one training to another."""
     lost = side(measured, one, ("metrics", f"lost_{how}"))
     name = f"{measured.dataset}: {lost.arm} loses more than {LOST:g} nats where {how}"
-    part = against(measured, name, lost, LOST, True, "nats", logarithm=True)
+    part = against(measured, name, lost, LOST, True, "nats", logarithm)
     return learned(part, measured, (lost.arm,))
 
 
@@ -145,7 +145,7 @@ def p4(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
 def p5(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """A plane turned."""
     plane = of(found, "sawtooth_2d")
-    parts = [keeps(plane, "tetnp-turned", "turned"), loses(plane, "tetnp-post", "turned")]
+    parts = [keeps(plane, "tetnp-turned", "turned"), loses(plane, "tetnp-post", "turned", True)]
     note = (
         f"'carries over' is read as losing less than {KEPT:g} nats, 'does not' more than {LOST:g}"
     )
