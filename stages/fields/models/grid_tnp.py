@@ -158,33 +158,13 @@ class GridTNP(FieldModel):
         return found
 
     def __init__(
-        self,
-        x_dim: int,
-        i_dim: int,
-        o_dim: int,
-        encoder: str = "mhca",
-        order: str = "before",
-        reads: str = "both",
-        window: int = 1,
-        nearest: int = 3,
-        reading: str = "nearest",
-        coarsen: str = "none",
-        patch: int = 1,
-        index: str = "row_major",
-        surface: str = "plane",
-        grid_values: int = 1,
-        per_unit: int = 8,
-        reach: int = 4,
-        cells: int = 4,
-        latents: int = 0,
-        places: str = "plain",
-        degrees: int = 10,
-        equivariance: str = "none",
-        head: str = "gaussian",
-        width: int = 32,
-        heads: int = 4,
-        layers: int = 2,
-    ):
+        self, x_dim: int, i_dim: int, o_dim: int, encoder: str = "mhca", order: str = "before",
+        reads: str = "both", window: int = 1, nearest: int = 3, reading: str = "nearest",
+        coarsen: str = "none", patch: int = 1, index: str = "row_major", surface: str = "plane",
+        grid_values: int = 1, per_unit: int = 8, reach: int = 4, cells: int = 4,
+        latents: int = 0, places: str = "plain", degrees: int = 10, equivariance: str = "none",
+        head: str = "gaussian", width: int = 32, heads: int = 4, layers: int = 2,
+    ):  # fmt: skip
         super().__init__()
         self.head, self.law, self.i_dim = head, likelihoods.HEADS[head], i_dim
         self.grid_values, self.reads, self.kind, self.index = grid_values, reads, encoder, index
