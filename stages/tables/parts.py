@@ -20,7 +20,7 @@ from stages.tables.gather import over_seeds
 METRICS, BREAKDOWNS = "metrics.json", "breakdowns.json"
 HISTORY = "history"  # of a cell: the curve of its training, short
 KEPT = ("metrics/*",)  # of a cell, where a family names nothing else
-REMEDY = "run `dvc pull` for what others have computed, or `dvc repro` to make it anew"
+REMEDY = "run `dvc repro`, or `dvc pull` for what others have computed"
 Content = dict[str, Any]  # {"cells": {DATASET/CELL: {"metrics": ...}}, "arms": ..., ...}
 
 

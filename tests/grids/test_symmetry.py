@@ -60,6 +60,15 @@ def test_an_equivariant_model_does_not_ask_where_grid_and_points_lie(encoder, wi
     assert gap(broken(there), broken(batch)) > 1e-3
 
 
+@pytest.mark.parametrize("window", [1, 4])
+def test_what_tells_cells_apart_learns_where_a_grid_is_given(window):
+    found = model(equivariance="exact", window=window)
+    found(plane()).mean.square().sum().backward()
+    slots = {name: one for name, one in found.named_parameters() if name.endswith("slots")}
+    assert len(slots) == 2 * (1 + (window > 1))
+    assert all(one.grad is not None and one.grad.abs().max() > 0 for one in slots.values())
+
+
 @pytest.mark.parametrize("coarsen", ["before", "after", "encoder"])
 def test_coarsened_grids_stay_equivariant(coarsen):
     batch, found = plane(), model(coarsen=coarsen, patch=2, equivariance="exact")

@@ -138,7 +138,14 @@ def test_the_gradient_reaches_every_parameter(case):
         "lattice_1",
     ):  # one node has no neighbour to tell anything and no other node to be weighed against
         unreached = [name for name in unreached if name != "strength" and ".message" not in name]
-    assert not unreached
+    # of a batch without a grid no target has as many cells near it as there are slots; with one
+    # tests/grids/test_symmetry.py asks them
+    assert not [name for name in unreached if not idle(case, name)]
+
+
+def idle(case, name: str) -> bool:
+    """Whether a parameter serves only where a grid is given."""
+    return case[0] == "grid_tnp" and name.endswith(".reading.slots")
 
 
 @laws
@@ -205,7 +212,11 @@ def test_far_targets_equal_points_and_fully_masked_sets_stay_finite(case):
     assert all(torch.isfinite(value).all() for value in values)
     if any(parameter.requires_grad for parameter in model.parameters()):
         sum(value.sum() for value in values).backward()
-        assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())
+        assert all(
+            torch.isfinite(parameter.grad).all()
+            for name, parameter in model.named_parameters()
+            if not idle(case, name)
+        )
 
 
 @laws
