@@ -13,7 +13,9 @@ POINTS, TARGETS, WIDTH = 30, 40, 64
 
 
 def batch(rows, columns):
-    drawn = lambda *shape: torch.randn(*shape, generator=seeds.torch_stream(0, *map(str, shape)))  # noqa: E731
+    def drawn(*shape):
+        return torch.randn(*shape, generator=seeds.torch_stream(0, *map(str, shape)))
+
     axes = (torch.arange(rows) * 180.0 / rows - 80, torch.arange(columns) * 360.0 / columns - 180)
     grid = Grid(axes, drawn(1, rows, columns, 1), torch.ones(1, rows, columns) > 0, sphere=True)
     real = [torch.ones(1, count, dtype=torch.bool) for count in (POINTS, TARGETS)]
