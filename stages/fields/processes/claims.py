@@ -30,11 +30,28 @@ LINEAR = ("tnp-linear", "tnp-hyper", "pseudo_tnp-perceiver", "pseudo_tnp-te_perc
 BRIEF = "trained for seconds at about equal cost, where the document trains for hours"
 
 
-def side(measured: PairedEvaluation, variant: str, path: tuple[str, ...]) -> Side:
-    """A variant ('tnp-linear') in the size that was trained here; its name whole where none was."""
+def sized(measured: PairedEvaluation, variant: str) -> dict[str, str]:
+    """What was trained of a variant ('tnp-linear'): arm by size, that of the most weights first."""
     model, arm = variant.split("-")
     found = [name for name in measured.model(model) if name.split("-")[1:2] == [arm]]
-    return Side(found[0] if found else variant, path)
+    weights = {name: measured.cells[measured.arm(name)[0]].get("weights", 0) for name in found}
+    return {name.split("-")[-1]: name for name in sorted(found, key=lambda one: -weights[one])}
+
+
+def sides(measured: PairedEvaluation, path: tuple[str, ...], *variants: str) -> tuple[Side, ...]:
+    """Variants in the largest size in which all of them were trained; in none, each in its own
+    largest; a variant that was not trained by its name whole."""
+    found = [sized(measured, variant) for variant in variants]
+    common = next((size for size in found[0] if all(size in one for one in found)), "")
+    return tuple(
+        Side(one.get(common) or next(iter(one.values()), variant), path)
+        for one, variant in zip(found, variants, strict=True)
+    )
+
+
+def side(measured: PairedEvaluation, variant: str, path: tuple[str, ...]) -> Side:
+    """A variant in the largest size in which it was trained."""
+    return sides(measured, path, variant)[0]
 
 
 def learned(part: Part, measured: PairedEvaluation, arms: Iterable[str]) -> Part:
@@ -59,7 +76,7 @@ def above(
     measured: PairedEvaluation, one: str, other: str, by: float = 0.0, path: tuple[str, ...] = LL
 ) -> Part:
     """`one` reaches more than `other` plus `by`; what `other` learned is not asked."""
-    left, right = side(measured, one, path), side(measured, other, path)
+    left, right = sides(measured, path, one, other)
     more = f" by {by:g}" if by else ""
     name = f"{measured.dataset}: {left.arm} > {right.arm}{more}"
     return learned(difference(measured, name, left, right, by, True), measured, (left.arm,))
@@ -67,7 +84,7 @@ def above(
 
 def near(measured: PairedEvaluation, one: str, other: str) -> Part:
     """`one` lies not more than TIE below `other`."""
-    left, right = side(measured, one, LL), side(measured, other, LL)
+    left, right = sides(measured, LL, one, other)
     name = f"{measured.dataset}: {left.arm} within {TIE:g} of {right.arm}, or above"
     part = difference(measured, name, left, right, -TIE, True)
     return learned(part, measured, (left.arm, right.arm))
@@ -190,18 +207,16 @@ def p7(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
 def p8(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     """Bytes counted, at the largest context and the fewest targets that were counted."""
     eq, parts = of(found, "eq_1d"), []
-    whole = side(eq, "tetnp-post", LL).arm
-    name, cell = ("memory_whole_1000_10", (eq.arm(whole) or [""])[0])
-    if name not in eq.cells.get(cell, {}).get("metrics", {}):
+    for one in (*LINEAR, "tetnp-post"):
+        arm, whole = sides(eq, ("metrics", "memory_1000_10"), one, "tetnp-post")
+        most = [eq.cells[cell]["metrics"].get("memory_whole_1000_10") for cell in eq.arm(whole.arm)]
+        if eq.arm(arm.arm) and most and most[0]:
+            bytes_of = most[0]["value"]
+            words = f"bytes at 1,000 context points [MB], against {LESS:g} of {bytes_of:.3g}"
+            title = f"{arm.arm} far below TETNP with all pairs at once"
+            parts.append(_counted(eq, title, arm, LESS * bytes_of, words))
+    if not parts:
         parts = [unmeasured("bytes", "bytes: nothing was counted here")]
-    else:
-        most = eq.cells[cell]["metrics"][name]["value"]
-        for one in (*LINEAR, "tetnp-post"):
-            arm = side(eq, one, ("metrics", "memory_1000_10"))
-            if eq.arm(arm.arm):
-                words = f"bytes at 1,000 context points [MB], against {LESS:g} of {most:.3g}"
-                title = f"{arm.arm} far below TETNP with all pairs at once"
-                parts.append(_counted(eq, title, arm, LESS * most, words))
     note = (
         f"'far less' is read as below {LESS:g} of TETNP's bytes as printed, all pairs at once; in "
         "blocks TETNP itself is linear, so the claim is one of the printed form; that ConvCNP's "
