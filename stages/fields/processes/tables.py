@@ -49,8 +49,9 @@ Content = dict[str, Any]
 
 
 def called(arm: str) -> str:
-    """A row's name: 'tnp-linear-w32' -> 'LinearTNP'."""
-    return CALLED.get(arm) or CALLED.get(arm.rpartition("-")[0], label(arm))
+    """A row's name: 'tnp-linear-w32' -> 'LinearTNP w32', for a set may be learned in more sizes."""
+    variant, _, size = arm.rpartition("-")
+    return CALLED.get(arm) or (f"{CALLED[variant]} {size}" if variant in CALLED else label(arm))
 
 
 def ranked(content: Content, dataset: str) -> list[str]:
