@@ -253,7 +253,7 @@ def test_nothing_stands_above_the_exact_law_and_its_intervals_hold_what_they_pro
 def test_the_table_has_a_row_for_each_and_no_number_that_is_none(evaluated):
     content = content_of(evaluated)
     found, notes = tables.results(content, "eq", {})
-    assert [row[0] for row in found.rows] == ["TNP", "the prior, no context",
+    assert [row[0] for row in found.rows] == ["TNP w32", "the prior, no context",
                                              "the exact law (bound)"] and not notes  # fmt: skip
     assert "nan" not in " ".join(map(" ".join, found.rows)).lower()
     held = tables.memory(content, "eq")

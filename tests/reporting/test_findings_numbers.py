@@ -19,6 +19,8 @@ ROOMS, COPIES = "sparse_fields/sample/poisson_rooms", "failure_modes/sample/copi
 HOUR, NEAR = "wind_nowcast/sample/hour_winds", "wind_baselines/sample/hour_winds"
 SMOOTH, STEPS = "failure_modes/mini/sines_05", "probes/correction/steps"
 CURVES, NATS = "processes/mini/eq_1d", "metrics/log_likelihood"
+DUAL = "on_off_grid/mini/dual_80"
+GLOBE, KELVIN = "on_off_grid/mini/globe", "metrics/rmse"
 TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
 AIR, KNOTS = "wind_processes/sample/hour_winds", "metrics/rmse_component_kn"
 PAIRS = "token_mixing/mini/sentence_pairs"
@@ -52,6 +54,19 @@ TOLD = (
     ("nothing to train, {}", "12.0", f"{HOUR}/trend/metrics/rmse_component_kn"),
     ("miss {} to", "8.2", f"{NEAR}/gka-swept-none-s0/metrics/rmse_component_kn"),
     ("interval holds {} %", "80", f"{HOUR}/msa-gaussian-20k-s0/metrics/coverage_90"),
+    ("MHCA reaches {} [", "-0.651", f"{DUAL}/grid_tnp-mhca-line-s0/{NATS}"),
+    ("SetConv {} [", "-0.597", f"{DUAL}/grid_tnp-setconv-line-s0/{NATS}"),
+    ("read all cells reaches {} (", "-0.872", f"{DUAL}/grid_tnp-mhca_all-line-s0/{NATS}"),
+    ("grid's values reaches {};", "-0.831", f"{DUAL}/grid_tnp-mhca_off-line-s0/{NATS}"),
+    ("(E-3 fails: {} before", "-0.597", f"{DUAL}/grid_tnp-setconv-line-s0/{NATS}"),
+    ("before, {} after)", "-0.601", f"{DUAL}/grid_tnp-setconv_late-line-s0/{NATS}"),
+    ("MHCA errs by {} K", "4.97", f"{GLOBE}/grid_tnp-mhca-globe-s0/{KELVIN}"),
+    ("SetConv by {} K", "4.99", f"{GLOBE}/grid_tnp-setconv-globe-s0/{KELVIN}"),
+    ("interpolation by {} K", "5.50", f"{GLOBE}/linear_interpolation-plain-globe-s0/{KELVIN}"),
+    ("the exact law by {} K. The", "2.46", f"{GLOBE}/exact/{KELVIN}"),
+    ("it errs by {} K", "9.34", f"{GLOBE}/grid_tnp-mhca_published-globe-s0/{KELVIN}"),
+    ("hardly learn: {} K", "15.7", f"{GLOBE}/grid_tnp-lbanp-globe_tokens-s0/{KELVIN}"),
+    ("the prior errs by {} K", "16.1", f"{GLOBE}/prior/{KELVIN}"),
     ("ConvCNP reaches {},", "-0.56", f"{CURVES}/convcnp-plain-w32-s0/{NATS}"),
     ("TNP {}, TETNP", "-0.60", f"{CURVES}/tnp-attention-w32-s0/{NATS}"),
     ("TETNP {}, 32 pseudo", "-0.55", f"{CURVES}/tetnp-post-w32-s0/{NATS}"),
