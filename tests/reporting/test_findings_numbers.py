@@ -58,6 +58,8 @@ TOLD = (
     ("SetConv {} [", "-0.597", f"{DUAL}/grid_tnp-setconv-line-s0/{NATS}"),
     ("read all cells reaches {} (", "-0.872", f"{DUAL}/grid_tnp-mhca_all-line-s0/{NATS}"),
     ("grid's values reaches {};", "-0.831", f"{DUAL}/grid_tnp-mhca_off-line-s0/{NATS}"),
+    ("({} at 0.5", "-0.780", f"{DUAL.replace('80', '50')}/grid_tnp-mhca-line-s0/{NATS}"),
+    ("{} at 0)", "-0.950", f"{DUAL.replace('80', '0')}/grid_tnp-mhca-line-s0/{NATS}"),
     ("(E-3 fails: {} before", "-0.597", f"{DUAL}/grid_tnp-setconv-line-s0/{NATS}"),
     ("before, {} after)", "-0.601", f"{DUAL}/grid_tnp-setconv_late-line-s0/{NATS}"),
     ("MHCA errs by {} K", "4.97", f"{GLOBE}/grid_tnp-mhca-globe-s0/{KELVIN}"),
