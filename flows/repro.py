@@ -25,6 +25,7 @@ from types import FrameType
 from typing import Any
 
 from flows.dag import Graph, parse, plan, schedule, ways
+from flows.leftovers import set_aside
 from flows.process import DVC, WORK, FlowError, environment, leashed, sharing
 from flows.profiles import switched, write
 from flows.served import Server
@@ -342,6 +343,8 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, stop)
     try:
         with switched(asked.profile) as profile:
+            for place in set_aside(profile):
+                print(f"set aside a run that no cell declares: {place}", file=sys.stderr)
             runner = (asked.cluster, profile) if asked.cluster else None
             outcome = everything_up_to_date(
                 asked.jobs, asked.retries, dict(asked.limit), tuple(asked.target), runner

@@ -1,0 +1,43 @@
+"""Runs that no cell declares any more are set aside before anything is made: a stage that measures
+all runs of a data set would count them, here and in no fresh clone.
+
+`.work/leftovers/` keeps them under their own paths; nothing is lost.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from flows.process import WORK
+
+GROUPS = ("plain", "cells", "swept")  # of an experiment's cells.yaml
+HOME = WORK / "leftovers"
+
+
+def leftovers(profile: str) -> Iterator[Path]:
+    """The folders reports/EXPERIMENT/PROFILE/runs/DATASET/CELL that no cell of cells.yaml makes."""
+    for file in sorted(Path("reports").glob("*/cells.yaml")):
+        told = YAML(typ="safe").load(file).get(profile) or {}
+        declared = {
+            (cell["dataset"], key.removeprefix(f"{profile}-{cell['dataset']}-"))
+            for group in GROUPS
+            for key, cell in (told.get(group) or {}).items()
+        }
+        for folder in sorted((file.parent / profile / "runs").glob("[!.]*/[!.]*")):
+            if folder.is_dir() and (folder.parent.name, folder.name) not in declared:
+                yield folder
+
+
+def set_aside(profile: str) -> list[Path]:
+    """Move them; where each lies now."""
+    found = []
+    for folder in leftovers(profile):
+        place = HOME / folder
+        shutil.rmtree(place, ignore_errors=True)  # of an earlier one of that name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(folder, place)
+        found.append(place)
+    return found

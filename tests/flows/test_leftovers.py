@@ -1,0 +1,50 @@
+"""Runs that no cell declares any more are set aside, and nothing else is touched."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.leftovers import HOME, set_aside
+
+CELLS = """mini: &mini
+  plain:
+    mini-sky-knn: {dataset: sky, model: knn}
+  cells:
+    mini-sky-msa-shared-5k-s0: {dataset: sky, model: msa, arm: shared, size: 5k, seed: 0}
+sample: &sample
+  cells: {}
+run: *mini
+"""
+KEPT = ("mini/runs/sky/knn", "mini/runs/sky/msa-shared-5k-s0", "sample/runs/sky/old-a-b-s0",
+        "mini/evaluated/sky")  # fmt: skip
+OLD = ("mini/runs/sky/msa-shared-5k-s1", "mini/runs/sea/knn")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (*KEPT, *OLD):
+        (Path("reports/winds") / name).mkdir(parents=True)
+        (Path("reports/winds") / name / "weights").write_text(name)
+    Path("reports/winds/cells.yaml").write_text(CELLS)
+    Path("reports/winds/mini/runs/.gitignore").write_text("/sky\n")
+    return Path("reports/winds")
+
+
+def test_what_no_cell_of_the_profile_declares_moves_with_its_bytes(home):
+    assert sorted(set_aside("mini")) == sorted(HOME / home / name for name in OLD)
+    for name in OLD:
+        assert not (home / name).exists()
+        assert (HOME / home / name / "weights").read_text() == name
+    for name in KEPT:
+        assert (home / name / "weights").read_text() == name
+    assert (home / "mini/runs/.gitignore").exists()
+    assert set_aside("mini") == []
+
+
+def test_one_of_the_same_name_takes_the_place_of_an_earlier_one(home):
+    set_aside("mini")
+    (home / OLD[0]).mkdir()
+    (home / OLD[0] / "weights").write_text("later")
+    assert set_aside("mini") == [HOME / home / OLD[0]]
+    assert (HOME / home / OLD[0] / "weights").read_text() == "later"
