@@ -156,7 +156,7 @@ def main_spreads(profile: str, only: list[str] | None) -> None:
             print(dataset, cell.name, metrics["log_likelihood"]["value"], flush=True)
             files.write_json(
                 place(EXPERIMENT, profile),
-                {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found})},
+                {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found}, by_set=True)},
             )
 
 

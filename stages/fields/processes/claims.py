@@ -94,7 +94,8 @@ def fits(measured: PairedEvaluation, one: str) -> Part:
     """A model reaches GAINED above the prior."""
     arm = side(measured, one, LL)
     name = f"{measured.dataset}: {arm.arm} fits, {GAINED:g} nats above the prior"
-    return difference(measured, name, arm, Side(PRIOR, LL), GAINED, True)
+    part = difference(measured, name, arm, Side(PRIOR, LL), GAINED, True)
+    return learned(part, measured, (arm.arm,))
 
 
 def fails(measured: PairedEvaluation, one: str) -> Part:

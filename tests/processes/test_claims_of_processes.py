@@ -1,0 +1,76 @@
+"""Document N's claims on numbers made for the purpose: which cells are compared, and when a claim
+holds, fails or is undecided."""
+
+import pytest
+
+from stages.claims.paired import PairedEvaluation
+from stages.fields.processes import claims
+from stages.fields.processes.layout import PRIOR
+
+LL = claims.LL
+
+
+def number(value, half=0.01):
+    return {"value": value, "low": value - half, "high": value + half, "n": 512, "unit": "nats"}
+
+
+def measured(dataset, **reached):
+    """An evaluation of cells by name (- as __), each with its likelihood, or that and its
+    weights."""
+    cells = {PRIOR: {"metrics": {"log_likelihood": number(-0.18)}}}
+    for name, told in reached.items():
+        value, weights = told if isinstance(told, tuple) else (told, 10_000)
+        entry = {"metrics": {"log_likelihood": number(value)}, "weights": weights}
+        cells[name.replace("__", "-")] = entry
+    return PairedEvaluation(dataset, cells)
+
+
+def seeds(name, *values):
+    return {f"{name}__s{seed}": value for seed, value in enumerate(values)}
+
+
+def test_variants_are_compared_in_the_largest_size_that_both_have():
+    both = measured(
+        "saw",
+        tetnp__post__w64__s0=(1.2, 90_000), tetnp__post__w32__s0=(0.9, 18_000),
+        tetnp__post__w16__s0=(0.4, 5_000), tetnp__rbf__w32__s0=(0.5, 17_000),
+        tetnp__rbf__w16__s0=(0.1, 4_000),
+    )  # fmt: skip
+    found = [one.arm for one in claims.sides(both, LL, "tetnp-post", "tetnp-rbf")]
+    assert found == ["tetnp-post-w32", "tetnp-rbf-w32"]
+    assert claims.side(both, "tetnp-post", LL).arm == "tetnp-post-w64"
+
+
+def test_without_a_common_size_each_stands_in_its_largest_and_what_was_not_trained_by_its_name():
+    apart = measured("saw", tetnp__post__w64__s0=1.2, convcnp__plain__w32__s0=0.3)
+    found = [
+        one.arm for one in claims.sides(apart, LL, "tetnp-post", "convcnp-plain", "tnp-linear")
+    ]
+    assert found == ["tetnp-post-w64", "convcnp-plain-w32", "tnp-linear"]
+
+
+@pytest.mark.parametrize(
+    "plane, full, verdict",
+    [
+        ((0.5, 0.52, 0.51), (-0.17, -0.16, -0.175), "holds"),
+        ((0.5, 0.52, 0.51), (0.4, 0.42, 0.41), "fails"),
+        ((-0.17, -0.16, -0.175), (-0.17, -0.16, -0.175), "undecided"),
+    ],
+)
+def test_a_convcnp_that_learned_neither_decides_nothing(plane, full, verdict):
+    found = {
+        name: measured(name, **seeds("convcnp__plain__w16", *values))
+        for name, values in (("sawtooth_2d", plane), ("sawtooth_2d_full", full))
+    }
+    entry = claims.p6(found)
+    assert entry["verdict"] == verdict
+    assert ("untrained" in entry["why"]) == (verdict == "undecided")
+    assert claims.p6({})["verdict"] == "undecided"
+
+
+def test_functions_of_a_difference_are_ranked_over_their_seeds():
+    arms = seeds("tetnp__post__w32", 0.9, 0.95, 0.92) | seeds("tetnp__rbf__w32", 0.5, 0.52, 0.55)
+    arms |= seeds("tetnp__identity__w32", 0.1, 0.12, 0.15) | {"tetnp__post__w64__s0": 0.0}
+    assert claims.p1({"sawtooth_1d": measured("sawtooth_1d", **arms)})["verdict"] == "holds"
+    arms |= seeds("tetnp__identity__w32", 0.7, 0.72, 0.75)
+    assert claims.p1({"sawtooth_1d": measured("sawtooth_1d", **arms)})["verdict"] == "fails"
