@@ -100,7 +100,7 @@ def test_minutes_bring_both_to_the_exact_law_and_leave_tnp_behind_on_the_sawtoot
     assert tnp["gap"]["value"] < 0.06 and tetnp["gap"]["value"] < 0.08
     assert min(one["log_likelihood"]["value"] for one in (tnp, tetnp)) >= -0.45
     saw = [reached(longer, f"sawtooth_1d/{one}-w64-s0") for one in ("tetnp-post", "tnp-attention")]
-    assert saw[0] > saw[1] + 0.75
+    assert saw[0] > saw[1] + 0.9
 
 
 @pytest.mark.parametrize("profile", ["mini", "sample", "full"])

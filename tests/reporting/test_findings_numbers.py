@@ -19,6 +19,7 @@ ROOMS, COPIES = "sparse_fields/sample/poisson_rooms", "failure_modes/sample/copi
 HOUR, NEAR = "wind_nowcast/sample/hour_winds", "wind_baselines/sample/hour_winds"
 SMOOTH, STEPS = "failure_modes/mini/sines_05", "probes/correction/steps"
 CURVES, NATS = "processes/mini/eq_1d", "metrics/log_likelihood"
+MINUTES, GRIDDED = "processes/sample", "convcnp-plain-w16_plane-s0"
 DUAL = "on_off_grid/mini/dual_80"
 GLOBE, KELVIN = "on_off_grid/mini/globe", "metrics/rmse"
 TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
@@ -54,6 +55,19 @@ TOLD = (
     ("nothing to train, {}", "12.0", f"{HOUR}/trend/metrics/rmse_component_kn"),
     ("miss {} to", "8.2", f"{NEAR}/gka-swept-none-s0/metrics/rmse_component_kn"),
     ("interval holds {} %", "80", f"{HOUR}/msa-gaussian-20k-s0/metrics/coverage_90"),
+    ("TNP reaches {} and", "-0.417", f"{MINUTES}/eq_1d/tnp-attention-w64-s0/{NATS}"),
+    ("and TETNP {}; of", "-0.436", f"{MINUTES}/eq_1d/tetnp-post-w64-s0/{NATS}"),
+    ("32 pseudo-tokens {}, TETNP", "-0.534", f"{MINUTES}/eq_1d/pseudo_tnp-perceiver-w32-s0/{NATS}"),
+    ("TETNP {}, the linear", "-0.526", f"{MINUTES}/eq_1d/tetnp-post-w32-s0/{NATS}"),
+    ("the linear transformer {}.", "-0.613", f"{MINUTES}/eq_1d/tnp-linear-w32-s0/{NATS}"),
+    ("minutes TETNP stands at {},", "1.31", f"{MINUTES}/sawtooth_1d/tetnp-post-w64-s0/{NATS}"),
+    ("1.31, TNP at {}.", "0.37", f"{MINUTES}/sawtooth_1d/tnp-attention-w64-s0/{NATS}"),
+    ("exact law {}): TETNP", "0.44", f"{MINUTES}/periodic_1d/exact/{NATS}"),
+    ("TETNP reaches {}, ConvCNP", "-0.22", f"{MINUTES}/periodic_1d/tetnp-post-w32-s0/{NATS}"),
+    ("ConvCNP {}, TNP -1", "-0.66", f"{MINUTES}/periodic_1d/convcnp-plain-w32-s0/{NATS}"),
+    ("TNP {}, for", "-1.01", f"{MINUTES}/periodic_1d/tnp-attention-w32-s0/{NATS}"),
+    ("diagonals** ({} and", "0.32", f"{MINUTES}/sawtooth_2d_full/{GRIDDED}/{NATS}"),
+    ("and {} nats, two seeds", "0.29", f"{MINUTES}/sawtooth_2d/{GRIDDED}/{NATS}"),
     ("MHCA reaches {} [", "-0.651", f"{DUAL}/grid_tnp-mhca-line-s0/{NATS}"),
     ("SetConv {} [", "-0.597", f"{DUAL}/grid_tnp-setconv-line-s0/{NATS}"),
     ("read all cells reaches {} (", "-0.872", f"{DUAL}/grid_tnp-mhca_all-line-s0/{NATS}"),
@@ -86,11 +100,9 @@ TOLD = (
     ),
     ("and {} (0.125)", "0.084", "series/sample/jena/transformer-pre_adabelief-w48-s0/metrics/vpt"),
     ("TNP reaches {}", "-0.417", f"processes/sample/eq_1d/tnp-attention-w64-s0/{NATS}"),
-    ("and TETNP {}.", "-0.436", f"processes/sample/eq_1d/tetnp-post-w64-s0/{NATS}"),
     ("at the prior, {},", "-0.18", f"{TEETH}/tnp-attention-w32-s0/{NATS}"),
     ("TETNP reaches {}**", "0.47", f"{TEETH}/tetnp-post-w32-s0/{NATS}"),
     ("and ConvCNP {};", "0.17", f"{TEETH}/convcnp-plain-w32-s0/{NATS}"),
-    ("TETNP stands at {},", "1.26", f"processes/sample/sawtooth_1d/tetnp-post-w64-s0/{NATS}"),
     ("TNP at {}.", "0.37", f"processes/sample/sawtooth_1d/tnp-attention-w64-s0/{NATS}"),
     ("by 45°** ({} nats)", "0.39", f"{PLANE}/tetnp-turned-w32-s0/metrics/log_likelihood_turned"),
     ("falls from {} to", "0.88", f"{PLANE}/tetnp-post-w32-s0/{NATS}"),
