@@ -61,7 +61,6 @@ TOLD = (
     ("TETNP {}, the linear", "-0.526", f"{MINUTES}/eq_1d/tetnp-post-w32-s0/{NATS}"),
     ("the linear transformer {}.", "-0.613", f"{MINUTES}/eq_1d/tnp-linear-w32-s0/{NATS}"),
     ("minutes TETNP stands at {},", "1.31", f"{MINUTES}/sawtooth_1d/tetnp-post-w64-s0/{NATS}"),
-    ("1.31, TNP at {}.", "0.37", f"{MINUTES}/sawtooth_1d/tnp-attention-w64-s0/{NATS}"),
     ("exact law {}): TETNP", "0.44", f"{MINUTES}/periodic_1d/exact/{NATS}"),
     ("TETNP reaches {}, ConvCNP", "-0.22", f"{MINUTES}/periodic_1d/tetnp-post-w32-s0/{NATS}"),
     ("ConvCNP {}, TNP -1", "-0.66", f"{MINUTES}/periodic_1d/convcnp-plain-w32-s0/{NATS}"),
