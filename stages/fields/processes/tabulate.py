@@ -2,6 +2,7 @@
 metrics.json, table.md, claims.json and the figures."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from stages import spreads
@@ -38,7 +39,15 @@ def inputs(experiment: str, profile: str) -> list[Path]:
     return spreads.files(profile)
 
 
-TABULATION = tabulation(MAIN, NOTES, companions, lines, claims.check, draw, inputs)
+KEPT = (  # in git; likelihoods where context lies, beyond it and together are breakdowns
+    "metrics/log_likelihood",
+    "metrics/log_likelihood_[st]*",
+    "metrics/[!l]*",
+    "metrics/lost_*",
+)
+TABULATION = replace(
+    tabulation(MAIN, NOTES, companions, lines, claims.check, draw, inputs), kept=KEPT
+)
 
 
 def main(argv: list[str] | None = None) -> int:
