@@ -72,8 +72,8 @@ check: $(READY)
 	$(BIN)/mypy --cache-dir .work/mypy --no-error-summary
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow_fault" $(UNITS)
 
-# Files by name: sorted by their counts of tests, those with few and long ones would come last, and one core would wait. A quarter of
-# the time tests wait for servers and children: three of them keep two cores at work.
+# Files by name: sorted by their counts of tests, those with few and long ones would come last, and one core would wait. Tests
+# that wait for servers and children leave a core idle: a third worker fills it.
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow_fault"
 

@@ -11,21 +11,29 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from flows.process import WORK
+from flows.process import WORK, FlowError
 
 GROUPS = ("plain", "cells", "swept")  # of an experiment's cells.yaml
 HOME = WORK / "leftovers"
 
 
 def leftovers(profile: str) -> Iterator[Path]:
-    """The folders reports/EXPERIMENT/PROFILE/runs/DATASET/CELL that no cell of cells.yaml makes."""
+    """The folders reports/EXPERIMENT/PROFILE/runs/DATASET/CELL that no cell of cells.yaml makes;
+    none of an experiment that does not name the profile. FlowError 2 for a cell without a data
+    set, before anything moves."""
     for file in sorted(Path("reports").glob("*/cells.yaml")):
-        told = YAML(typ="safe").load(file).get(profile) or {}
-        declared = {
-            (cell["dataset"], key.removeprefix(f"{profile}-{cell['dataset']}-"))
-            for group in GROUPS
-            for key, cell in (told.get(group) or {}).items()
-        }
+        part = YAML(typ="safe").load(file).get(profile)
+        if not isinstance(part, dict):
+            continue
+        try:
+            declared = {
+                (cell["dataset"], key.removeprefix(f"{profile}-{cell['dataset']}-"))
+                for group in GROUPS
+                for key, cell in (part.get(group) or {}).items()
+            }
+        except (AttributeError, KeyError, TypeError):
+            problem = f"{file}: a cell of {profile} names no `dataset`; see its other cells"
+            raise FlowError(problem, 2) from None
         for folder in sorted((file.parent / profile / "runs").glob("[!.]*/[!.]*")):
             if folder.is_dir() and (folder.parent.name, folder.name) not in declared:
                 yield folder
@@ -34,7 +42,7 @@ def leftovers(profile: str) -> Iterator[Path]:
 def set_aside(profile: str) -> list[Path]:
     """Move them; where each lies now."""
     found = []
-    for folder in leftovers(profile):
+    for folder in [*leftovers(profile)]:
         place = HOME / folder
         shutil.rmtree(place, ignore_errors=True)  # of an earlier one of that name
         place.parent.mkdir(parents=True, exist_ok=True)

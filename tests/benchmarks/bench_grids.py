@@ -138,8 +138,9 @@ def main_race(quick: bool, full: bool) -> bool:
 
 def main_spreads(profile: str, only: list[str] | None) -> None:
     """Spreads over seeds, by kind of model, of all metrics; written after every cell, of those
-    until then."""
-    parameters = load()
+    until then. What rounding moves, measured elsewhere, stays."""
+    parameters, file = load(), place(EXPERIMENT, profile)
+    kept = files.read_json(file) if file.exists() else {"between": [], "rounding": {}}
     told, found = grids_of(parameters, profile), {}
     for dataset in told.datasets:
         mine = [*parameters.trained(EXPERIMENT, profile).of(dataset).values()]
@@ -154,10 +155,7 @@ def main_spreads(profile: str, only: list[str] | None) -> None:
             name = f"{cell.name.removesuffix('s0')}s{FURTHER}"
             found[f"{dataset}/{name}"] = {"metrics": metrics}
             print(dataset, cell.name, metrics["log_likelihood"]["value"], flush=True)
-            files.write_json(
-                place(EXPERIMENT, profile),
-                {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found}, by_set=True)},
-            )
+            files.write_json(file, kept | {"seeds": of_seeds({"cells": found}, by_set=True)})
 
 
 def again(parameters, told, profile: str, cell) -> dict:

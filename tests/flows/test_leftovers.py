@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from flows.leftovers import HOME, set_aside
+from flows.process import FlowError
 
 CELLS = """mini: &mini
   plain:
@@ -39,6 +40,21 @@ def test_what_no_cell_of_the_profile_declares_moves_with_its_bytes(home):
     for name in KEPT:
         assert (home / name / "weights").read_text() == name
     assert (home / "mini/runs/.gitignore").exists()
+    assert set_aside("mini") == []
+
+
+@pytest.mark.parametrize("broken", ["{model: knn}", "knn", "[sky]", "null"])
+def test_cells_that_cannot_be_read_move_nothing(home, broken):
+    file = home / "cells.yaml"
+    file.write_text(CELLS.replace("{dataset: sky, model: knn}", broken))
+    with pytest.raises(FlowError, match="names no `dataset`") as caught:
+        set_aside("mini")
+    assert caught.value.exit_code == 2 and str(file) in str(caught.value)
+    assert all((home / name / "weights").exists() for name in (*KEPT, *OLD))
+
+
+def test_of_an_experiment_that_does_not_name_the_profile_nothing_moves(home):
+    (home / "cells.yaml").write_text(CELLS.replace("mini: &mini", "other: &mini"))
     assert set_aside("mini") == []
 
 

@@ -41,9 +41,13 @@ def inputs(experiment: str, profile: str) -> list[Path]:
 
 KEPT = (  # in git; likelihoods where context lies, beyond it and together are breakdowns
     "metrics/log_likelihood",
-    "metrics/log_likelihood_[st]*",
-    "metrics/[!l]*",
+    "metrics/log_likelihood_shifted",
+    "metrics/log_likelihood_turned",
     "metrics/lost_*",
+    "metrics/gap",
+    "metrics/crps",
+    "metrics/coverage_*",
+    "metrics/memory_*",
 )
 TABULATION = replace(
     tabulation(MAIN, NOTES, companions, lines, claims.check, draw, inputs), kept=KEPT
