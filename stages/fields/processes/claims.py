@@ -27,7 +27,7 @@ GAINED = 0.25  # nats above the prior that a model reaches at least unless it "f
 LESS = 0.25  # of the quadratic one's bytes: "far less"
 LINEAR = ("tnp-linear", "tnp-hyper", "pseudo_tnp-perceiver", "pseudo_tnp-te_perceiver",
           "pseudo_tnp-induced", "pseudo_tnp-te_induced")  # fmt: skip
-BRIEF = "trained for seconds at about equal cost, where the document trains for hours"
+BRIEF = "trained briefly, where the document trains for hours"
 
 
 def sized(measured: PairedEvaluation, variant: str) -> dict[str, str]:
