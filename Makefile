@@ -18,6 +18,8 @@ export DO_NOT_TRACK=1
 export PREFECT_SERVER_ANALYTICS_ENABLED=false
 export GX_ANALYTICS_ENABLED=false
 export MPLBACKEND=Agg
+# Hundreds of processes load the same libraries: what Python compiles of them is kept.
+export PYTHONDONTWRITEBYTECODE=
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: help setup try repro check test test-faults test-torch release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-flow bench-nearest bench-stream bench-audit bench-dag clean
