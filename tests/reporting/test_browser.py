@@ -248,8 +248,8 @@ def test_filters_filter_tell_how_many_are_shown_and_live_in_the_address(page):
     assert (
         shown(page)[2]
         == page.ask(
-            "[...document.querySelectorAll('#claims-table td.fails')].filter((one) => "
-            "one.closest('tr').checkVisibility()).length"
+            "[...document.querySelectorAll('#claims-table [data-v=fails]')].filter((one) => "
+            "one.checkVisibility()).length"
         )
         > 0
     )
