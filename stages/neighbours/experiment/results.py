@@ -35,7 +35,7 @@ def found_in(experiment: str, profile: str, content: Content) -> Found:
     return Found(content["arms"], times, searches(experiment))
 
 
-def described(home: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def read_descriptions(home: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """What each set is, from its evaluation, and the failures of the printed bound; None where
     they were not counted."""
     folders = sorted(file.parent for file in (home / "evaluated").glob("[!.]*/metrics.json"))

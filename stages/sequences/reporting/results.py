@@ -89,7 +89,7 @@ class Section:
     tables: tuple[tuple[str, Table, str], ...]
 
 
-def described(home: Path) -> order_arms.About:
+def read_descriptions(home: Path) -> order_arms.About:
     """What evaluation wrote of each data set beside its cells. DataError for a file without its
     kind."""
     found = {}
