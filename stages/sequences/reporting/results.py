@@ -140,7 +140,7 @@ def sections(experiment: str, content: dict[str, Any]) -> list[Section]:
                 "What each sampler costs (thesis, figure 4.6)",
                 order_tables.bursts(cells, about, dataset),
             ),
-            (order_map.TITLE, order_map.told(cells, about, dataset)),
+            (order_map.TITLE, order_map.table(cells, about, dataset)),
             (
                 "Learned densities against exact ones (thesis, figures 4.3 and D.1)",
                 order_tables.densities(cells, about, dataset),
