@@ -207,7 +207,9 @@ def companions(data: Data) -> dict[str, CellResult]:
         return {"majority": CellResult({"metrics": {"accuracy": right}})}
     if data.task == "value":
         error = (targets[data.tests] - targets[train].astype(np.float64).mean(0)) ** 2
-        return {"mean": CellResult({"metrics": {"mse": data.mean(error.mean(1), "height squared")}})}
+        return {
+            "mean": CellResult({"metrics": {"mse": data.mean(error.mean(1), "height squared")}})
+        }
     given = data.said()
     entry = {"metrics": satisfied(given, given, data)}
     return {"true": CellResult(entry, given[:SHOWN])}

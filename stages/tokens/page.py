@@ -129,7 +129,9 @@ def below(experiment: str, profile: str, content: Content) -> tuple[Section, ...
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command("stages.tokens.page", about(FAMILY, NOTES, companions, rank_models, below), argv)
+    return page.command(
+        "stages.tokens.page", about(FAMILY, NOTES, companions, rank_models, below), argv
+    )
 
 
 if __name__ == "__main__":

@@ -46,7 +46,9 @@ def rank_models(content: Content, dataset: str, printed: dict[str, Printed]) -> 
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command("stages.dynamics.series.page", about(FAMILY, NOTES, companions, rank_models), argv)
+    return page.command(
+        "stages.dynamics.series.page", about(FAMILY, NOTES, companions, rank_models), argv
+    )
 
 
 if __name__ == "__main__":
