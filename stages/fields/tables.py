@@ -64,7 +64,7 @@ def results(
     for name in names:
         metrics, other = arms[name]["metrics"], beside(printed, name)
 
-        def metric_text(key: str, metrics: dict[str, Any] = metrics) -> str:
+        def score(key: str, metrics: dict[str, Any] = metrics) -> str:
             return number(metrics.get(key))
 
         used += [other[key] for key in (MSE, "rmse") if key in other]
@@ -75,13 +75,13 @@ def results(
                 parameters(cells, name),
                 number(metrics[MSE], interval=True),
                 of_mean(arms, name),
-                metric_text("mse_val"),
-                metric_text("mse_batch_mean_val"),
+                score("mse_val"),
+                score("mse_batch_mean_val"),
                 theirs(other.get(MSE)),
-                metric_text("rmse"),
+                score("rmse"),
                 theirs(other.get("rmse")),
-                metric_text("r2"),
-                metric_text("mse_permuted"),
+                score("r2"),
+                score("mse_permuted"),
                 of_mean(arms, name, "mse_permuted"),
             )
         )

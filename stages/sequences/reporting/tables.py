@@ -47,7 +47,7 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
     for arm in names:
         path = standing(cells, about, dataset, arm)
 
-        def metric_text(*keys: str, arm: str = arm) -> str:
+        def score(*keys: str, arm: str = arm) -> str:
             return number(at(cells, dataset, arm, "metrics", *keys))
 
         other = (
@@ -63,7 +63,7 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
             for place, (key, _, scale) in enumerate(SHOWN[kind])
         )
         bound = at(cells, dataset, arm, "metrics", "nats_bound")
-        nats = f"at most {number(bound)}" if bound else metric_text("nats")
+        nats = f"at most {number(bound)}" if bound else score("nats")
         rows.append(
             (
                 called(arm),
@@ -73,12 +73,9 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
                 *shown,
                 *((theirs(other),) if metric else ()),
                 nats,
-                metric_text("nats_left_to_right"),
+                score("nats_left_to_right"),
                 *(
-                    (
-                        metric_text("perplexity_left_to_right"),
-                        metric_text("bits_per_character_left_to_right"),
-                    )
+                    (score("perplexity_left_to_right"), score("bits_per_character_left_to_right"))
                     if text
                     else ()
                 ),
@@ -248,14 +245,12 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     for arm in ranked(cells, dataset):
         for sampler in sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of):
 
-            def burst_metric(
-                key: str, arm: str = arm, sampler: str = sampler
-            ) -> dict[str, Any] | None:
+            def metric(key: str, arm: str = arm, sampler: str = sampler) -> dict[str, Any] | None:
                 return at(cells, dataset, arm, "samplers", sampler, prompt, "metrics", key)
 
             law, rounds = (
                 about.get("bounds", {}).get(sampler.removeprefix("burst_")),
-                burst_metric("rounds"),
+                metric("rounds"),
             )
             if not rounds or not (rounds["mean"] or arm in RANKS):
                 continue
@@ -268,13 +263,9 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
                     sampler,
                     cost,
                     bound,
-                    number(burst_metric("passes")),
-                    number(burst_metric("positions")),
-                    *(
-                        (number(burst_metric(quality[0]), quality[2], interval=True),)
-                        if quality
-                        else ()
-                    ),
+                    number(metric("passes")),
+                    number(metric("positions")),
+                    *((number(metric(quality[0]), quality[2], interval=True),) if quality else ()),
                 )
             )
     titles = (
