@@ -240,13 +240,13 @@ def put(sides: Sides, side: str, out: str, done: set[str]) -> None:
     other = {*sides.inside(sides.ours, out), *sides.inside(sides.theirs, out)} - set(here)
     gone = [path for path in other if Path(path).exists() or path in sides.unmerged]
     if here:
-        told(git("checkout", side, "--", *here))
+        require_success(git("checkout", side, "--", *here))
     if gone:
-        told(git("rm", "-q", "-f", "--ignore-unmatch", "--", *gone))
+        require_success(git("rm", "-q", "-f", "--ignore-unmatch", "--", *gone))
     done.update(here, gone)
 
 
-def told(done: subprocess.CompletedProcess[Any]) -> None:
+def require_success(done: subprocess.CompletedProcess[Any]) -> None:
     """FlowError with what git said, where it failed."""
     if done.returncode:
         raise FlowError(f"git failed: {(done.stderr or done.stdout).strip()[-1000:]}")
@@ -301,7 +301,7 @@ def resolve(asked: tuple[str, ...] = ()) -> Outcome:
             write(Path(path), "".join(f"{line}\n" for line in dict.fromkeys(lines)))
             settled.add(path)
     present = sorted(path for path in settled if Path(path).exists())
-    told(git("add", "-f", "--", *present) if present else git("status"))
+    require_success(git("add", "-f", "--", *present) if present else git("status"))
     outcome.by_hand = [
         path for path in sides.unmerged if path not in settled and path not in outcome.remade
     ]

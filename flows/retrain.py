@@ -42,7 +42,7 @@ Step = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 Say = Callable[[str], None]
 
 
-class Told(FlowError):
+class StageError(FlowError):
     """What a stage itself said: on the same data it would say it again."""
 
 
@@ -61,7 +61,7 @@ def load(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def told(text: str) -> str:
+def stage_error(text: str) -> str:
     """The error that a stage told (from its line `error: ...` on), out of a log; "" where it
     told none."""
     found = re.search(r"(?ms)^error: (.*?)(?=^ERROR: |\Z)", text)
@@ -81,9 +81,10 @@ def stage(step: str, *arguments: str) -> None:
     )
     if done.returncode:
         message = (
-            told(done.stderr) or f"it ended with {done.returncode}\n{done.stderr.strip()[-4000:]}"
+            stage_error(done.stderr)
+            or f"it ended with {done.returncode}\n{done.stderr.strip()[-4000:]}"
         )
-        kind = Told if told(done.stderr) else FlowError
+        kind = StageError if stage_error(done.stderr) else FlowError
         raise kind(f"{step}: {message}", done.returncode if done.returncode in (2, 75) else 1)
 
 
@@ -156,12 +157,12 @@ def reproduce(asked: Settings, jobs: int) -> str:
         names = str(error).partition("stages failed: ")[2].split(", ")
         logs = {name: repro.log_of(name) for name in names if name and repro.log_of(name).exists()}
         messages = {
-            name: told(log.read_text(encoding="utf-8", errors="replace"))
+            name: stage_error(log.read_text(encoding="utf-8", errors="replace"))
             for name, log in logs.items()
         }
         if not messages:
             raise
-        kind = Told if all(messages.values()) else FlowError
+        kind = StageError if all(messages.values()) else FlowError
         raise kind(
             "\n".join(f"{name}: {text or f'see {logs[name]}'}" for name, text in messages.items()),
             error.exit_code,
@@ -248,7 +249,7 @@ def unfinished(error: FlowError, key: dict[str, str]) -> Outcome:
         raise error
     short = SHORT in str(error)
     word = "waiting for more captures" if short else "the last attempt on these captures failed"
-    if isinstance(error, Told):
+    if isinstance(error, StageError):
         write(FAILED, json.dumps({"key": key, "word": word, "message": str(error)}, indent=1))
     return (
         Outcome("completed", f"{word}: {error}")

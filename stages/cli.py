@@ -113,7 +113,9 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def told(message: Warning | str, category: type[Warning], *where: Any, **rest: Any) -> None:
+def print_warning(
+    message: Warning | str, category: type[Warning], *where: Any, **rest: Any
+) -> None:
     """A warning of ours as a line for a person; where another's stands in its code, too."""
     place = "" if category is UserWarning else f" ({category.__name__}, {where[0]}:{where[1]})"
     print(f"warning: {message}{place}", file=sys.stderr)
@@ -125,7 +127,7 @@ def main() -> int:
     code = 0
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = told
+            warnings.showwarning = print_warning
             code = arguments.run(arguments)
         sys.stdout.flush()  # here, where a closed pipe can be met, and not at the interpreter's end
     except TradewindError as error:

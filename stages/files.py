@@ -168,7 +168,7 @@ def write_json(path: str | Path, value: Any) -> None:
         stream.write(text)
 
 
-class Told(dict):  # type: ignore[type-arg]  # bare, as it stands when it runs
+class JsonObject(dict):  # type: ignore[type-arg]  # bare, as it stands when it runs
     """A JSON object that names its file when a key is asked for that it does not have; made and
     copied like any dict."""
 
@@ -193,8 +193,8 @@ def json_of(text: bytes, where: str) -> Any:
     def refuse(constant: str) -> None:
         raise DataError(f"{constant} is not JSON", where=where)
 
-    def told(pairs: list[tuple[str, Any]]) -> Told:
-        found = Told(pairs)
+    def json_object(pairs: list[tuple[str, Any]]) -> JsonObject:
+        found = JsonObject(pairs)
         if len(found) < len(pairs):
             twice = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
             raise DataError("a key stands twice in a JSON object", where=where, found=repr(twice))
@@ -209,7 +209,10 @@ def json_of(text: bytes, where: str) -> Any:
 
     try:
         return json.loads(
-            text.decode("utf-8"), parse_constant=refuse, parse_int=whole, object_pairs_hook=told
+            text.decode("utf-8"),
+            parse_constant=refuse,
+            parse_int=whole,
+            object_pairs_hook=json_object,
         )
     except (ValueError, RecursionError) as error:
         raise DataError("a file is not JSON", where=where, found=str(error)[:200]) from None

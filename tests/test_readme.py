@@ -30,7 +30,7 @@ from stages.errors import DataError
 from stages.page import experiment
 from stages.page.findings import FINDINGS, fill
 from stages.winds import page as winds
-from stages.winds.printed import companions, shown
+from stages.winds.printed import companions, format_printed
 from stages.winds.tables import label
 
 # --- the project's own texts
@@ -105,7 +105,7 @@ def test_printed_values_in_the_findings_are_those_of_the_transcriptions(told, mo
         printed = {label(arm): values for arm, values in companions(experiment).items()}
         at = next(i for i, title in enumerate(titles) if title.startswith("printed"))
         assert {row[0]: row[at] for row in rows} == {
-            row[0]: shown(printed.get(row[0], [])) for row in rows
+            row[0]: format_printed(printed.get(row[0], [])) for row in rows
         }
 
 

@@ -24,7 +24,7 @@ def missing(case: Case, problems: list[Problem]) -> list[Problem]:
             away.setdefault(profile_of(problem.path), {})[problem.path] = problem
     told = earlier(case, others)
     for profile, paths in sorted(away.items()):
-        size = sum((case.described(path) or {}).get("bytes", 0) for path in paths)
+        size = sum((case.file_record(path) or {}).get("bytes", 0) for path in paths)
         gone = sum(not (case.root / path).exists() for path in paths)
         text = (
             f"{gone:,} of its files and folders are neither on disk nor in DVC's cache"

@@ -18,7 +18,7 @@ def stale(side: Snapshot, nodes: dict[str, Node], history: History) -> list[str]
     def same(path: str, sha: str) -> bool:
         if committed.get(path) == sha:
             return True
-        then = history.held(path, sha)
+        then = history.version_bytes(path, sha)
         known = then is not None and path in contents
         return known and meaning(path, then) == meaning(path, contents[path])
 

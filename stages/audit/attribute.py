@@ -336,7 +336,11 @@ def render(answer: Why, effects: list[Effect]) -> str:
         else:
             first: Any = one is effects[0]
             lines.append(
-                (one.label, f"{one.value:.8g}", told(one.value, old if first else control, first))
+                (
+                    one.label,
+                    f"{one.value:.8g}",
+                    effect_text(one.value, old if first else control, first),
+                )
             )
     moved = [
         one.value - control for one in effects[1:] if one.value is not None and control is not None
@@ -356,7 +360,7 @@ def render(answer: Why, effects: list[Effect]) -> str:
     )
 
 
-def told(value: float, base: float | None, control: bool) -> str:
+def effect_text(value: float, base: float | None, control: bool) -> str:
     """A variant's effect in words."""
     if base is None:
         return ""

@@ -36,7 +36,7 @@ class Case:
     own: frozenset[str] = frozenset()  # what differs from the commit by an honest run of it
 
     def __post_init__(self) -> None:
-        sizes = {path: self.described(path) for path in self.chain.files}
+        sizes = {path: self.file_record(path) for path in self.chain.files}
         self.bytes.most |= {path: told["bytes"] for path, told in sizes.items() if told}
 
     @cached_property
@@ -55,7 +55,7 @@ class Case:
         profile = entry.name.partition("@")[2].partition("-")[0]
         return profile in self.params.get("profiles", {}) and profile != self.code.chosen
 
-    def described(self, path: str) -> dict[Any, Any] | None:
+    def file_record(self, path: str) -> dict[Any, Any] | None:
         """What the records say of a file: its producer's word, else its first reader's."""
         owner = self.chain.files.get(path)
         made = owner.record.get("outputs", {}).get(path) if owner else None

@@ -61,10 +61,10 @@ def keys(old: dict[Any, Any], new: dict[Any, Any]) -> Iterator[tuple[str, str]]:
     old, new = flat(old), flat(new)
     for key in sorted(old.keys() | new.keys()):
         if key not in old or key not in new or old[key] != new[key]:
-            yield key, f"{shown(old.get(key, ABSENT))} → {shown(new.get(key, ABSENT))}"
+            yield key, f"{value_text(old.get(key, ABSENT))} → {value_text(new.get(key, ABSENT))}"
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value on one line."""
     text = (
         value
@@ -117,7 +117,7 @@ def differences(
             Change("seed" if key.split(".")[-1] == "seed" else "parameter", key, how, stage)
         )
     if old.get("seed") != new.get("seed"):
-        how = f"{shown(old.get('seed'))} → {shown(new.get('seed'))}"
+        how = f"{value_text(old.get('seed'))} → {value_text(new.get('seed'))}"
         if not any(change.kind == "seed" and change.how == how for change in found):
             found.append(Change("seed", "seed", how, stage))
     found += [

@@ -121,7 +121,7 @@ def presence(case: Case) -> Iterator[Problem]:
     """Every file of the chain is here with the recorded size; the small ones kept in git have
     the recorded bytes."""
     for path in case.chain.files:
-        file, described = case.root / path, case.described(path)
+        file, described = case.root / path, case.file_record(path)
         if not file.is_file():
             remedy = CHECKOUT if SOURCES.fullmatch(path) else PULL
             yield Problem(

@@ -122,7 +122,7 @@ class Code:
         for path in sorted(then):
             if then[path] == self.raw(path):
                 continue
-            content = self.history.held(path, then[path])
+            content = self.history.version_bytes(path, then[path])
             if content is None and not self.history.known:
                 continue  # what its digest tells is all that can be known
             if content is None and self.history.shallow:
@@ -153,7 +153,7 @@ class Code:
     def _bytes(self, path: str, sha256: str) -> bytes | None:
         if self.raw(path) == sha256:
             return self.project.content(path)
-        return self.history.held(path, sha256)
+        return self.history.version_bytes(path, sha256)
 
     def _other(self, then: dict[str, str], now: dict[str, str], producer: str) -> Judged:
         """Of code that means something else today: what differs."""
@@ -162,7 +162,7 @@ class Code:
             if self.raw(path) is None:
                 differing.append(f"{path} (gone)")
             elif self.raw(path) != then[path]:
-                content = self.history.held(path, then[path])
+                content = self.history.version_bytes(path, then[path])
                 if content is None or meaning(path, content) != self.project.digest(path):
                     differing.append(f"{path} (changed)")
         differing += [f"{path} (new)" for path in sorted(now.keys() - then.keys())]

@@ -27,10 +27,8 @@ def rows(
         after: Any
         before: Any
         before, after = (lines(side[0]) if side else Counter() for side in (old, new))
-        return (
-            f"{told((after - before).total(), '+')} {told((before - after).total(), '−')}".strip()
-            + " rows"
-        )
+        more, less = (after - before).total(), (before - after).total()
+        return f"{signed_count(more, '+')} {signed_count(less, '−')}".strip() + " rows"
     numbers = [
         count(side[0], Path(path).suffix) if counted and side else None for side in (old, new)
     ]
@@ -45,7 +43,7 @@ def rows(
     )
 
 
-def told(number: int, sign: str) -> str:
+def signed_count(number: int, sign: str) -> str:
     """A signed number, nothing for none."""
     return f"{sign}{number:,}" if number else ""
 

@@ -54,6 +54,6 @@ def nothing(found: Iterable[Cover]) -> list[Problem]:
     return [Problem("INCONCLUSIVE", ".", text)]
 
 
-def told(found: Iterable[Cover]) -> str:
+def coverage_line(found: Iterable[Cover]) -> str:
     """What was covered, in one line."""
     return "covered: " + ("; ".join(map(str, found)) or "nothing")

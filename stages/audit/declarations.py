@@ -60,7 +60,11 @@ def recorded(case: Case) -> Iterator[Problem]:
         entry = case.locks.producer(node.homes[0])
         if node.error or entry is None or entry.lock.endswith(".dvc") or case.earlier(node):
             continue
-        for text in (*inputs(case, node, entry, made), *outputs(node, entry), *told(node, entry)):
+        for text in (
+            *inputs(case, node, entry, made),
+            *outputs(node, entry),
+            *unrecorded_params(node, entry),
+        ):
             yield case.fails(node.path, f"the record of {node.producer} {text}")
 
 
@@ -102,7 +106,7 @@ def outputs(node: Node, entry: Entry) -> Iterator[str]:
             yield f"names the output {path}, which its stage does not declare"
 
 
-def told(node: Node, entry: Entry) -> Iterator[str]:
+def unrecorded_params(node: Node, entry: Entry) -> Iterator[str]:
     """A record that tells none of its stage's parameters: what it is set by may have other names
     in it, but it is never silent."""
     mine = {name for name, _ in leaves(node.record["params"])}

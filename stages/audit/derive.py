@@ -38,7 +38,7 @@ def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Pr
     try:
         content = read_json(laid.root / path)
         if not evaluated:
-            yield from told(laid.root, path, alone(content), "its own cells")
+            yield from check_derived(laid.root, path, alone(content), "its own cells")
             if parts.lacking(laid.root / home):
                 return  # presence says so
         command = commands.command(locks, path)
@@ -52,7 +52,7 @@ def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Pr
         laid.link_all([path, f"{home}/{parts.BREAKDOWNS}"])
         laid.run(command, "--table", f"{home}/{TABLE}")
         again = (laid.folder / home / TABLE).read_text(encoding="utf-8")
-        yield from told(laid.root, f"{home}/table.md", again, path)
+        yield from check_derived(laid.root, f"{home}/table.md", again, path)
     except (TradewindError, KeyError, TypeError, AttributeError, ValueError, OSError) as error:
         said = (
             " ".join(str(error).split())
@@ -85,7 +85,7 @@ def same(laid: Laid, out: str, source: str) -> Iterator[Problem]:
     out, is not written there, or is there alone."""
     if not (laid.folder / out).is_dir():
         again = (laid.folder / out).read_text(encoding="utf-8")
-        yield from told(laid.root, out, again, source)
+        yield from check_derived(laid.root, out, again, source)
         return
     mine, others = (
         {file.relative_to(root / out).as_posix(): file for file in records.files_in([root / out])}
@@ -110,7 +110,7 @@ def drawn(root: Path) -> tuple[str, str]:
     return "FAIL", ""
 
 
-def told(root: Path, path: str, again: str, source: str) -> Iterator[Problem]:
+def check_derived(root: Path, path: str, again: str, source: str) -> Iterator[Problem]:
     """FAIL with the first line that differs, where a file is not the text derived for it."""
     try:
         now = (root / path).read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from stages.audit.hashes import Cache, manifest_md5
 def contents(case: Case) -> Iterator[Problem]:
     """Each file's SHA-256 is the recorded one."""
     for path in tqdm(sorted(case.chain.files), desc="hashing", unit="file", disable=None):
-        described, found = case.described(path), case.bytes.sha256(path)
+        described, found = case.file_record(path), case.bytes.sha256(path)
         if described and found and found != described["sha256"]:
             yield case.fails(
                 path,

@@ -2,7 +2,8 @@
 
 A record tells the SHA-256 of each file of code; git names its bytes otherwise. Once an audit all
 versions of the files beneath stages/ are read from git's objects and hashed, so that a record's
-files can be found: one by one (`held`), and all together, as one commit had them (`commit`).
+files can be found: one by one (`version_bytes`), and all together, as one commit had them
+(`commit`).
 """
 
 import hashlib
@@ -58,7 +59,7 @@ class History:
             if name in contents
         }
 
-    def held(self, path: str, sha256: str) -> bytes | None:
+    def version_bytes(self, path: str, sha256: str) -> bytes | None:
         """The bytes of a version of a file; None where no commit holds it."""
         found = self._versions.get((path, sha256))
         return found and found[1]
@@ -107,7 +108,7 @@ class History:
 
     def meaning(self, path: str, sha256: str) -> str | None:
         """The digest of what a version of a file means; None where no commit holds it."""
-        content = self.held(path, sha256)
+        content = self.version_bytes(path, sha256)
         return None if content is None else meaning(path, content)
 
 

@@ -35,7 +35,7 @@ from stages.audit.finding import EXIT_CODES, Problem, worst
 from stages.audit.hashes import Bytes, Cache, Locks, manifest_md5
 from stages.audit.impact import all_chains
 from stages.audit.render import grouped, one_line, redact
-from stages.audit.render import told as lines_of
+from stages.audit.render import problem_lines as lines_of
 from stages.audit.sweep import Swept, sweep
 from stages.errors import DataError, ParamsError
 from stages.files import read_json
@@ -276,7 +276,7 @@ def below(paths: list[str], chains: list[tuple[frozenset[str], list[str]]]) -> d
     }
 
 
-def told(found: Verified) -> str:
+def report_text(found: Verified) -> str:
     """The result as text, the verdict last."""
     size = found.swept.bytes / 1e6
     rate, alone = (size / max(one, 1e-9) for one in (found.hashing, found.swept.seconds))
@@ -300,4 +300,4 @@ def told(found: Verified) -> str:
             lines += [f"    {cell}: {', '.join(names)}" for cell, names in grouped(metrics).items()]
     taken = ["", "taken on trust, as the commit has it:", *(f"  {one}" for one in found.trusted)]
     lines += taken if found.trusted else []
-    return redact("\n".join([*lines, "", covered.told(found.covers), found.verdict]))
+    return redact("\n".join([*lines, "", covered.coverage_line(found.covers), found.verdict]))

@@ -29,7 +29,7 @@ def sources(case: Case) -> Iterator[Problem]:
         for path in sorted(path for path in owned.get(node.path, ()) if path != manifest):
             if not node.owns(path):
                 continue  # the record itself
-            name, described = path.removeprefix(node.homes[0] + "/"), case.described(path) or {}
+            name, described = path.removeprefix(node.homes[0] + "/"), case.file_record(path) or {}
             pin = pinned.get(name)
             if name not in pinned and any(pinned.values()):
                 place = listing(case, dataset) or f"datasets.{dataset}"

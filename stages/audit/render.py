@@ -50,7 +50,7 @@ def render(finding: Finding) -> str:
         line = f"{MARKS[step.status]} {arrow:12} {path}"
         lines.append(one_line(line + (f"   {step.detail}" if step.detail else "")))
     for problem in finding.problems:
-        lines += ["", *told(problem)]
+        lines += ["", *problem_lines(problem)]
     if finding.resting:
         lines += [
             "",
@@ -66,7 +66,7 @@ def render(finding: Finding) -> str:
     return redact("\n".join([*lines, "", finding.verdict]))
 
 
-def told(problem: Problem) -> list[str]:
+def problem_lines(problem: Problem) -> list[str]:
     """A problem as lines: its verdict and file, what is wrong, who made it."""
     lines = [f"{problem.verdict}: {problem.path}", f"  {problem.text}"]
     lines += [f"  made by: {problem.producer}"] if problem.producer else []

@@ -227,7 +227,7 @@ def recorded(case: Case, folder: Path, path: str) -> bool:
     here, there = case.root / path, folder / path
     if not there.exists() or (here.exists() and here.samefile(there)):
         return True
-    described = case.described(path)
+    described = case.file_record(path)
     return described is not None and sha256(there) == described["sha256"]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.audit.rows_read import Held
+from stages.audit.rows_read import PreparedRows
 from stages.errors import InputError
 from stages.params import nearest
 from stages.splits import SPLITS
@@ -39,7 +39,7 @@ class Shared:
     aircraft of a split by aircraft) as leaks; flights, aircraft and files as facts. `examples`
     names some."""
 
-    held: Held
+    held: PreparedRows
     leaks: dict[str, int] = field(default_factory=dict)
     facts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[str]] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Shared:
 
 
 def ask(
-    held: Held,
+    held: PreparedRows,
     *,
     day: str | None = None,
     aircraft: str | None = None,
@@ -91,7 +91,7 @@ def ask(
     return [*places, place(held, "none", held.noun, outside)]
 
 
-def stored(held: Held, what: str, array: np.ndarray | None) -> None:
+def stored(held: PreparedRows, what: str, array: np.ndarray | None) -> None:
     """InputError, by name, where the data set does not store what is asked."""
     if array is None:
         raise InputError(
@@ -107,7 +107,7 @@ def hint(word: str, known: Iterable[str]) -> str:
     return word + nearest(word, known).split(" (known:")[0]
 
 
-def on(held: Held, day: str) -> np.ndarray:
+def on(held: PreparedRows, day: str) -> np.ndarray:
     """N bool: the rows of a UTC day."""
     stored(held, "day", held.time_s)
     try:
@@ -119,7 +119,7 @@ def on(held: Held, day: str) -> np.ndarray:
     )
 
 
-def place(held: Held, split: str, role: str, mask: np.ndarray) -> Place:
+def place(held: PreparedRows, split: str, role: str, mask: np.ndarray) -> Place:
     """The rows of a mask, by file."""
     count = (
         np.bincount(held.source[mask], minlength=len(held.files))
@@ -140,7 +140,7 @@ def place(held: Held, split: str, role: str, mask: np.ndarray) -> Place:
     )
 
 
-def both(held: Held) -> Shared:
+def both(held: PreparedRows) -> Shared:
     """What stands in train and in val or test: the very rows, groups; flights, aircraft and
     files."""
     found = Shared(held)
@@ -162,14 +162,14 @@ def both(held: Held) -> Shared:
     return found
 
 
-def named(held: Held, name: str, value: Any) -> str:
+def named(held: PreparedRows, name: str, value: Any) -> str:
     """An example in words: of a row its file and record."""
     if name.startswith("identical"):
         return f"{held.files[value >> 40]} record {value & (1 << 40) - 1}"
     return held.files[value] if name == "files" else str(value)
 
 
-def render(held: Held, places: list[Place], question: bool = True) -> str:
+def render(held: PreparedRows, places: list[Place], question: bool = True) -> str:
     """The answer to `ask` as lines of text: whether it is in training, then split by split.
     Without a `question` the table alone."""
     total: Counter[Any] = Counter()

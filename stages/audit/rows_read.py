@@ -20,7 +20,7 @@ AIRCRAFT = ("AIRCRAFT", "icao")  # columns of raw files of flights that name the
 
 
 @dataclass
-class Held:
+class PreparedRows:
     """What a prepared data set holds, one entry a row (set, sequence): where it came from, and its
     place in each split.
 
@@ -47,7 +47,7 @@ class Held:
         )
 
 
-def opened(address: str, root: Path = Path(".")) -> Held:
+def opened(address: str, root: Path = Path(".")) -> PreparedRows:
     """The prepared data set PROFILE/DATASET. InputError for an unknown one, IntegrityError where
     a file is not the recorded one."""
     root, parts = Path(root), address.strip("/").split("/")
@@ -88,7 +88,7 @@ def recorded(root: Path, path: str, described: dict[Any, Any]) -> None:
         )
 
 
-def winds(root: Path, address: str, folder: str, record: dict[Any, Any]) -> Held:
+def winds(root: Path, address: str, folder: str, record: dict[Any, Any]) -> PreparedRows:
     """Prepared winds, with the aircraft of each row as the decoded winds name it."""
     import polars as pl
 
@@ -100,7 +100,7 @@ def winds(root: Path, address: str, folder: str, record: dict[Any, Any]) -> Held
     roles = {(name, "targets"): split == k for k, name in enumerate(SPLITS)}
     roles |= {(name, "context"): context(times, meta, name) for name in SPLITS}
     source, number, flight = (table[name].to_numpy() for name in ("file", "record", "flight"))
-    held = Held(address, "rows", meta["files"], source, number, roles, times, flight)
+    held = PreparedRows(address, "rows", meta["files"], source, number, roles, times, flight)
     decoded = next((path for path in record["inputs"] if path.endswith("/winds.parquet")), "")
     if not (root / decoded).is_file():
         held.missing["aircraft"] = (
@@ -134,7 +134,7 @@ def context(times: np.ndarray, meta: dict[Any, Any], split: str) -> np.ndarray:
     return np.cumsum(marks)[:-1] > 0
 
 
-def examples(root: Path, address: str, folder: str, record: dict[Any, Any]) -> Held:
+def examples(root: Path, address: str, folder: str, record: dict[Any, Any]) -> PreparedRows:
     """Prepared sets of points, or sequences."""
     from safetensors import SafetensorError, safe_open
 
@@ -154,7 +154,7 @@ def examples(root: Path, address: str, folder: str, record: dict[Any, Any]) -> H
             remedy="prepare the data set again (`dvc repro`)",
         ) from None
     roles = {(name, noun): split == k for k, name in enumerate(SPLITS)}
-    held = Held(address, noun, meta["files"], source, number, roles, group=group)
+    held = PreparedRows(address, noun, meta["files"], source, number, roles, group=group)
     told = f"{Path(path).name} stores of each of its {noun} the file, record, group and split"
     held.missing = dict.fromkeys(("day", "flight", "aircraft"), told)
     if meta.get("kind") == "climb":
@@ -162,7 +162,7 @@ def examples(root: Path, address: str, folder: str, record: dict[Any, Any]) -> H
     return held
 
 
-def fly(root: Path, held: Held, record: dict[Any, Any]) -> None:
+def fly(root: Path, held: PreparedRows, record: dict[Any, Any]) -> None:
     """The aircraft of each climb: the raw file names it in the row where the flight begins."""
     import polars as pl
 

@@ -127,7 +127,7 @@ def unique(problems: list[Problem]) -> list[Problem]:
 def steps(case: Case, found: Finding) -> list[Step]:
     """The chain as lines: the number, each stage with its files, the commit."""
     file, keeper = file_of(case.root, case.metric)
-    lines = [Step("value", f"{file} ({keeper})", status(found, {file}), shown(case.value))]
+    lines = [Step("value", f"{file} ({keeper})", status(found, {file}), metric_text(case.value))]
     for node in case.chain.nodes:
         own = sorted(path for path in case.chain.files if node.owns(path))
         bad = status(found, {node.path, *own, *node.homes}, node.producer)
@@ -187,7 +187,7 @@ def licences(case: Case, home: str) -> dict[Any, Any]:
 
 def file_detail(case: Case, path: str, listed: dict[Any, Any]) -> str:
     """SHA-256 and size as recorded; licence and source of a raw file."""
-    described, about = case.described(path) or {}, listed.get(Path(path).name)
+    described, about = case.file_record(path) or {}, listed.get(Path(path).name)
     text = (
         f"sha256 {described['sha256']}, {described['bytes']:,} bytes"
         if described
@@ -200,7 +200,7 @@ def file_detail(case: Case, path: str, listed: dict[Any, Any]) -> str:
     )
 
 
-def shown(value: dict[Any, Any]) -> str:
+def metric_text(value: dict[Any, Any]) -> str:
     """'7.42 kn [7.0, 7.9], n = 3,000'."""
     if not value:
         return "-"

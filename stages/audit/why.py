@@ -329,7 +329,7 @@ def raws(pair: Pair, names: Iterable[str], stage: str) -> list[Change]:
         for side in (pair.a, pair.b):
             readers = side.chain.inputs.get(name)
             sides.append(
-                (held(side, name, readers[0][1]["sha256"]), readers[0][1]["bytes"])
+                (file_at_commit(side, name, readers[0][1]["sha256"]), readers[0][1]["bytes"])
                 if readers
                 else None
             )
@@ -338,7 +338,7 @@ def raws(pair: Pair, names: Iterable[str], stage: str) -> list[Change]:
     return found
 
 
-def held(side: Snapshot, name: str, sha: str) -> Path | None:
+def file_at_commit(side: Snapshot, name: str, sha: str) -> Path | None:
     """The bytes of a file at a commit: from git where it is kept there, from the working copy or
     the cache else."""
     if name in side.tree:

@@ -19,7 +19,7 @@ from stages.doctor.finding import FAIL, OK, WARN, Finding, Place, alive, called,
 ASK_S = 1.0
 
 
-def held(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Whether a process holds the file's lock. Asked by taking a shared one and giving it back
     at once."""
     if not path.exists():
@@ -59,7 +59,9 @@ def dvc_runs(place: Place) -> list[Finding]:
     lock, table = place.root / ".dvc/tmp/lock", place.root / ".dvc/tmp/rwlock"
     found = [
         Finding(
-            "dvc lock", OK, f"held by {holders(lock)}: dvc is at work" if held(lock) else "free"
+            "dvc lock",
+            OK,
+            f"held by {holders(lock)}: dvc is at work" if is_locked(lock) else "free",
         )
     ]
     try:
@@ -99,7 +101,7 @@ def flow(place: Place) -> list[Finding]:
     (`make schedule`)."""
     locks = {name: place.root / ".work/locks" / name for name in ("flow", "schedule")}
     return [
-        Finding(name, OK, f"at work: {holders(lock)}" if held(lock) else "none at work")
+        Finding(name, OK, f"at work: {holders(lock)}" if is_locked(lock) else "none at work")
         for name, lock in locks.items()
     ]
 
@@ -107,7 +109,7 @@ def flow(place: Place) -> list[Finding]:
 def left_over(place: Place) -> Finding:
     """params.yaml as a killed run under another profile left it."""
     switch = place.root / ".work/profile/switch.json"
-    if not switch.exists() or held(place.root / ".work/locks/flow"):
+    if not switch.exists() or is_locked(place.root / ".work/locks/flow"):
         return Finding(
             "left-overs",
             OK,

@@ -60,7 +60,7 @@ def diverged(forecast: Array) -> Array:
     return np.where(lost.any(1), lost.argmax(1) + 1, 0)
 
 
-def measured(
+def forecast_metrics(
     forecast: Array, truth: Truth, resamples: int, rng: np.random.Generator
 ) -> dict[str, Any]:
     """The metrics of forecasts (B, H, O) with 90 % intervals over members, and where they

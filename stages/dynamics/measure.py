@@ -59,7 +59,7 @@ class Data:
         count = self.asked.context
         return np.stack([self.series[e, t - count + 1 : t + 1] for e, t in self.starts])
 
-    def described(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """What the set is, for tables and figures."""
         kept = {key: self.about[key] for key in ("step", "exponent", "printed_exponent", "change")}
         return kept | {
@@ -72,7 +72,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CellResult:
     """A cell's entry, its curves, and its forecast of the first start (H, O)."""
 
     entry: dict[str, Any]
@@ -80,15 +80,15 @@ class Measured:
     image: Array
 
 
-def measured(forecast: Array, data: Data, more: Mapping[str, Any]) -> Measured:
+def evaluate_forecast(forecast: Array, data: Data, more: Mapping[str, Any]) -> CellResult:
     """What is told of forecasts (B, H, O). Every cell's intervals come from the same draws."""
     rng = seeds.stream(data.seed, FAMILY, "resamples")
-    entry = forecasts.measured(forecast, data.truth, data.resamples, rng) | dict(more)
+    entry = forecasts.forecast_metrics(forecast, data.truth, data.resamples, rng) | dict(more)
     curve = forecasts.curve(forecasts.nrmse(forecast, data.truth.values))
-    return Measured(entry, curve, forecast[0].astype(np.float32))
+    return CellResult(entry, curve, forecast[0].astype(np.float32))
 
 
-def rival(name: str, data: Data) -> Measured:
+def rival(name: str, data: Data) -> CellResult:
     """A rival, trained and measured; `solver` is the system's own, at a finer step."""
     if name == SOLVER:
         told = checked(Simulated, dict(data.about["system"]), "about.json")
@@ -99,10 +99,10 @@ def rival(name: str, data: Data) -> Measured:
         rule = build(name, data.rivals, data.seed)
         rule.train(data.series[:, : data.rivals.train])
         forecast = rule.forecast(data.context, data.asked.horizon)
-    return measured(forecast, data, {})
+    return evaluate_forecast(forecast, data, {})
 
 
-def network(run: Path, data: Data, threads: int, device: str) -> Measured:
+def network(run: Path, data: Data, threads: int, device: str) -> CellResult:
     """A trained cell, measured."""
     import torch
 
@@ -115,7 +115,7 @@ def network(run: Path, data: Data, threads: int, device: str) -> Measured:
     forecast = free_run.forecast(model, data.context, data.asked.horizon)  # type: ignore[arg-type]
     weights = sum(one.numel() for one in model.parameters())
     more = {"weights": weights, "history": shell.validation_losses(run)}
-    found, asked = measured(forecast, data, more), data.asked
+    found, asked = evaluate_forecast(forecast, data, more), data.asked
     chosen = selection.runs(data.series, data.about, "val", asked.selection, asked.threshold)
     rng = seeds.stream(data.seed, FAMILY, "resamples", "val")
     found.entry["metrics"][SELECTS] = groups.mean_of(
@@ -124,16 +124,16 @@ def network(run: Path, data: Data, threads: int, device: str) -> Measured:
     return found
 
 
-def companions(data: Data) -> dict[str, Measured]:
+def companions(data: Data) -> dict[str, CellResult]:
     """All rivals, and the ceiling."""
     return {name: rival(name, data) for name in (*NAMES, SOLVER)}
 
 
-def write(found: Mapping[str, Measured], data: Data, final: Path) -> None:
+def write(found: Mapping[str, CellResult], data: Data, final: Path) -> None:
     """Write an evaluated folder, whole."""
     with files.atomic_folder(final) as folder:
         cells = {name: one.entry for name, one in found.items()}
-        files.write_json(folder / "metrics.json", {"cells": cells, "about": data.described()})
+        files.write_json(folder / "metrics.json", {"cells": cells, "about": data.description()})
         curves = {name: one.curve for name, one in found.items()}
         files.write_json(folder / CURVES, {"curves": curves, "order": list(found)})
         first = data.truth.values[0].astype(np.float32)

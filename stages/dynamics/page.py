@@ -25,7 +25,7 @@ CAPTIONS = {
 }
 
 
-def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
+def rank_models(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
     """Each arm's valid time beside the printed one, the ceiling and persistence."""
     ceiling, trivial = (
         f"{called(name)} {number(content['arms'][f'{dataset}/{name}']['metrics'][MAIN])}"
@@ -53,7 +53,7 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command("stages.dynamics.page", about(FAMILY, NOTES, companions, told), argv)
+    return page.command("stages.dynamics.page", about(FAMILY, NOTES, companions, rank_models), argv)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ class Budget(Section):
         return self
 
     @model_serializer(mode="wrap")
-    def told(self, rest: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    def without_unset(self, rest: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         """What it says; of rounds nothing, where there are none."""
         return {k: value for k, value in rest(self).items() if value is not None}
 

@@ -60,7 +60,7 @@ def linked(tree: Tree) -> Iterator[Problem]:
                         "FAIL",
                         path,
                         f"{node.producer} read {described['sha256'][:12]}, the tree holds "
-                        f"{shown(tree, path)}",
+                        f"{short_sha256(tree, path)}",
                     )
             elif owner is None:
                 yield Problem(
@@ -85,7 +85,7 @@ def kept(tree: Tree) -> Iterator[Problem]:
                 yield Problem(
                     "FAIL",
                     path,
-                    f"its SHA-256 is {shown(tree, path)}, {node.producer} wrote "
+                    f"its SHA-256 is {short_sha256(tree, path)}, {node.producer} wrote "
                     f"{described['sha256'][:12]}",
                     broken=True,
                 )
@@ -254,7 +254,7 @@ def read(tree: Tree) -> list[Node]:
     return [node for node in tree.nodes if not node.error]
 
 
-def shown(tree: Tree, path: str) -> str:
+def short_sha256(tree: Tree, path: str) -> str:
     """The first digits of a file's SHA-256."""
     return tree.sha256.get(path, "nothing")[:12]
 

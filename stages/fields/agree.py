@@ -89,7 +89,7 @@ def evaluated(home: Path) -> Found:
             yield where, f"{cell}: {text}"
     if "mean" in told["cells"]:
         yield from companion(where, told["cells"]["mean"]["metrics"], sets, meta)
-    yield from shown(home, told, sets, meta)
+    yield from example_mismatches(home, told, sets, meta)
     yield from agreeing.common(home)
 
 
@@ -154,7 +154,7 @@ def companion(
             yield where, text
 
 
-def shown(
+def example_mismatches(
     home: Path, told: dict[str, Any], sets: dict[str, np.ndarray], meta: dict[str, Any]
 ) -> Found:
     """How the shown sets are not the prepared ones, or err more than all sets together."""

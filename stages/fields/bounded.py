@@ -127,7 +127,7 @@ def evaluated(
     best = None
     if kept.bounds:
         best = float(log_likelihood(*kept.law(next(iter(laws.values()))), kept.y).mean())
-    for text in (*described(told["about"], kept), *sums(cells, best, len(kept.y))):
+    for text in (*task_mismatches(told["about"], kept), *sums(cells, best, len(kept.y))):
         yield where, text
     known = {cell: kept.law(name) for cell, name in laws.items()}
     one = np.ones_like(kept.y)
@@ -143,7 +143,7 @@ def evaluated(
         yield from agreeing.impossible(home, "gap", "the exact law of the tasks has a gap of", 0.0)
 
 
-def described(about: dict[str, Any], kept: Kept) -> Iterator[str]:
+def task_mismatches(about: dict[str, Any], kept: Kept) -> Iterator[str]:
     """How an evaluation tells of other tasks than the prepared ones."""
     bound = kept.about["bound"].get("test", {})
     mine = {"made": kept.about["made"], "bound": bound, "tasks": len(kept.y)}

@@ -95,7 +95,7 @@ def regional(printed: Companions, dataset: str, arm: str) -> str:
 
 def timed(experiment: str, profile: str) -> tuple[Section, ...]:
     """Time and memory in one profile; nothing of an experiment that is not timed."""
-    times = told.measured(experiment, profile)
+    times = told.read_times(experiment, profile)
     if times is None:
         return ()
     found = [

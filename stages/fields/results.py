@@ -122,7 +122,7 @@ def across(experiment: str, arms: dict[str, Any]) -> list[tuple[str, Table, str]
     )
 
 
-def measured(experiment: str, profile: str) -> dict[str, Any] | None:
+def read_times(experiment: str, profile: str) -> dict[str, Any] | None:
     """What `make bench-fields` measured for a profile, {} where it did not run; None of an
     experiment that it does not belong to."""
     return costs.read(home_of(experiment, profile)) if experiment == TIMED else None
@@ -143,5 +143,5 @@ def table(experiment: str, profile: str, content: Content) -> str:
                 + ([f"{said}.", ""] if said else [])
             )
         lines += [addresses(experiment, profile, cells, section.dataset, MSE), ""]
-    times = measured(experiment, profile)
+    times = read_times(experiment, profile)
     return "\n".join(lines + ([] if times is None else costs.markdown(times, profile)))

@@ -64,7 +64,7 @@ def results(
     for name in names:
         metrics, other = arms[name]["metrics"], beside(printed, name)
 
-        def told(key: str, metrics: dict[str, Any] = metrics) -> str:
+        def score(key: str, metrics: dict[str, Any] = metrics) -> str:
             return number(metrics.get(key))
 
         used += [other[key] for key in (MSE, "rmse") if key in other]
@@ -75,13 +75,13 @@ def results(
                 parameters(cells, name),
                 number(metrics[MSE], interval=True),
                 of_mean(arms, name),
-                told("mse_val"),
-                told("mse_batch_mean_val"),
+                score("mse_val"),
+                score("mse_batch_mean_val"),
                 theirs(other.get(MSE)),
-                told("rmse"),
+                score("rmse"),
                 theirs(other.get("rmse")),
-                told("r2"),
-                told("mse_permuted"),
+                score("r2"),
+                score("mse_permuted"),
                 of_mean(arms, name, "mse_permuted"),
             )
         )
@@ -208,7 +208,7 @@ def copying(arms: dict[str, Any]) -> Table | None:
     sets = copying_sets(arms)
     models = sorted({name.split("/")[1] for name in arms if name.split("/")[0] in sets})
 
-    def told(found: dict[str, Any] | None) -> str:
+    def error_text(found: dict[str, Any] | None) -> str:
         return (
             NONE
             if found is None
@@ -218,7 +218,10 @@ def copying(arms: dict[str, Any]) -> Table | None:
     rows = tuple(
         (
             label(model),
-            *(told(arms.get(f"{name}/{model}", {}).get("metrics", {}).get(MSE)) for name in sets),
+            *(
+                error_text(arms.get(f"{name}/{model}", {}).get("metrics", {}).get(MSE))
+                for name in sets
+            ),
         )
         for model in models
     )

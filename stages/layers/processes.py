@@ -63,7 +63,7 @@ class Layer(nn.Module):
         return tokens + self.feed(self.feed_norm(tokens))
 
 
-def told(
+def context_features(
     context_y: Float[Tensor, "B N I"], *positions: Float[Tensor, "B N X"]
 ) -> Float[Tensor, "B N K"]:
     """What is known of a context point: [x, y, 0] (N, section 4.2.1), or [y, 0] without x."""

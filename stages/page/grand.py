@@ -44,13 +44,13 @@ def rows(views: list[dict[str, Any]]) -> list[list[str]]:
         home = home_of(view["experiment"], view["profile"])
         known = (home / parts.METRICS).exists()
         content = parts.in_git(home) if known else {"arms": {}, "cells": {}}
-        mine = [[*told(view, one), *beside(content, one)] for one in view["results"]]
+        mine = [[*result_row(view, one), *beside(content, one)] for one in view["results"]]
         if any(cell != ABSENT for row in mine for cell in row[QUALITY]):
             found += mine
     return found
 
 
-def told(view: dict[str, Any], one: dict[str, Any]) -> list[str]:
+def result_row(view: dict[str, Any], one: dict[str, Any]) -> list[str]:
     """What the experiment's page tells of a result."""
     where = f"{view['experiment']}/{view['profile']}"
     names = ("dataset", "name", "measure", "value", "published", "bound", "trivial")

@@ -40,13 +40,13 @@ def filters(views: list[dict[str, Any]]) -> list[tuple[str, str, list[tuple[str,
     """What can be chosen among: (name, title, [(value, words)]); every document, and the
     families and profiles that there are."""
 
-    def told(key: str) -> list[tuple[str, str]]:
+    def filter_options(key: str) -> list[tuple[str, str]]:
         return [(value, value) for value in dict.fromkeys(view[key] for view in views)]
 
     return [
         ("document", "document", list(DOCUMENTS.items())),
-        ("family", "family", told("family")),
-        ("profile", "profile", told("profile")),
+        ("family", "family", filter_options("family")),
+        ("profile", "profile", filter_options("profile")),
         ("verdict", "verdict of a claim", [(word, word) for word in VERDICTS]),
     ]
 

@@ -22,7 +22,7 @@ INDEX, GRAND = "index.html", "grand.html"
 ATTACKS = Path("reports/attacks.json")  # what the audit was tried with (make bench-audit)
 
 
-def found() -> list[dict[str, Any]]:
+def read_views() -> list[dict[str, Any]]:
     """What every experiment wrote for the front page, by its name and profile."""
     views = [read_json(file) for file in sorted(Path("reports").glob(f"[!.]*/*/{DATA}"))]
     rank = {profile: place for place, profile in enumerate(PROFILES)}
@@ -99,7 +99,7 @@ def markdown(views: list[dict[str, Any]]) -> str:
 def report() -> None:
     """Write the front page, the grand table and reports/README.md from what is in git for every
     profile that has been run."""
-    views = found()
+    views = read_views()
     entries = [one for view in views for one in view["claims"]]
     profiles = sorted({view["profile"] for view in views})
     text = render.page(

@@ -147,7 +147,7 @@ class Dataset(Section):
     made: Made | None = None
 
     @model_serializer(mode="wrap")
-    def told(self, dump: Any) -> dict[str, Any]:
+    def without_unset(self, dump: Any) -> dict[str, Any]:
         """As records tell it; `made` stands only where it is used, as in those of before it."""
         found: dict[str, Any] = dump(self)
         return {key: value for key, value in found.items() if key != "made" or value is not None}

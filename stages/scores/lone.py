@@ -131,7 +131,7 @@ def opened(
     return Asked(name, Path(file), known[name], prepared, parameters, even_if_trained_on)
 
 
-def told(asked: Asked, scored: Scored) -> dict[str, Any]:
+def json_content(asked: Asked, scored: Scored) -> dict[str, Any]:
     """What --json prints: cell, weights and file by their SHA-256, and all that was measured."""
     return {
         "cell": asked.cell,

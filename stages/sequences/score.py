@@ -57,7 +57,7 @@ def score(asked: lone.Asked) -> lone.Scored:
     data = EvaluationData(
         made.windows, np.full(count, SPLITS.index("test")), np.arange(count), told, settings
     )
-    found = measured(model.to(machine.device).eval(), trained["order"], data)
+    found = window_metrics(model.to(machine.device).eval(), trained["order"], data)
     own = passes.own(trained["order"]) if model.ordered else ""
     order = f"own order: {own}" if own else "no order: a bound of the likelihood"
     counts = {name: made.counts[name] for name in ("characters", "words", "tokens")}
@@ -72,7 +72,7 @@ def score(asked: lone.Asked) -> lone.Scored:
     )
 
 
-def measured(model: Any, order: str, data: EvaluationData) -> dict[Any, Any]:
+def window_metrics(model: Any, order: str, data: EvaluationData) -> dict[Any, Any]:
     """The evaluation's metrics of windows that all are to be tested: as of a test split
     (likelihood.py)."""
     first, plan = data.meta["prompt"], data.settings.plan

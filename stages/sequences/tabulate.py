@@ -11,14 +11,14 @@ from typing import Any
 from stages import spreads
 from stages.sequences import claims
 from stages.sequences.reporting import texts
-from stages.sequences.reporting.results import described, table
+from stages.sequences.reporting.results import read_descriptions, table
 from stages.tables.tabulation import Content, Tabulation, evaluated, gathered, home_of
 
 
 def content_of(experiment: str, profile: str) -> Content:
     """The content of metrics.json: cells, arms, what each data set is, what the models write."""
     home, content = home_of(experiment, profile), gathered(experiment, profile)
-    about = described(home)
+    about = read_descriptions(home)
     prepared = Path("data") / profile / "prepared"
     told = texts.gathered(home, prepared, content["cells"], about)
     return content | {"about": about, "texts": told}

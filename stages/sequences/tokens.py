@@ -153,7 +153,7 @@ def write(made: Sequences, folder: Path, settings: dict[str, Any]) -> None:
     )
 
 
-def described(raw: Path, kind: str, keys: dict[str, type]) -> dict[str, Any]:
+def read_meta(raw: Path, kind: str, keys: dict[str, type]) -> dict[str, Any]:
     """meta.json of a simulated set, checked: its kind, numbers of the splits' sequences and the
     keys of that kind, each of its type.
 

@@ -85,7 +85,9 @@ class Ledger:
     def finished(self) -> list[Draw]:
         """The draws that are done, in order."""
         return [
-            told(draw, trial) for draw, trial in sorted(self.valid().items()) if trial.state in DONE
+            draw_of_trial(draw, trial)
+            for draw, trial in sorted(self.valid().items())
+            if trial.state in DONE
         ]
 
     def joined(self) -> int:
@@ -232,7 +234,7 @@ def suggested(trial: optuna.Trial, name: str, axis: params.Range) -> int | float
     return trial.suggest_float(name, axis.low, axis.high, log=axis.log)
 
 
-def told(draw: int, trial: FrozenTrial) -> Draw:
+def draw_of_trial(draw: int, trial: FrozenTrial) -> Draw:
     """A finished trial as the sweep's outputs tell it."""
     if trial.state == TrialState.PRUNED:
         return Draw(draw, trial.params, None, "pruned")

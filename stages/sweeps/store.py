@@ -77,7 +77,7 @@ class Store:
         except (SQLAlchemyError, ImportError) as error:
             raise InputError(
                 "the sweeps' database cannot be used",
-                where=shown(self.url),
+                where=public_url(self.url),
                 found=hidden(error, self.url),
                 remedy=f"mend {URL}, or unset it: sweeps are then kept in {WORK / 'sweeps'}",
             ) from None
@@ -108,7 +108,7 @@ class Store:
                 storage=storage, study_name=self.key, sampler=sampler, pruner=pruner
             )
         except KeyError:
-            where = shown(self.url) if self.url else str(self.folder)
+            where = public_url(self.url) if self.url else str(self.folder)
             raise InputError(
                 "there is no such sweep to join",
                 where=where,
@@ -119,7 +119,7 @@ class Store:
             ) from None
         except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
             where, remedy = (
-                (shown(self.url), f"see {URL}")
+                (public_url(self.url), f"see {URL}")
                 if self.url
                 else (str(self.folder), "remove that folder; the sweep starts anew")
             )
@@ -184,7 +184,7 @@ def check(url: str) -> None:
         )
 
 
-def shown(url: str) -> str:
+def public_url(url: str) -> str:
     """A URL without user, password and options."""
     parts = sqlalchemy.make_url(url)
     return (

@@ -136,7 +136,7 @@ def evaluated(home: Path) -> Found:
     for cell, entry in told["cells"].items():
         for text in (*possible(entry["metrics"]), *plain(cell, entry["metrics"], arrays, about)):
             yield where, f"{cell}: {text}"
-    yield from shown(home, told, arrays, about)
+    yield from example_mismatches(home, told, arrays, about)
     yield from agreeing.common(home)
     if "mse" in about["bound"]:
         what = "the noise of the answers has a variance of"
@@ -181,7 +181,7 @@ def plain(
             yield f"the prepared rows give {name} {value}, not {metrics[name]['value']}"
 
 
-def shown(
+def example_mismatches(
     home: Path, told: dict[str, Any], arrays: dict[str, np.ndarray], about: dict[str, Any]
 ) -> Found:
     """How what is shown is not of the first rows that test, or is of other cells."""

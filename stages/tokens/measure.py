@@ -78,7 +78,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CellResult:
     """A cell's entry, and what is shown of it: a map (N, N), or sequences (S, N); none of it may
     be."""
 
@@ -86,7 +86,7 @@ class Measured:
     shown: Array | None = None
 
 
-def network(run: Path, data: Data, threads: int) -> Measured:
+def network(run: Path, data: Data, threads: int) -> CellResult:
     """A trained cell, measured."""
     torch.set_num_threads(threads)
     model, _ = store.load(str(run / shell.WEIGHTS))
@@ -95,7 +95,7 @@ def network(run: Path, data: Data, threads: int) -> Measured:
     found = {"label": labels, "value": values, "next": drawings}[data.task](model, data)
     weights = sum(one.numel() for one in model.parameters())
     entry = {**found.entry, "weights": weights, "history": shell.validation_losses(run)}
-    return Measured(entry, found.shown)
+    return CellResult(entry, found.shown)
 
 
 @torch.no_grad()
@@ -110,17 +110,17 @@ def said_of(model: TokenModel, data: Data) -> tuple[Array, Array]:
     return np.concatenate(said), np.concatenate(lost)
 
 
-def labels(model: TokenModel, data: Data) -> Measured:
+def labels(model: TokenModel, data: Data) -> CellResult:
     """Accuracy and cross-entropy."""
     said, lost = said_of(model, data)
     right = said.argmax(1) == data.sets.targets[data.tests].cpu().numpy()
-    return Measured(
+    return CellResult(
         {"metrics": {"accuracy": data.mean(right.astype(float), "1"),
                      "cross_entropy": data.mean(lost, "nats")}}
     )  # fmt: skip
 
 
-def values(model: TokenModel, data: Data) -> Measured:
+def values(model: TokenModel, data: Data) -> CellResult:
     """The mean squared error, in the answers' units, and the pseudo-attention."""
     lost = said_of(model, data)[1] * data.sets.about["answer_sd"] ** 2
     maps = pseudo_attention(model, data)
@@ -128,7 +128,7 @@ def values(model: TokenModel, data: Data) -> Measured:
     metrics = {"mse": data.mean(lost, "height squared")}
     if len(partner):
         metrics["partner"] = data.mean(partner, "1")
-    return Measured({"metrics": metrics}, maps[0].astype(np.float32))
+    return CellResult({"metrics": metrics}, maps[0].astype(np.float32))
 
 
 def pseudo_attention(model: TokenModel, data: Data) -> Array:
@@ -159,13 +159,13 @@ def partners(maps: Array, kinds: Array) -> Array:
     return np.array(found)
 
 
-def drawings(model: TokenModel, data: Data) -> Measured:
+def drawings(model: TokenModel, data: Data) -> CellResult:
     """Surprise of true pictures, and the statements that drawn ones meet."""
     _, lost = said_of(model, data)
     given, form = data.said(), data.form
     made = draw(model, given[:, : form.said], form, data)
     entry = {"metrics": {"nats": data.mean(lost, "nats/token"), **satisfied(made, given, data)}}
-    return Measured(entry, made[:SHOWN])
+    return CellResult(entry, made[:SHOWN])
 
 
 @torch.no_grad()
@@ -196,7 +196,7 @@ def satisfied(made: Array, given: Array, data: Data) -> dict[str, Any]:
     return {name: data.mean(np.array(one), "1") for name, one in shares.items()}
 
 
-def companions(data: Data) -> dict[str, Measured]:
+def companions(data: Data) -> dict[str, CellResult]:
     """What no training is needed for: the most frequent class; the mean answer, and the noise of
     the answers as the ceiling; true pictures."""
     sets, train = data.sets, data.sets.slices("train")
@@ -204,16 +204,18 @@ def companions(data: Data) -> dict[str, Measured]:
     if data.task == "label":
         most = np.bincount(targets[train]).argmax()
         right = data.mean((targets[data.tests] == most).astype(float), "1")
-        return {"majority": Measured({"metrics": {"accuracy": right}})}
+        return {"majority": CellResult({"metrics": {"accuracy": right}})}
     if data.task == "value":
         error = (targets[data.tests] - targets[train].astype(np.float64).mean(0)) ** 2
-        return {"mean": Measured({"metrics": {"mse": data.mean(error.mean(1), "height squared")}})}
+        return {
+            "mean": CellResult({"metrics": {"mse": data.mean(error.mean(1), "height squared")}})
+        }
     given = data.said()
     entry = {"metrics": satisfied(given, given, data)}
-    return {"true": Measured(entry, given[:SHOWN])}
+    return {"true": CellResult(entry, given[:SHOWN])}
 
 
-def write(found: Mapping[str, Measured], data: Data, final: Path) -> None:
+def write(found: Mapping[str, CellResult], data: Data, final: Path) -> None:
     """Write an evaluated folder, whole."""
     with files.atomic_folder(final) as folder:
         cells = {name: one.entry for name, one in found.items()}

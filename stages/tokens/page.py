@@ -49,7 +49,7 @@ ROWS = (
 TRIVIAL = {"label": "majority", "value": "mean"}
 
 
-def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
+def rank_models(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
     """Each arm's main number beside the printed one, the bound, and what needs no training."""
     its, arms = content["about"][dataset], content["arms"]
     task = its["task"]
@@ -129,7 +129,9 @@ def below(experiment: str, profile: str, content: Content) -> tuple[Section, ...
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command("stages.tokens.page", about(FAMILY, NOTES, companions, told, below), argv)
+    return page.command(
+        "stages.tokens.page", about(FAMILY, NOTES, companions, rank_models, below), argv
+    )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def content_of(experiment: str, profile: str) -> Content:
             found["costs"] = curves
     searched = trials.searched(home_of(experiment, profile))
     found["tuning"] = {
-        dataset: {model: trials.told(rows) for model, rows in mine.items()}
+        dataset: {model: trials.search_entry(rows) for model, rows in mine.items()}
         for dataset, mine in searched.items()
     }
     return found

@@ -47,7 +47,7 @@ def needed(values: Array) -> Array:
     return np.where(near.any(-1), near.argmax(-1) + 1, values.shape[-1])
 
 
-def told(rows: pl.DataFrame) -> dict[str, Any]:
+def search_entry(rows: pl.DataFrame) -> dict[str, Any]:
     """A model's search as metrics.json tells it: every trial, and what is expected of them."""
     values = accuracies(rows)
     return {

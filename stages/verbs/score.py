@@ -36,7 +36,7 @@ def score(arguments: argparse.Namespace) -> int:
     asked = lone.opened(arguments.cell, arguments.file, settings, arguments.even_if_trained_on)
     scored = family_of(asked.prepared).score(asked)
     if arguments.json:
-        sys.stdout.write(files.json_text(lone.told(asked, scored)))
+        sys.stdout.write(files.json_text(lone.json_content(asked, scored)))
     else:
         print(lone.render(asked, scored))
     return 0

@@ -107,7 +107,7 @@ def verify(arguments: argparse.Namespace) -> int:
     from stages.audit import everything
 
     found = everything.everything(Path.cwd())
-    print(advice(everything.told(found)))
+    print(advice(everything.report_text(found)))
     return found.exit_code
 
 

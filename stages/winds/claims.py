@@ -46,7 +46,7 @@ MARKS = Marks(
 LEAST_SHARE = 0.05  # a distance bin with fewer of the points than this is not compared
 
 
-class Measured(Evaluation):
+class WindEvaluation(Evaluation):
     """One data set's evaluation: metrics.json and the squared errors of each slice."""
 
     plainest = "shared"
@@ -92,7 +92,7 @@ class Side:
 
 
 def errors(
-    measured: Measured, sides: list[Side]
+    measured: WindEvaluation, sides: list[Side]
 ) -> tuple[list[tuple[float, np.ndarray]], int, int]:
     """For each side RMSE and its resamples (R,) in kn, all drawn alike; the number of seeds and of
     common slices.
@@ -138,7 +138,7 @@ def errors(
     return found, max(counts), len(common)
 
 
-def trained_again(measured: Measured, arm: str) -> np.ndarray | float:
+def trained_again(measured: WindEvaluation, arm: str) -> np.ndarray | float:
     """Factors (R,) by which a single training of an arm might have come out otherwise, Student's;
     nan where nothing tells, 1 of what is not trained. The sides of one part that are of one arm
     share them; arms of one kind share what is not known of its spread."""
@@ -190,7 +190,7 @@ def part(
     )
 
 
-def below(measured: Measured, left: str, right: str) -> Part:
+def below(measured: WindEvaluation, left: str, right: str) -> Part:
     """The arm `left` has the smaller error of the two; undecided, by name, when one of them was
     not run or has not learned to read its context."""
     absent = [arm for arm in (left, right) if not measured.arm(arm)]
@@ -205,12 +205,12 @@ def below(measured: Measured, left: str, right: str) -> Part:
     return decided(found_part, measured, [left, right], MARKS)
 
 
-def plainest(measured: Measured, model: str) -> str:
+def plainest(measured: WindEvaluation, model: str) -> str:
     """The arm that stands for a model, or the model's name when it was not run."""
     return next(iter(measured.model(model)), model)
 
 
-def w1(measured: Measured) -> dict[Any, Any]:
+def w1(measured: WindEvaluation) -> dict[Any, Any]:
     """Kernel averaging against k-NN and averages; as in the thesis, neighbours are the nearest
     under the scale that is learned."""
     learned, one = (
@@ -233,7 +233,7 @@ def w1(measured: Measured) -> dict[Any, Any]:
     )
 
 
-def i1(measured: Measured) -> dict[Any, Any]:
+def i1(measured: WindEvaluation) -> dict[Any, Any]:
     """The order of the set models at one size."""
     arms = [plainest(measured, model) for model in ("msa", "tfs", "gen", "cnp")]
     text = (
@@ -244,7 +244,7 @@ def i1(measured: Measured) -> dict[Any, Any]:
     return conclude(measured, "I-1", text, "thesis, table 3.2", parts)
 
 
-def over_leads(measured: Measured, arm: str) -> list[Part]:
+def over_leads(measured: WindEvaluation, arm: str) -> list[Part]:
     """What I-5 says of kernel averaging and an arm; [] where two leads were not measured of
     both."""
     both = measured.arm("kernel") and measured.arm(arm)
@@ -269,7 +269,7 @@ def over_leads(measured: Measured, arm: str) -> list[Part]:
     return [decided(one, measured, [arm], MARKS) for one in parts]
 
 
-def i5(measured: Measured) -> dict[Any, Any]:
+def i5(measured: WindEvaluation) -> dict[Any, Any]:
     """Kernel averaging against MSA over leads."""
     text = "Kernel averaging keeps up at short leads and falls behind as the lead grows."
     parts = over_leads(measured, plainest(measured, "msa")) or [
@@ -282,7 +282,7 @@ def i5(measured: Measured) -> dict[Any, Any]:
     return conclude(measured, "I-5", text, "thesis, figure 3.3", parts, note)
 
 
-def in_hull(measured: Measured, arm: str, leaves: bool) -> Part:
+def in_hull(measured: WindEvaluation, arm: str, leaves: bool) -> Part:
     """Whether an arm's predictions leave the convex hull of the context's values, as they should
     (`leaves`) or should not."""
     cells = measured.arm(arm)
@@ -319,7 +319,7 @@ def in_hull(measured: Measured, arm: str, leaves: bool) -> Part:
     return Part(name, verdict, numbers, why)
 
 
-def i10(measured: Measured) -> dict[Any, Any]:
+def i10(measured: WindEvaluation) -> dict[Any, Any]:
     """Shares of predictions outside the convex hull of the context's values.
 
     Over several seeds the ends are told as `range_over_seeds`, and the entry has no `interval`.
@@ -337,7 +337,7 @@ def i10(measured: Measured) -> dict[Any, Any]:
     return entry | {"interval": next(own, entry["interval"])}
 
 
-def i12(measured: Measured) -> dict[Any, Any]:
+def i12(measured: WindEvaluation) -> dict[Any, Any]:
     """Error near the context against error far from it."""
     arm, parts, note = plainest(measured, "msa"), [], ""
     if measured.arm(arm):
@@ -364,7 +364,7 @@ def i12(measured: Measured) -> dict[Any, Any]:
     return conclude(measured, "I-12", text, "thesis, table C.7", parts, note)
 
 
-def i14(measured: Measured) -> dict[Any, Any]:
+def i14(measured: WindEvaluation) -> dict[Any, Any]:
     """GEN with other operators of message passing against MSA."""
     arm = plainest(measured, "msa")
     operators = [name for name in measured.model("gen") if name.startswith("gen-message_")]
@@ -378,7 +378,7 @@ def i14(measured: Measured) -> dict[Any, Any]:
     return conclude(measured, "I-14", text, "thesis, table C.10", parts)
 
 
-CLAIMS: dict[str, tuple[Callable[[Measured], dict[Any, Any]], ...]] = {
+CLAIMS: dict[str, tuple[Callable[[WindEvaluation], dict[Any, Any]], ...]] = {
     "wind_baselines": (w1,),
     "wind_nowcast": (i1, i5, i10, i12, i14),
 }
@@ -389,5 +389,5 @@ def check(home: Path, experiment: str) -> list[dict[Any, Any]]:
     profile), in order of claim and data set; none of an experiment about which no document
     claims anything."""
     folders = sorted(file.parent for file in (home / "evaluated").glob("[!.]*/metrics.json"))
-    found = [Measured(folder) for folder in folders]
+    found = [WindEvaluation(folder) for folder in folders]
     return [claim(measured) for claim in CLAIMS.get(experiment, ()) for measured in found]

@@ -168,7 +168,7 @@ def validation(
     if len(data.reached[main]) < MINUTES:
         return found, None
     distance = data.distance[data.places(told[main].row)]
-    return found, Recalibration.measured(points.predicted, points.measured, points.scale, distance)
+    return found, Recalibration.fit(points.predicted, points.measured, points.scale, distance)
 
 
 def predictions(data: EvaluationData, given: field.Forecast) -> pl.DataFrame:

@@ -31,7 +31,7 @@ from stages.page.result import NO_BOUND, NOT_PUBLISHED, Result
 from stages.tables.table import Table, against, cells_of, datasets_of, label
 from stages.tables.tabulation import home_of
 from stages.winds import tables
-from stages.winds.printed import companions, epochs, shown, weather
+from stages.winds.printed import companions, epochs, format_printed, weather
 from stages.winds.tabulate import OPTIMUM
 
 FAMILY = "winds"
@@ -90,7 +90,7 @@ def results(experiment: str, profile: str, content: Content) -> list[Result]:
                     seeds=str(one["seeds"]),
                     measure="RMSE per component [kn]",
                     value=tables.number(error, True),
-                    published=shown(printed[arm]) if printed.get(arm) else NOT_PUBLISHED,
+                    published=format_printed(printed[arm]) if printed.get(arm) else NOT_PUBLISHED,
                     bound=bound,
                     trivial=f"{tables.BASELINE} {trivial:.2f} ({share})"
                     if trivial

@@ -49,7 +49,7 @@ def weather() -> dict[str, dict[str, Printed]]:
     return found
 
 
-def shown(rows: list[Printed]) -> str:
+def format_printed(rows: list[Printed]) -> str:
     """'8.07 ± 0.11 (thesis 3.2)', or the range over several data sets."""
     if not rows:
         return "–"

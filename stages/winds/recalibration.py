@@ -32,7 +32,7 @@ class Recalibration:
     counts: dict[str, int]
 
     @classmethod
-    def measured(
+    def fit(
         cls,
         predicted: np.ndarray,
         measured: np.ndarray,

@@ -69,7 +69,7 @@ def prepare(
     t0_s = settings.slice_s * math.ceil(
         first_s / settings.slice_s
     )  # slices begin at multiples of slice_s since 1970
-    optional = told(settings)
+    optional = optional_settings(settings)
     settings = rolled(winds, settings, wind_max_m_s, t0_s)
     times, used, dropped = write_rows(
         winds, folder / "rows.parquet", settings, wind_max_m_s, t0_s, names, read
@@ -104,7 +104,7 @@ def prepare(
     return meta
 
 
-def told(settings: Prepare) -> dict[str, Any]:
+def optional_settings(settings: Prepare) -> dict[str, Any]:
     """The settings that prepared.json tells only where they are given."""
     parts = {name: getattr(settings, name) for name in ("rolling", "every")}
     return {name: part.model_dump(mode="json") for name, part in parts.items() if part}

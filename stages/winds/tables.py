@@ -18,7 +18,7 @@ from stages.params import read_yaml
 from stages.tables import table
 from stages.tables.published import Printed
 from stages.tables.table import Table, against, arm_of, fixed, label
-from stages.winds.printed import shown
+from stages.winds.printed import format_printed
 
 RMSE, BASELINE, OPTIMUM = "rmse_component_kn", "hour_average", "optimum"
 PRINTED = "printed RMSE [kn]"
@@ -117,7 +117,7 @@ def compared(
     return {
         f"vs {BASELINE}": against(mean, error_of(arms, dataset, BASELINE)),
         **optimum,
-        PRINTED: shown(printed.get(name.split("/")[1], [])),
+        PRINTED: format_printed(printed.get(name.split("/")[1], [])),
     }
 
 

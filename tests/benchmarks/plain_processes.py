@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from stages.batches import Batch
 from stages.layers.mlp import mlp
-from stages.layers.processes import asked, told
+from stages.layers.processes import asked, context_features
 from stages.layers.relative import RelativeAttention
 
 
@@ -34,7 +34,7 @@ class PlainTETNP(nn.Module):
     def forward(self, batch: Batch):
         model = self.model
         context, target = (
-            model.encoder(told(batch.context_y)),
+            model.encoder(context_features(batch.context_y)),
             model.encoder(asked(batch.target_x, model.i_dim)),
         )
         x, t = batch.context_x, batch.target_x
@@ -66,7 +66,7 @@ class PlainTNP(nn.Module):
     def forward(self, batch: Batch):
         contexts, targets = batch.context_x.shape[1], batch.target_x.shape[1]
         tokens = self.encoder(
-            torch.cat((told(batch.context_y, batch.context_x),
+            torch.cat((context_features(batch.context_y, batch.context_x),
                        asked(batch.target_x, self.i_dim, batch.target_x)), 1)
         )  # fmt: skip
         hidden = torch.zeros(contexts + targets, contexts + targets, dtype=torch.bool)
@@ -103,7 +103,7 @@ class PlainLBANP(nn.Module):
         )
 
     def forward(self, batch: Batch):
-        context = self.encoder(told(batch.context_y, batch.context_x))
+        context = self.encoder(context_features(batch.context_y, batch.context_x))
         target = self.encoder(asked(batch.target_x, self.i_dim, batch.target_x))
         latents = self.latents.expand(len(context), -1, -1)
         for gather, mix, read in self.stacks:

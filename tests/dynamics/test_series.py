@@ -270,7 +270,7 @@ def test_autoregression_that_explodes_is_told_as_diverged_and_never_a_nan():
     found = rule.forecast(np.full((2, 1, 1), 100.0), 40)
     assert np.isfinite(found[:, 0]).all() and np.isnan(found[:, -1]).all()
     truth = measure.Truth(np.zeros((2, 40, 1)), np.arange(2), 1.0, 1.0, 0.5, 10)
-    told_ = measure.forecasts.measured(found, truth, 100, seeds.stream(0, "x"))
+    told_ = measure.forecasts.forecast_metrics(found, truth, 100, seeds.stream(0, "x"))
     assert told_["metrics"]["diverged"]["value"] == 1.0
     lost = int(np.isnan(found[0, :, 0]).argmax()) + 1
     assert told_["diverged_at"] == [lost] and 3 < lost < 12

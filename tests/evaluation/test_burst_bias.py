@@ -137,8 +137,8 @@ def test_a_sequence_that_the_law_cannot_draw_is_refused():
 
 
 def test_one_law_is_bent_more_with_more_orders_another_not_and_exact_sampling_not_at_all():
-    found = bias.measured(0, orders=(1, 20), draws=10_000)
-    assert found == bias.measured(0, orders=(1, 20), draws=10_000) and json.dumps(
+    found = bias.bias_by_law(0, orders=(1, 20), draws=10_000)
+    assert found == bias.bias_by_law(0, orders=(1, 20), draws=10_000) and json.dumps(
         found, allow_nan=False
     )
     bent, symmetric = found["correlated"], found["permutation"]

@@ -17,7 +17,7 @@ def test_pairing_decides_what_unpaired_minutes_could_not(tmp_path):
     home = made(tmp_path, CHAPTER_1 | {f"{ONE}-s0": 7.6}, jitter=0.01)
     part = entry(home, "W-1")["compared"][f"{ONE} < {NEAREST}"]
     assert part["verdict"] == "holds" and part["interval"][1] - part["interval"][0] < 0.3
-    measured = claims.Measured(home / "evaluated/toy")
+    measured = claims.WindEvaluation(home / "evaluated/toy")
     ((_, draws),) = claims.errors(measured, [claims.Side(NEAREST)])[0]
     assert np.quantile(draws, 0.95) - np.quantile(draws, 0.05) > 1.0
 
@@ -35,7 +35,7 @@ def test_several_seeds_and_what_was_never_trained_need_no_spread(tmp_path):
     cells = ALL | {f"msa-shared-5k-s{s}": 5 + 0.1 * s for s in range(3)}
     part = compared(tmp_path, "msa-shared-5k", "kernel", cells, spread=None)
     assert part.verdict == "holds" and part.numbers["seeds"] == 3
-    measured = claims.Measured(tmp_path / "reports/wind_nowcast/mini/evaluated/toy")
+    measured = claims.WindEvaluation(tmp_path / "reports/wind_nowcast/mini/evaluated/toy")
     assert claims.below(measured, "kernel", "hour_average").verdict == "holds"
     assert claims.below(measured, "hour_average", "kernel").verdict == "fails"
 
@@ -44,7 +44,7 @@ def test_several_seeds_and_what_was_never_trained_need_no_spread(tmp_path):
     ("spread", "verdicts"), [(0.01, ["holds", "fails"]), (0.3, ["undecided", "undecided"])]
 )
 def test_a_wide_spread_turns_what_one_seed_says_into_undecided(tmp_path, spread, verdicts):
-    measured = claims.Measured(made(tmp_path, CHAPTER_1, spread=spread) / "evaluated/toy")
+    measured = claims.WindEvaluation(made(tmp_path, CHAPTER_1, spread=spread) / "evaluated/toy")
     pairs = ((ONE, NEAREST), (NEAREST, ONE))
     assert [claims.below(measured, *pair).verdict for pair in pairs] == verdicts
 
@@ -94,7 +94,7 @@ def test_two_arms_of_one_kind_share_the_one_measurement_of_its_spread(tmp_path):
 def test_resampled_errors_agree_with_a_bootstrap_written_out(tmp_path):
     """Three seeds, 60 minutes: spread of the mean RMSE over drawn minutes (in runs) and seeds."""
     cells = {f"msa-shared-5k-s{s}": v for s, v in enumerate((5.0, 6.0, 7.0))}
-    measured = claims.Measured(made(tmp_path, ALL | cells, slices=60) / "evaluated/toy")
+    measured = claims.WindEvaluation(made(tmp_path, ALL | cells, slices=60) / "evaluated/toy")
     ((value, draws),), seeds, slices = claims.errors(
         measured, [Side := claims.Side("msa-shared-5k")]
     )

@@ -122,7 +122,7 @@ def test_a_model_that_drops_what_was_given_is_refused(monkeypatch):
 def test_a_perfect_model_passes_the_given_cell_and_goes_there_half_the_time_when_free():
     given, ways = ring()
     table = sequences(given, ways)
-    entry, tensors = infill.measured(
+    entry, tensors = infill.infill_metrics(
         model_of(table, [1.0, 1.0], 5), shown_mazes(table, 400), np.arange(400), 3
     )
     off, on = entry["off"], entry["on"]
@@ -152,7 +152,7 @@ def test_a_perfect_model_passes_the_given_cell_and_goes_there_half_the_time_when
 def test_a_longer_way_can_be_asked_for_and_is_correct_but_not_the_shortest():
     given, ways = ring((1, 2), (1, 4))
     table = sequences(given, ways)
-    entry, _ = infill.measured(
+    entry, _ = infill.infill_metrics(
         model_of(table, [0.99, 0.01], 5), shown_mazes(table, 50), np.arange(50), 3
     )
     assert (
@@ -166,7 +166,7 @@ def test_a_maze_with_one_way_has_no_other_to_ask_for():
     given, ways = ring()
     given[3, 3] = maze.WALL
     table = sequences(given, [np.where(given == maze.WALL, given, ways[0])])
-    entry, tensors = infill.measured(
+    entry, tensors = infill.infill_metrics(
         model_of(table, [1.0], 5), shown_mazes(table, 5), np.arange(5), 3
     )
     assert (
@@ -196,7 +196,7 @@ def flights() -> np.ndarray:
 def test_points_tell_a_perfect_model_which_flight_it_is_and_free_samples_err_as_the_law_says():
     table = flights()
     tokens = np.repeat(table, 100, 0)
-    entry, tensors = infill.measured(
+    entry, tensors = infill.infill_metrics(
         model_of(table, [1.0, 1.0], 100),
         held("climb", tokens, FLIGHTS, 2 + STEPS, np.arange(200) % 40),
         np.arange(200),
@@ -255,6 +255,6 @@ def test_straight_lines_join_the_given_altitudes_and_stay_level_after_them():
 
 
 def test_other_kinds_have_no_infilling():
-    assert infill.measured(
+    assert infill.infill_metrics(
         None, held("permutation", np.zeros((2, 4), np.int64), {}, 0), np.arange(2), 2
     ) == ({}, {})

@@ -32,7 +32,7 @@ def test_whatever_the_model_says_the_interval_holds_nine_in_ten(given):
     for _ in range(400):
         scale = None if given is None else np.full((count, 2), given)
         bins = np.full(count, "000-005 km")
-        made = Recalibration.measured(*drawn(rng, count), scale, bins)
+        made = Recalibration.fit(*drawn(rng, count), scale, bins)
         _, measured = drawn(rng, 500)
         spread = made.spread(
             None if given is None else np.full((500, 2), given), np.full(500, "000-005 km")
@@ -47,7 +47,7 @@ def test_each_distance_has_its_factor_and_one_with_few_winds_that_of_all():
     near, far, few = drawn(rng, 400, 1.0), drawn(rng, 400, 4.0), drawn(rng, LEAST // 2 - 1, 30.0)
     predicted, measured = (np.concatenate(parts) for parts in zip(near, far, few, strict=True))
     bins = np.repeat(["near", "far", "few"], [400, 400, len(few[0])])
-    made = Recalibration.measured(predicted, measured, np.ones_like(predicted), bins)
+    made = Recalibration.fit(predicted, measured, np.ones_like(predicted), bins)
     assert set(made.factors) == {ALL, "near", "far"} and made.counts["near"] == 800
     assert made.factors["near"] == pytest.approx(1.0, rel=0.1)
     assert made.factors["far"] == pytest.approx(4.0, rel=0.1)
@@ -59,7 +59,7 @@ def test_each_distance_has_its_factor_and_one_with_few_winds_that_of_all():
 
 
 def test_what_is_written_reads_back():
-    made = Recalibration.measured(
+    made = Recalibration.fit(
         *drawn(np.random.default_rng(1), 300), None, np.repeat(["a", "b"], 150)
     )
     assert Recalibration.read(made.entry(own=False)) == made

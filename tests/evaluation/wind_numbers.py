@@ -124,4 +124,4 @@ def entry(home, name):
 def compared(project, left, right, rmse, **more):
     """The part that says which of two arms errs less."""
     home = made(project, rmse, **more)
-    return claims.below(claims.Measured(home / "evaluated/toy"), left, right)
+    return claims.below(claims.WindEvaluation(home / "evaluated/toy"), left, right)

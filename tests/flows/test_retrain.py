@@ -329,8 +329,8 @@ def test_what_a_stage_told_is_found_in_its_log():
         "Running stage 'x'\nnoise\nerror: too few rows\n  where: a.csv\n"
         "ERROR: failed to reproduce 'x'\nerror: later\n"
     )
-    assert retrain.told(log) == "too few rows\n  where: a.csv"
-    assert retrain.told("Traceback\nValueError: x\n") == ""
+    assert retrain.stage_error(log) == "too few rows\n  where: a.csv"
+    assert retrain.stage_error("Traceback\nValueError: x\n") == ""
 
 
 def test_prefect_is_not_imported_before_the_flow_is_asked_for(project):

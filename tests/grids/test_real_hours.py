@@ -183,7 +183,7 @@ def test_rivals_that_read_points_are_better_than_the_grid_and_climate_knows_the_
               (2, 6), 9, 20), hour[first:end], 0,
     )  # fmt: skip
     asked = parts["test"].asked(40, Kept(0, "test"))
-    y = parts["test"].told(asked).target_y[..., 0]
+    y = parts["test"].tasks_of(asked).target_y[..., 0]
     found = rivals.laws(parts["test"], asked, hour, learned)
     error = {name: np.sqrt(np.square(mean - y).mean()) for name, (mean, _) in found.items()}
     assert tuple(found) == rivals.RIVALS

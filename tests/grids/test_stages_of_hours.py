@@ -129,7 +129,7 @@ def test_table_page_and_maps_say_that_no_bound_is_known(evaluated, tmp_path):
     assert "RMSE [K], few points" in table.titles and tables.BELOW not in table.titles
     assert len(table.rows) == 6 and all("–" not in row[2] for row in table.rows)
     assert "No exact law is known" in tables.sentence(found["about"]["britain"])
-    assert page.told(found, "britain", {}).bound == "none is known"
+    assert page.rank_models(found, "britain", {}).bound == "none is known"
     figures.draw(evaluated, tmp_path, found, "britain")
     for name in ("learning", "task"):
         assert (tmp_path / f"britain-{name}.png").stat().st_size > 5000

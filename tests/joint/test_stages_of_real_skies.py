@@ -213,7 +213,7 @@ def test_claims_tables_page_and_figures_say_that_no_optimum_is_known(evaluated, 
     assert len(table.rows) == 8 and "over that of increments by kriging" in table.titles
     assert "No exact law is known" in tables.sentence(content["about"])
     assert "Simulated are the aircraft" in tables.sentence(content["about"])
-    shown = page.told(whole, "sky", {})
+    shown = page.rank_models(whole, "sky", {})
     assert shown.bound == "none is known" and len(shown.levels) == 1
     figures.draw(evaluated, tmp_path, whole, "sky")
     for name in ("by_lead", "by_distance", "learning", "map"):

@@ -71,7 +71,7 @@ def rms(rows, truth):
 def test_less_than_1_4_m_s_of_biases_of_2_degrees_and_3_knots_is_left(world):
     """O10, a component; the sensors' own noise comes on top."""
     rows, truth, own, found = world
-    wrong, turn = biases.measured(rows)
+    wrong, turn = biases.winds_and_sensitivities(rows)
     of = rows["icao"].rank("dense").to_numpy().astype(int) - 1
     before, left = (
         float(np.sqrt(np.mean(np.einsum("nij,nj->ni", turn, lean[of]) ** 2)))
@@ -104,11 +104,11 @@ def test_the_error_bars_hold_what_they_say(world):
 def test_turning_a_heading_and_an_airspeed_does_what_is_said(world):
     rows, _, _, _ = world
     some = rows[:50]
-    wind_before, turn = biases.measured(some)
+    wind_before, turn = biases.winds_and_sensitivities(some)
     moved = some.with_columns(
         hdg_deg=pl.col("hdg_deg") + 0.01, tas_kt=pl.col("tas_kt") + 0.02 / KNOT_M_S
     )
-    after, _ = biases.measured(moved)
+    after, _ = biases.winds_and_sensitivities(moved)
     np.testing.assert_allclose(after - wind_before, turn @ (0.01, 0.02), atol=2e-5)
 
 
@@ -119,7 +119,9 @@ def test_an_aircraft_alone_keeps_its_wind_and_its_prior(world):
     np.testing.assert_allclose(single.mean, 0, atol=1e-12)
     np.testing.assert_allclose(np.sqrt(np.diagonal(single.covariance[0])), PRIOR)
     other = found.corrected(alone.with_columns(icao=pl.lit("FFFFFF")))
-    np.testing.assert_allclose(other.select("u_m_s", "v_m_s").to_numpy(), biases.measured(alone)[0])
+    np.testing.assert_allclose(
+        other.select("u_m_s", "v_m_s").to_numpy(), biases.winds_and_sensitivities(alone)[0]
+    )
     assert other["error_m_s"].null_count() == len(other)
 
 
@@ -149,7 +151,7 @@ def test_the_simulated_sky_with_biases_decoded_comes_near_the_one_without(tmp_pa
     simulate(plan, tmp_path / "raw")
     counts = transformed(tmp_path / "raw", tmp_path / "out", "frames")
     rows = biases.decoded(tmp_path / "out")
-    wind, _ = biases.measured(rows)
+    wind, _ = biases.winds_and_sensitivities(rows)
     np.testing.assert_allclose(wind, rows.select("u_m_s", "v_m_s").to_numpy(), atol=1e-6)
     before = counts["metrics"]["wind_error"]["rmse_component_m_s"]
     told = biases.estimate(rows, *PRIOR).corrected(rows)

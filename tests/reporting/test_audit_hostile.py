@@ -14,7 +14,7 @@ from test_forgeries import project, whole  # noqa: F401 (fixtures)
 from stages import files
 from stages.audit import audit, hashes, impact, render
 from stages.audit.chain import Ledger, Metric, published
-from stages.audit.everything import everything, told
+from stages.audit.everything import everything, report_text
 from stages.audit.impact import all_chains
 from stages.errors import DataError, InputError
 from stages.params import nearest
@@ -29,7 +29,7 @@ def both(project) -> list[str]:
     found, all_of_it = audit(NUMBER, "hash", project), everything(project)
     assert found.verdict == all_of_it.verdict == "FAIL"
     assert all_chains(Ledger(project)) is not None
-    return [render(found), told(all_of_it)]
+    return [render(found), report_text(all_of_it)]
 
 
 @pytest.mark.parametrize("path, old", [(TABLE, '"n": 10'), (TRAIN, '"threads": 1')])

@@ -11,7 +11,7 @@ from test_forgeries import project, whole  # noqa: F401 (fixtures)
 from test_verify_all import ALL, clear
 
 from stages.audit import again, audit, commands, declarations, hashes, impact
-from stages.audit.everything import everything, told
+from stages.audit.everything import everything, report_text
 from stages.page.findings import FINDINGS
 
 GATED = ("validated/simulated.json", "records/simulated.prepare.json")
@@ -20,7 +20,7 @@ GATED = ("validated/simulated.json", "records/simulated.prepare.json")
 def test_a_pass_names_every_stage_that_it_covers(project):
     found = everything(project)
     assert found.verdict == "PASS", found.problems
-    assert "covered: profile mini, 9 of 9 stages\nPASS" in told(found)
+    assert "covered: profile mini, 9 of 9 stages\nPASS" in report_text(found)
 
 
 def test_with_no_data_no_cache_and_another_profile_running_nothing_passes(project):
@@ -30,15 +30,15 @@ def test_with_no_data_no_cache_and_another_profile_running_nothing_passes(projec
     audit_project.commit(project)
     found = everything(project)
     assert (found.verdict, found.exit_code) == ("INCONCLUSIVE", 3)
-    assert "nothing was covered" in told(found)
-    assert "covered: profile mini, 0 of 9 stages" in told(found)
+    assert "nothing was covered" in report_text(found)
+    assert "covered: profile mini, 0 of 9 stages" in report_text(found)
 
 
 def test_of_what_is_here_in_part_the_rest_is_not_covered(project):
     shutil.rmtree(project / ".dvc/cache")
     shutil.rmtree(project / REPORTS / "runs/simulated/msa-shared-5k-s1")
     found = everything(project)
-    assert found.verdict == "INCONCLUSIVE" and "8 of 9 stages" in told(found)
+    assert found.verdict == "INCONCLUSIVE" and "8 of 9 stages" in report_text(found)
 
 
 def test_the_numbers_rest_on_their_gate_though_no_record_names_it(project):

@@ -31,7 +31,7 @@ from test_forgeries import verified, whole  # noqa: F401 (a fixture)
 from stages import records
 from stages.audit import DEPTHS, arithmetics, audit, render
 from stages.audit.everything import everything
-from stages.audit.everything import told as written
+from stages.audit.everything import report_text as written
 
 COMPARE = "`tradewind compare` judges the numbers"
 SAME = "on the same arithmetic"

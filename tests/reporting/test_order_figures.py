@@ -34,7 +34,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def content() -> dict:
-    return {"cells": gather(HOME), "about": order_results.described(HOME)}
+    return {"cells": gather(HOME), "about": order_results.read_descriptions(HOME)}
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def test_one_method_alone_has_no_others(tensors, tmp_path):
 
 
 def test_the_table_begins_with_the_floor_and_has_every_sampler():
-    table, words = order_map.told(CELLS, ABOUT, DATASET)
+    table, words = order_map.table(CELLS, ABOUT, DATASET)
     assert [row[:3] for row in table.rows] == [
         ("test sequences (floor)", "–", "–"),
         ("marginals", "1", "marginals"),
@@ -147,9 +147,9 @@ def test_the_table_begins_with_the_floor_and_has_every_sampler():
 
 
 def test_what_was_not_compared_has_no_table():
-    assert order_map.told(CELLS, {"kind": "maze"}, DATASET) is None
+    assert order_map.table(CELLS, {"kind": "maze"}, DATASET) is None
     assert (
-        order_map.told(
+        order_map.table(
             CELLS, {"kind": "text", "generations": ABOUT["generations"] | {"floor": {}}}, DATASET
         )
         is None

@@ -328,7 +328,7 @@ def test_an_evaluation_of_something_else_is_refused(tmp_path):
         tmp_path / "evaluated/poisson/metrics.json", {"cells": {"mean": {"metrics": {}}}}
     )
     with pytest.raises(DataError, match="not of sequences"):
-        order_results.described(tmp_path)
+        order_results.read_descriptions(tmp_path)
 
 
 def test_the_page_s_part_shows_every_table_and_figure():

@@ -13,7 +13,7 @@ from stages.errors import DataError
 from stages.neighbours.experiment.printed import searches
 from stages.tables import published
 from stages.tables.published import Printed
-from stages.winds.printed import companions, epochs, shown
+from stages.winds.printed import companions, epochs, format_printed
 
 OTHERS = {
     "neighbours",
@@ -287,4 +287,4 @@ def test_an_arm_that_stands_twice_in_the_companions_is_an_error(project):
     ],
 )
 def test_a_printed_value_is_shown_with_its_spread_or_range_and_its_table(rows, text):
-    assert shown(rows) == text
+    assert format_printed(rows) == text

@@ -37,7 +37,7 @@ def project(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(project) -> search_tables.Found:
+def found(project) -> search_tables.SearchResults:
     return searches.found_in(EXPERIMENT, PROFILE, project)
 
 
@@ -113,7 +113,7 @@ def test_the_documents_own_winds_stand_beside_a_prepared_set_whatever_its_name(f
 
 def test_wrong_answers_are_told():
     arms = over_seeds({"d/linear-aniso-k5": search_project.cell(1.0, wrong=3)})
-    rows = by_method(search_tables.main(search_tables.Found(arms, {}, {}), "d"))
+    rows = by_method(search_tables.main(search_tables.SearchResults(arms, {}, {}), "d"))
     assert (
         rows["linear search", "CPU"]["wrong answers"] == f"3 of {QUERIES}"
         and rows["boxes, compiled", "CPU"]["wrong answers"] == "–"

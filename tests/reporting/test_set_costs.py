@@ -45,7 +45,7 @@ def test_where_and_how_it_was_measured_is_told_and_how_to_measure_it_where_it_wa
         and costs.tables({}) == []
         and "`make bench-fields PROFILE=sample`" in costs.measured_on({}, "sample")
     )
-    assert set_results.measured("failure_modes", "mini") is None
+    assert set_results.read_times("failure_modes", "mini") is None
     text = costs.markdown(times(), "mini")
     assert (
         text[0].startswith("## ")

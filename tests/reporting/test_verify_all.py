@@ -19,7 +19,7 @@ from stages import files
 from stages.audit import absent, commands, derive, hashes, history, laid
 from stages.audit import everything as whole
 from stages.audit.chain import Ledger
-from stages.audit.everything import everything, told
+from stages.audit.everything import everything, report_text
 from stages.audit.impact import all_chains, impact
 from stages.errors import DataError
 from stages.tables import parts
@@ -78,7 +78,7 @@ def test_an_honest_project_passes_and_each_file_is_hashed_once(project, monkeypa
     }
     data = [number for number in read if number not in small]
     assert len(data) == len(set(data)) and len(data) > 50
-    text = told(found)
+    text = report_text(found)
     assert (
         f"{found.records} run records, 2 tables" in text
         and "MB hashed" in text
@@ -114,7 +114,7 @@ def test_a_flipped_byte_fails_by_name_with_all_that_rests_on_it(project, path, r
     found = everything(project)
     assert (found.verdict, found.exit_code) == ("FAIL", 1) and path in failing(found)
     assert set(found.resting[path]) == resting
-    text = told(found)
+    text = report_text(found)
     assert f"FAIL: {path}" in text and all(metric.rpartition("/")[0] in text for metric in resting)
 
 
@@ -130,7 +130,7 @@ def test_a_flipped_cache_object_fails_whether_or_not_the_file_is_here(project, p
     found = everything(project)
     assert found.verdict == "FAIL" and path in failing(found)
     assert set(found.resting[path]) == (ALL if "raw" in path else OF_CELL)
-    assert damaged.name in told(found)
+    assert damaged.name in report_text(found)
 
 
 def test_a_flipped_manifest_fails_by_the_folder_it_lists(project):
@@ -166,7 +166,7 @@ def test_what_was_tabulated_is_derived_again_though_record_lock_and_commit_agree
     audit_project.agree(project)
     found = everything(project)
     assert failing(found) == {f"{REPORTS}/{name}"}
-    assert line in told(found) and set(found.resting[f"{REPORTS}/{name}"]) == OF_EXPERIMENT
+    assert line in report_text(found) and set(found.resting[f"{REPORTS}/{name}"]) == OF_EXPERIMENT
 
 
 def test_a_figure_that_no_record_names_and_a_table_without_its_evaluations_fail(project):
@@ -175,7 +175,7 @@ def test_a_figure_that_no_record_names_and_a_table_without_its_evaluations_fail(
     content = json.loads(record.read_text())
     del content["inputs"][EVALUATED]
     record.write_text(json.dumps(content))
-    text = told(everything(project))
+    text = report_text(everything(project))
     assert f"FAIL: {REPORTS}/figures/another.svg" in text and "put there by hand?" in text
     assert f"does not name {EVALUATED}" in text
 
@@ -185,7 +185,7 @@ def test_a_page_made_from_other_files_is_stale(project):
     edit(project / "dvc.lock", hashes.Bytes(project).md5(table), "a" * 32)
     audit_project.commit(project)
     found = everything(project)
-    assert f"report read {table}" in told(found) and failing(found) == {"reports/index.html"}
+    assert f"report read {table}" in report_text(found) and failing(found) == {"reports/index.html"}
 
 
 def test_a_broken_promotion_ledger_fails(project):
@@ -201,7 +201,7 @@ def test_with_a_history_that_is_cut_off_a_ledger_that_is_not_here_is_not_passed_
     (project / ".git/shallow").write_text(f"{head}\n")
     found = everything(project)
     assert [one.path for one in found.problems] == ["reports/ledger.jsonl"]
-    assert found.verdict == "INCONCLUSIVE" and f"cut off here at {head[:12]}" in told(found)
+    assert found.verdict == "INCONCLUSIVE" and f"cut off here at {head[:12]}" in report_text(found)
 
 
 def clear(project: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_fresh_clone_is_inconclusive_with_a_count_and_a_command(project):
     shutil.rmtree(project / ".dvc/cache")
     found = everything(project)
     assert (found.verdict, found.exit_code, len(found.problems)) == ("INCONCLUSIVE", 3, 1)
-    text = told(found)
+    text = report_text(found)
     assert (
         "profile mini" in text
         and "neither on disk nor in DVC's cache" in text
@@ -263,7 +263,7 @@ def test_a_profile_that_is_not_run_here_and_of_which_nothing_is_here_is_but_a_no
     (tmp_path / files[3]).write_text("{}")  # in git, so in every clone
     assert absent.elsewhere(case, "sample") and not absent.elsewhere(case, "mini")
     note = whole.Problem("NOTE", "profile sample", "nothing is known of it")
-    assert whole.Verified([note]).verdict == "PASS" and "NOTE: profile sample" in told(
+    assert whole.Verified([note]).verdict == "PASS" and "NOTE: profile sample" in report_text(
         whole.Verified([note])
     )
     assert whole.Verified([note, whole.Problem("INCONCLUSIVE", "profile mini", "")]).exit_code == 3

@@ -127,7 +127,9 @@ def test_tuning_is_judged_by_trials_over_shared_draws(own, theirs, verdict):
 
 
 def test_a_search_has_a_row_a_model_and_a_figure():
-    mine = {model: trials.told(rows) for model, rows in searched(FLAT, STEEP)["pairs"].items()}
+    mine = {
+        model: trials.search_entry(rows) for model, rows in searched(FLAT, STEEP)["pairs"].items()
+    }
     found = tables.tuning({"tuning": {"pairs": mine}}, "pairs")
     assert [row[0] for row in found.rows] == ["hypermixing", "self_attention"]
     assert {len(row) for row in found.rows} == {len(found.titles)} and found.rows[0][-2] == "1"

@@ -56,7 +56,7 @@ class Data:
         """Rows of a day."""
         return max(1, round(1.0 / self.about["step"]))
 
-    def described(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """What the set is, for tables and figures."""
         kept = ("step", "change", "columns", "mended", "rows", "masked", "convention", "parts")
         return {key: self.about[key] for key in kept} | {
@@ -69,7 +69,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CellResult:
     """A cell's entry, its curves, and its forecast of the first start (H, O)."""
 
     entry: dict[str, Any]
@@ -77,25 +77,25 @@ class Measured:
     image: Array
 
 
-def measured(forecast: Array, data: Data, more: Mapping[str, Any]) -> Measured:
+def evaluate_forecast(forecast: Array, data: Data, more: Mapping[str, Any]) -> CellResult:
     """What is told of forecasts (B, H, O). Every cell's intervals come from the same draws."""
     rng = seeds.stream(data.seed, SERIES, "resamples")
-    entry = forecasts.measured(forecast, data.truth, data.resamples, rng) | dict(more)
+    entry = forecasts.forecast_metrics(forecast, data.truth, data.resamples, rng) | dict(more)
     kept = {name: one for name, one in entry["metrics"].items() if name not in FOREIGN}
     kept["vpt"] |= {"unit": "days"}
     curve = forecasts.curve(forecasts.nrmse(forecast, data.truth.values))
-    return Measured(entry | {"metrics": kept}, curve, forecast[0].astype(np.float32))
+    return CellResult(entry | {"metrics": kept}, curve, forecast[0].astype(np.float32))
 
 
-def rival(name: str, data: Data) -> Measured:
+def rival(name: str, data: Data) -> CellResult:
     """A rival, trained on what trains, and measured."""
     rule = build(name, data.rivals, data.period, data.seed)
     first, end = data.about["parts"]["train"]
     rule.train(data.series[:, first:end])
-    return measured(rule.forecast(data.context, data.asked.horizon), data, {})
+    return evaluate_forecast(rule.forecast(data.context, data.asked.horizon), data, {})
 
 
-def network(run: Path, data: Data, threads: int, device: str) -> Measured:
+def network(run: Path, data: Data, threads: int, device: str) -> CellResult:
     """A trained cell, measured, and its valid time where cells are chosen."""
     import torch
 
@@ -108,7 +108,7 @@ def network(run: Path, data: Data, threads: int, device: str) -> Measured:
     forecast = free_run.forecast(model, data.context, data.asked.horizon)  # type: ignore[arg-type]
     weights = sum(one.numel() for one in model.parameters())
     more = {"weights": weights, "history": shell.validation_losses(run)}
-    found, asked = measured(forecast, data, more), data.asked
+    found, asked = evaluate_forecast(forecast, data, more), data.asked
     chosen = selection.runs(data.series, data.about, "val", asked.selection, asked.threshold)
     block = np.arange(len(chosen.context)) * asked.blocks // len(chosen.context)
     rng = seeds.stream(data.seed, SERIES, "resamples", "val")
@@ -118,16 +118,16 @@ def network(run: Path, data: Data, threads: int, device: str) -> Measured:
     return found
 
 
-def companions(data: Data) -> dict[str, Measured]:
+def companions(data: Data) -> dict[str, CellResult]:
     """All rivals; where a row is a day or more, yesterday is persistence and stands once."""
     return {name: rival(name, data) for name in NAMES if name != "yesterday" or data.period > 1}
 
 
-def write(found: Mapping[str, Measured], data: Data, final: Path) -> None:
+def write(found: Mapping[str, CellResult], data: Data, final: Path) -> None:
     """Write an evaluated folder, whole."""
     with files.atomic_folder(final) as folder:
         cells = {name: one.entry for name, one in found.items()}
-        files.write_json(folder / "metrics.json", {"cells": cells, "about": data.described()})
+        files.write_json(folder / "metrics.json", {"cells": cells, "about": data.description()})
         curves = {name: one.curve for name, one in found.items()}
         files.write_json(folder / CURVES, {"curves": curves, "order": list(found)})
         first = data.truth.values[0].astype(np.float32)

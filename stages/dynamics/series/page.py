@@ -21,7 +21,7 @@ CAPTIONS = {
 }
 
 
-def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
+def rank_models(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
     """Each arm's valid time beside the printed one and persistence."""
     trivial = number(content["arms"][f"{dataset}/persistence"]["metrics"][MAIN])
 
@@ -46,7 +46,9 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command("stages.dynamics.series.page", about(FAMILY, NOTES, companions, told), argv)
+    return page.command(
+        "stages.dynamics.series.page", about(FAMILY, NOTES, companions, rank_models), argv
+    )
 
 
 if __name__ == "__main__":

@@ -56,14 +56,14 @@ def batched(
 ) -> GriddedBatch:
     """Tasks as models read them, float32."""
 
-    def told(array: np.ndarray) -> Tensor:
+    def to_tensor(array: np.ndarray) -> Tensor:
         return torch.from_numpy(array.astype(np.float32)).to(device)
 
     mask = torch.ones(tasks.target_x.shape[:2], dtype=torch.bool, device=device)
     real = torch.from_numpy(np.ascontiguousarray(tasks.real)).to(device)
     return GriddedBatch(
-        told(tasks.context_x), told(tasks.context_y), real, told(tasks.target_x), mask,
-        told(tasks.target_y), gridded(told(tasks.grid_y), axes, sphere),
+        to_tensor(tasks.context_x), to_tensor(tasks.context_y), real, to_tensor(tasks.target_x),
+        mask, to_tensor(tasks.target_y), gridded(to_tensor(tasks.grid_y), axes, sphere),
     )  # fmt: skip
 
 

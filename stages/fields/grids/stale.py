@@ -84,7 +84,7 @@ def tasks(
     asked = part.asked(count, Kept(seed, split))
     found = {
         name: np.ascontiguousarray(array if name == "real" else array.astype(np.float32))
-        for name, array in part.told(asked).arrays().items()
+        for name, array in part.tasks_of(asked).arrays().items()
     }
     for name, (mean, sd) in rivals.laws(part, asked, hour, learned).items():
         found |= {f"{name}_mean": mean, f"{name}_sd": np.ascontiguousarray(sd)}

@@ -20,7 +20,7 @@ from stages.layers.attention import Attention
 from stages.layers.average import masked_mean
 from stages.layers.heads import Predictive
 from stages.layers.mlp import mlp
-from stages.layers.processes import Layer, asked, told
+from stages.layers.processes import Layer, asked, context_features
 from stages.layers.relative import RelativeAttention
 
 SCHEMES = ("perceiver", "induced")
@@ -76,10 +76,10 @@ class PseudoTNP(FieldModel):
         real = torch.ones_like(latents[:, :, 0], dtype=torch.bool)
         at: Tensor | None = None
         if self.places is None:
-            context = self.encoder(told(batch.context_y, x))
+            context = self.encoder(context_features(batch.context_y, x))
             target = self.encoder(asked(targets, self.i_dim, targets))
         else:
-            context = self.encoder(told(batch.context_y))
+            context = self.encoder(context_features(batch.context_y))
             target = self.encoder(asked(targets, self.i_dim))
             at = self.places + _middle(batch)[:, None]
 

@@ -14,7 +14,7 @@ from stages.contracts import FieldModel
 from stages.layers import likelihoods
 from stages.layers.heads import Predictive
 from stages.layers.mlp import mlp
-from stages.layers.processes import Layer, asked, told
+from stages.layers.processes import Layer, asked, context_features
 from stages.layers.relative import FORMS, RelativeAttention
 
 
@@ -49,7 +49,7 @@ class TETNP(FieldModel):
 
     def forward(self, batch: Batch) -> Predictive:
         """The law at every target, B T O; an empty context gives the same law everywhere."""
-        context = self.encoder(told(batch.context_y))
+        context = self.encoder(context_features(batch.context_y))
         target = self.encoder(asked(batch.target_x, self.i_dim))
         x, real = batch.context_x, batch.context_mask
         for layer in self.layers:

@@ -15,7 +15,7 @@ from stages.contracts import FieldModel
 from stages.layers import likelihoods
 from stages.layers.heads import Predictive
 from stages.layers.mlp import mlp
-from stages.layers.processes import MIXINGS, Layer, asked, told
+from stages.layers.processes import MIXINGS, Layer, asked, context_features
 
 
 class TNP(FieldModel):
@@ -45,7 +45,7 @@ class TNP(FieldModel):
 
     def forward(self, batch: Batch) -> Predictive:
         """The law at every target, B T O; an empty context gives what the place alone suggests."""
-        context = self.encoder(told(batch.context_y, batch.context_x))
+        context = self.encoder(context_features(batch.context_y, batch.context_x))
         target = self.encoder(asked(batch.target_x, self.i_dim, batch.target_x))
         for layer in self.layers:
             context = layer(context, context, batch.context_mask)

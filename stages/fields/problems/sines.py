@@ -60,7 +60,7 @@ def make(config: Sines, folder: Path) -> None:
     )
 
 
-def described(path: Path) -> dict[str, Any]:
+def read_meta(path: Path) -> dict[str, Any]:
     """meta.json, checked: points of a set, and how many sets are for which split."""
     meta = read_json(path)
     found = meta if isinstance(meta, dict) else {}
@@ -89,7 +89,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     DataError for raw files that are damaged, not finite or disagree; InputError where context or
     targets are not all points.
     """
-    meta = described(raw / "meta.json")
+    meta = read_meta(raw / "meta.json")
     number, points = sum(meta["split"].values()), meta["points"]
     if (counts.context, counts.targets) != (points, points):
         raise InputError(

@@ -28,7 +28,7 @@ CAPTIONS = {
 }
 
 
-def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
+def rank_models(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
     """Each arm's log-likelihood beside the printed one, the bound and the prior."""
     bound, trivial = (
         f"{called(name)}: {number(content['arms'][f'{dataset}/{name}']['metrics'][MAIN])}"
@@ -65,7 +65,7 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command(MODULE, about(FAMILY, NOTES, companions, told), argv)
+    return page.command(MODULE, about(FAMILY, NOTES, companions, rank_models), argv)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ LEAST_ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Measured:
+class PointSetResults:
     """What is known of one point set: the cells of its metrics.json, and the rows of
     benchmarks.json that are its own."""
 
@@ -87,7 +87,7 @@ def judged(
     )
 
 
-def w2(measured: Measured) -> dict[Any, Any]:
+def w2(measured: PointSetResults) -> dict[Any, Any]:
     """Every answer of every method, TNN first, against brute force."""
     text = (
         "Trajectory nearest neighbours are exactly those of brute force; so are those of every "
@@ -133,7 +133,7 @@ def w2(measured: Measured) -> dict[Any, Any]:
     )
 
 
-def w3(measured: Measured) -> dict[Any, Any]:
+def w3(measured: PointSetResults) -> dict[Any, Any]:
     """The share of linear search's comparisons that TNN makes in both scales, at the largest k
     that is few of the points seen."""
     text = (
@@ -194,7 +194,7 @@ def w3(measured: Measured) -> dict[Any, Any]:
     }
 
 
-def faster(measured: Measured, device: str) -> list[Part]:
+def faster(measured: PointSetResults, device: str) -> list[Part]:
     """Linear search's time over TNN's on one device: above 1, and about the printed factor."""
     where, printed = {"cpu": "CPU", "cuda": "GPU"}[device], PRINTED[device]
     mine = {
@@ -233,7 +233,7 @@ def faster(measured: Measured, device: str) -> list[Part]:
     ]
 
 
-def w4(measured: Measured) -> dict[Any, Any]:
+def w4(measured: PointSetResults) -> dict[Any, Any]:
     """Time of linear search over time of TNN."""
     text = (
         "Masked TNN finds 1000 neighbours among a million points faster than linear search, about "
@@ -250,7 +250,7 @@ def w4(measured: Measured) -> dict[Any, Any]:
     )
 
 
-def sweet(measured: Measured, rows: list[dict[Any, Any]], axis: str) -> Part:
+def sweet(measured: PointSetResults, rows: list[dict[Any, Any]], axis: str) -> Part:
     """Whether the least time over the surface lies between the ends of one axis (segments: K,
     fetch: F), the other axis left free."""
     letter, values = {"segments": "K", "fetch": "F"}[axis], np.array([row[axis] for row in rows])
@@ -295,7 +295,7 @@ def sweet(measured: Measured, rows: list[dict[Any, Any]], axis: str) -> Part:
     return part
 
 
-def w5(measured: Measured) -> dict[Any, Any]:
+def w5(measured: PointSetResults) -> dict[Any, Any]:
     """The time surface over points a segment (K) and segments a fetch (F)."""
     text = (
         "There is a sweet spot in the points of a segment (K) and the segments of a fetch (F): the "
@@ -328,7 +328,7 @@ def conclusions(
         return [row for row in times.get(key, []) if row["set"] == name]
 
     sets = [
-        Measured(name, content["cells"], own("tables", name), own("surface", name))
+        PointSetResults(name, content["cells"], own("tables", name), own("surface", name))
         for name, content in sorted(tables.items())
     ]
     silent = {

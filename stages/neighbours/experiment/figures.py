@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stages.figures.drawing import plt, save
-from stages.neighbours.experiment.tables import SURFACE, Found
+from stages.neighbours.experiment.tables import SURFACE, SearchResults
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ MARKS = {"iso": "o", "aniso": "D"}
 GOALS = {"boxes", "compiled"}
 
 
-def surface(found: Found, name: str, path: Path) -> bool:
+def surface(found: SearchResults, name: str, path: Path) -> bool:
     """Share of comparisons and, where timed, speed-up over K and F. False when there are not two
     values of each."""
     cells = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from stages.neighbours.experiment import results as told
 from stages.neighbours.experiment import tables
-from stages.neighbours.experiment.tables import Found
+from stages.neighbours.experiment.tables import SearchResults
 from stages.page import experiment as page
 from stages.page.blocks import Block, Grid, Link, Part, Section, Words, lineage_block, pictures
 from stages.page.lineage import lineage
@@ -30,7 +30,7 @@ LISTED = (
 Content = dict[str, Any]
 
 
-def results(experiment: str, profile: str, found: Found) -> list[Result]:
+def results(experiment: str, profile: str, found: SearchResults) -> list[Result]:
     """Comparisons a query at the most neighbours asked for: beside the printed count, the fewest
     that can be (the answers themselves) and linear search."""
     rows = []
@@ -85,7 +85,7 @@ def labels_of(arms: dict[str, Any], dataset: str) -> dict[str, str]:
 
 
 def searched(
-    experiment: str, profile: str, found: Found, about: dict[str, Any], name: str
+    experiment: str, profile: str, found: SearchResults, about: dict[str, Any], name: str
 ) -> Section:
     """What the page shows of one point set that was searched."""
     k, home = found.most(name), home_of(experiment, profile)
@@ -102,7 +102,7 @@ def searched(
     return Section(name, name, blocks, name)
 
 
-def times(experiment: str, profile: str, found: Found) -> tuple[Section, ...]:
+def times(experiment: str, profile: str, found: SearchResults) -> tuple[Section, ...]:
     """Times beside the yardstick's; nothing where none were measured."""
     named = (
         (tables.speed(found), "Time over the yardstick's"),

@@ -10,7 +10,7 @@ from typing import Any
 from stages.files import read_json
 from stages.neighbours.experiment import tables as search_tables
 from stages.neighbours.experiment.printed import searches
-from stages.neighbours.experiment.tables import Found
+from stages.neighbours.experiment.tables import SearchResults
 from stages.tables.table import Table
 from stages.tables.tabulation import Content, home_of
 
@@ -28,14 +28,14 @@ PRINTED = (
 )
 
 
-def found_in(experiment: str, profile: str, content: Content) -> Found:
+def found_in(experiment: str, profile: str, content: Content) -> SearchResults:
     """What metrics.json (`content`) and benchmarks.json of a profile hold, and what is printed."""
     file = home_of(experiment, profile) / BENCHMARKS
     times = read_json(file) if file.exists() else {}
-    return Found(content["arms"], times, searches(experiment))
+    return SearchResults(content["arms"], times, searches(experiment))
 
 
-def described(home: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def read_descriptions(home: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """What each set is, from its evaluation, and the failures of the printed bound; None where
     they were not counted."""
     folders = sorted(file.parent for file in (home / "evaluated").glob("[!.]*/metrics.json"))
@@ -138,7 +138,7 @@ def argument(bound: dict[str, Any]) -> tuple[list[str], list[str], str]:
     return words, formulas, meaning
 
 
-def told(bound: dict[str, Any]) -> list[str]:
+def bound_section(bound: dict[str, Any]) -> list[str]:
     """The argument against the printed bound in Markdown, with the counts."""
     words, formulas, meaning = argument(bound)
     lines = ["## Why the printed bound fails", "", "![The counterexample](figures/bound.png)", ""]
@@ -185,4 +185,4 @@ def table(experiment: str, profile: str, content: Content) -> str:
     ):
         lines += [f"## {title}", "", *one.markdown()] if one else []
     lines += [search_tables.epoch(found.times), ""] if found.times.get("epoch") else []
-    return "\n".join(lines + (told(bound) if bound else []))
+    return "\n".join(lines + (bound_section(bound) if bound else []))

@@ -30,7 +30,7 @@ SURFACE = re.compile(r"trajectory-K(\d+)-F(\d+)")
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResults:
     """Everything that is known of one profile's searches."""
 
     arms: dict[str, Any]
@@ -88,7 +88,7 @@ def significant(value: float | None) -> str:
 
 
 def line(
-    found: Found, name: str, shown: str, arm: str, method: str, companion: str, device: str
+    found: SearchResults, name: str, shown: str, arm: str, method: str, companion: str, device: str
 ) -> tuple[str, ...]:
     """A row of `main` or `leaves`: counts of `arm`, times of `method` on `device`, printed
     values of `companion`."""
@@ -132,7 +132,7 @@ TITLES = (
 )
 
 
-def main(found: Found, name: str) -> Table:
+def main(found: SearchResults, name: str) -> Table:
     """Tables 1.3 and 1.4: every method at the largest k, anisotropic; the GPU's rows where they
     were timed or printed."""
     k, rows = found.most(name), []
@@ -152,7 +152,7 @@ def main(found: Found, name: str) -> Table:
     return Table(f"searches of {name}", TITLES, tuple(rows), frozenset({0, 1}))
 
 
-def leaves(found: Found, name: str) -> Table:
+def leaves(found: SearchResults, name: str) -> Table:
     """Tables A.1-A.3: k-d trees by points a leaf; plain (isotropic, every point), scaled (every
     point) and masked."""
     k = found.most(name)
@@ -183,7 +183,7 @@ def leaves(found: Found, name: str) -> Table:
     return Table(f"leaves of {name}", TITLES, tuple(rows), frozenset({0, 1}))
 
 
-def shares(found: Found, name: str) -> Table:
+def shares(found: SearchResults, name: str) -> Table:
     """The share of comparisons by k and scale, and of TNN with one bound alone; 90 % intervals."""
     asked = sorted(
         {
@@ -194,16 +194,16 @@ def shares(found: Found, name: str) -> Table:
         key=lambda one: (one[0] != "iso", one[1]),
     )
 
-    def told(arm):
+    def share_text(arm):
         return counted(found.metric(name, arm, "comparisons_share"), percent=True)
 
     rows = [
-        (words, *(told(f"{method}-{scale}-k{k}") for scale, k in asked))
+        (words, *(share_text(f"{method}-{scale}-k{k}") for scale, k in asked))
         for method, words in METHODS.items()
     ]
 
     def alone(bound, scale, k):
-        return told(f"trajectory-{bound}_bound-k{k}") if scale == "iso" else NONE
+        return share_text(f"trajectory-{bound}_bound-k{k}") if scale == "iso" else NONE
 
     rows += [
         (f"TNN, the {bound}'s bound alone", *(alone(bound, *one) for one in asked))
@@ -218,7 +218,7 @@ def shares(found: Found, name: str) -> Table:
     )
 
 
-def speed(found: Found) -> Table | None:
+def speed(found: SearchResults) -> Table | None:
     """Time over the yardstick's (SciPy's cKDTree, asked for more until enough are causal), same
     run; None where nothing was timed."""
     rows = found.times.get("speed", [])
@@ -249,7 +249,7 @@ def speed(found: Found) -> Table | None:
     return Table("speed", titles, lines, frozenset({0, 1})) if rows else None
 
 
-def goals(found: Found) -> Table | None:
+def goals(found: SearchResults) -> Table | None:
     """Every goal of the issue about which something was measured, and whether it was met."""
     rows = tuple(
         (
@@ -267,7 +267,7 @@ def goals(found: Found) -> Table | None:
     )
 
 
-def large(found: Found) -> Table | None:
+def large(found: SearchResults) -> Table | None:
     """Indexes at the document's size: build, memory, query; None where they were left out."""
     rows = tuple(
         (

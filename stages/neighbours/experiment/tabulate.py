@@ -10,14 +10,14 @@ from typing import Any
 
 from stages.files import atomic_folder
 from stages.neighbours.experiment import claims
-from stages.neighbours.experiment.results import BENCHMARKS, described, found_in, table
+from stages.neighbours.experiment.results import BENCHMARKS, found_in, read_descriptions, table
 from stages.tables.tabulation import Content, Tabulation, gathered, home_of
 
 
 def content_of(experiment: str, profile: str) -> Content:
     """The content of metrics.json: cells, arms, sets, and the bound where it was counted."""
     content = gathered(experiment, profile)
-    sets, bound = described(home_of(experiment, profile))
+    sets, bound = read_descriptions(home_of(experiment, profile))
     return content | {"sets": sets} | ({"bound": bound} if bound else {})
 
 

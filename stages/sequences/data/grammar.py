@@ -23,7 +23,7 @@ from stages.errors import DataError
 from stages.files import atomic_file
 from stages.params.sequences import Grammar, Reading
 from stages.seeds import stream
-from stages.sequences.tokens import Sequences, describe, described, kept, origins
+from stages.sequences.tokens import Sequences, describe, kept, origins, read_meta
 from stages.splits import SPLITS
 
 NOUNS = ("bird", "cat", "cow", "dog", "goat", "hen")
@@ -91,7 +91,7 @@ def read(raw: Path, seed: int, config: Reading) -> Sequences:
     DataError for a file that is missing, has other lines than meta.json says, or letters that no
     word has (file and line are named).
     """
-    meta = described(raw, "grammar", KEYS)
+    meta = read_meta(raw, "grammar", KEYS)
     words = [word for key in ("nouns", "verbs", "seeing") for word in meta[key]]
     if not all(meta[key] for key in ("nouns", "verbs", "seeing")) or not all(
         isinstance(word, str) and word.isalpha() for word in words

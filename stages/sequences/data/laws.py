@@ -18,7 +18,7 @@ import numpy as np
 from stages.errors import DataError
 from stages.files import read_json
 from stages.params.sequences import Permutation, Product, Reading, Step
-from stages.sequences.tokens import Sequences, described, make_each, tables
+from stages.sequences.tokens import Sequences, make_each, read_meta, tables
 
 KEYS: dict[str, dict[str, type]] = {
     "product": {"share": float},
@@ -79,7 +79,7 @@ def read(raw: Path, seed: int, config: Reading) -> Sequences:
             found=repr(kind),
             remedy="acquire the data set again",
         )
-    meta = described(raw, kind, KEYS[kind])
+    meta = read_meta(raw, kind, KEYS[kind])
     vocabulary = meta["length"] if kind == "permutation" else 2
     return Sequences(
         kind=kind,

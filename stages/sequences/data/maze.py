@@ -26,7 +26,7 @@ from stages.sequences.tokens import (
     SPLITS,
     Sequences,
     describe,
-    described,
+    read_meta,
     repeated,
     tables,
     write_tokens,
@@ -164,7 +164,7 @@ def read(raw: Path, seed: int, config: Reading) -> Sequences:
     DataError for files that are damaged or disagree with meta.json, and for a maze of the training
     file in another one.
     """
-    meta = described(raw, "maze", {"rows": int, "columns": int, "walls": int, "far": int})
+    meta = read_meta(raw, "maze", {"rows": int, "columns": int, "walls": int, "far": int})
     cells = meta["rows"] * meta["columns"]
     if min(meta["rows"], meta["columns"]) < 3 or meta["length"] != 2 * cells:
         raise DataError(

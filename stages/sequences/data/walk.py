@@ -13,7 +13,7 @@ import numpy as np
 
 from stages.errors import DataError
 from stages.params.sequences import Reading, Walk
-from stages.sequences.tokens import Sequences, described, make_each, tables
+from stages.sequences.tokens import Sequences, make_each, read_meta, tables
 
 KEYS = {"starts": list, "stay": float, "lowest": int, "vocabulary": int}
 
@@ -47,7 +47,7 @@ def read(raw: Path, seed: int, config: Reading) -> Sequences:
 
     DataError for files that are damaged or disagree with meta.json.
     """
-    meta = described(raw, "walk", KEYS)
+    meta = read_meta(raw, "walk", KEYS)
     law = {key: meta[key] for key in ("length", *KEYS)}
     within = [
         type(start) is int and meta["length"] - 1 <= start <= law["vocabulary"] - meta["length"]

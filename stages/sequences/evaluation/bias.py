@@ -219,7 +219,7 @@ def drawn(
     return torch.cat(found), passes / draws
 
 
-def measured(
+def bias_by_law(
     seed: int, orders: tuple[int, ...] = ORDERS, draws: int = DRAWS
 ) -> dict[str, dict[str, Any]]:
     """law -> {sequences, draws, floor {mean, high}, burst {N_o: ...}, exact, sequential}, each with

@@ -251,7 +251,7 @@ def flights(model: SequenceModel, data: "EvaluationData", numbers: np.ndarray, s
     return found, {f"points_{name}": array.astype(np.int32) for name, array in tensors.items()}
 
 
-def measured(
+def infill_metrics(
     model: SequenceModel, data: "EvaluationData", numbers: np.ndarray, shown: int
 ) -> Found:
     """Of sequences `numbers` (N,): task -> {metric: {value, unit, n, low, high}}, and of the first

@@ -69,7 +69,7 @@ def measure(
         shown["density"] = path_density(model, data)
     # only the random order was trained to answer after any given tokens
     if anywhere and meta["order"] == "random" and not memory.asked(data):
-        found["infilled"], more = infill.measured(model, data, data.sampled(), SHOWN)
+        found["infilled"], more = infill.infill_metrics(model, data, data.sampled(), SHOWN)
         shown |= more
     return found | {"parameters": sum(value.numel() for value in model.parameters())}, shown
 
@@ -134,7 +134,7 @@ def known_of(data: EvaluationData) -> dict[Any, Any]:
     if kind == "climb":
         found["habits"] = habits_of(data)
     if kind == "step":  # of laws of its own: once is enough
-        found["bias"] = bias.measured(data.settings.seed)
+        found["bias"] = bias.bias_by_law(data.settings.seed)
     return found
 
 

@@ -54,7 +54,7 @@ CAPTION = (
 )
 
 
-def told(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
+def table(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
     """A row a sampler of each arm, after the floor; None where nothing was compared. `about` has
     the evaluation's `generations`."""
     made = about.get("generations")

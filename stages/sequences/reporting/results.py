@@ -89,7 +89,7 @@ class Section:
     tables: tuple[tuple[str, Table, str], ...]
 
 
-def described(home: Path) -> order_arms.About:
+def read_descriptions(home: Path) -> order_arms.About:
     """What evaluation wrote of each data set beside its cells. DataError for a file without its
     kind."""
     found = {}
@@ -140,7 +140,7 @@ def sections(experiment: str, content: dict[str, Any]) -> list[Section]:
                 "What each sampler costs (thesis, figure 4.6)",
                 order_tables.bursts(cells, about, dataset),
             ),
-            (order_map.TITLE, order_map.told(cells, about, dataset)),
+            (order_map.TITLE, order_map.table(cells, about, dataset)),
             (
                 "Learned densities against exact ones (thesis, figures 4.3 and D.1)",
                 order_tables.densities(cells, about, dataset),

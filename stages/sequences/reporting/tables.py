@@ -47,7 +47,7 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
     for arm in names:
         path = standing(cells, about, dataset, arm)
 
-        def told(*keys: str, arm: str = arm) -> str:
+        def score(*keys: str, arm: str = arm) -> str:
             return number(at(cells, dataset, arm, "metrics", *keys))
 
         other = (
@@ -63,7 +63,7 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
             for place, (key, _, scale) in enumerate(SHOWN[kind])
         )
         bound = at(cells, dataset, arm, "metrics", "nats_bound")
-        nats = f"at most {number(bound)}" if bound else told("nats")
+        nats = f"at most {number(bound)}" if bound else score("nats")
         rows.append(
             (
                 called(arm),
@@ -73,9 +73,9 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
                 *shown,
                 *((theirs(other),) if metric else ()),
                 nats,
-                told("nats_left_to_right"),
+                score("nats_left_to_right"),
                 *(
-                    (told("perplexity_left_to_right"), told("bits_per_character_left_to_right"))
+                    (score("perplexity_left_to_right"), score("bits_per_character_left_to_right"))
                     if text
                     else ()
                 ),
@@ -245,12 +245,12 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
     for arm in ranked(cells, dataset):
         for sampler in sorted(first(cells, dataset, arm).get("samplers", {}), key=rank_of):
 
-            def told(key: str, arm: str = arm, sampler: str = sampler) -> dict[str, Any] | None:
+            def metric(key: str, arm: str = arm, sampler: str = sampler) -> dict[str, Any] | None:
                 return at(cells, dataset, arm, "samplers", sampler, prompt, "metrics", key)
 
             law, rounds = (
                 about.get("bounds", {}).get(sampler.removeprefix("burst_")),
-                told("rounds"),
+                metric("rounds"),
             )
             if not rounds or not (rounds["mean"] or arm in RANKS):
                 continue
@@ -263,9 +263,9 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
                     sampler,
                     cost,
                     bound,
-                    number(told("passes")),
-                    number(told("positions")),
-                    *((number(told(quality[0]), quality[2], interval=True),) if quality else ()),
+                    number(metric("passes")),
+                    number(metric("positions")),
+                    *((number(metric(quality[0]), quality[2], interval=True),) if quality else ()),
                 )
             )
     titles = (

@@ -80,7 +80,7 @@ def escaped(text: str) -> str:
     )
 
 
-def shown(cells: Cells, dataset: str, arm: str) -> list[str]:
+def shown_samplers(cells: Cells, dataset: str, arm: str) -> list[str]:
     """The samplers of an arm that are read: its own one, and bursts of the thesis' number of
     orders."""
     samplers = first(cells, dataset, arm).get("samplers", {})
@@ -107,7 +107,7 @@ def written(
             ),
             None,
         )
-        for sampler in sorted(shown(cells, dataset, arm), key=rank_of):
+        for sampler in sorted(shown_samplers(cells, dataset, arm), key=rank_of):
             tokens = tensors.get(f"{cell}/{sampler}/{comparisons.prompt_of('text')}/tokens")
             who = called(arm) + ("" if sampler == arm else f", {sampler}")
             found += lines(who, tokens) if tokens is not None else []

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from stages import files, params
 from stages.errors import DataError
-from stages.winds.contexts.nearby import Measured, Nearby
+from stages.winds.contexts.nearby import MeasuredWinds, Nearby
 from stages.winds.pairs import Pairs
 
 CHUNK = (
@@ -115,7 +115,7 @@ def compute(pairs: Pairs, settings: params.Contexts, work: Path, final: Path) ->
     )
     table = np.lib.format.open_memmap(work / NAME, **mode)
     nearby = Nearby(
-        Measured(pairs.t_s, pairs.places, pairs.winds, tuple(pairs.meta["scaler"]["x_mean"])),
+        MeasuredWinds(pairs.t_s, pairs.places, pairs.winds, tuple(pairs.meta["scaler"]["x_mean"])),
         settings,
     )
     asker, slices, since = Asker(settings.places), list(where), 0

@@ -19,7 +19,7 @@ from torch import nn
 from stages import params
 from stages.batches import Batch, single
 from stages.winds.contexts.cache import Cache
-from stages.winds.contexts.nearby import KINDS, Measured, Nearby
+from stages.winds.contexts.nearby import KINDS, MeasuredWinds, Nearby
 from stages.winds.pairs import Pairs
 
 
@@ -70,7 +70,9 @@ class Contexts:
         """The local contexts of all rows."""
         pairs = self.pairs
         return Nearby(
-            Measured(pairs.t_s, pairs.places, pairs.winds, tuple(pairs.meta["scaler"]["x_mean"])),
+            MeasuredWinds(
+                pairs.t_s, pairs.places, pairs.winds, tuple(pairs.meta["scaler"]["x_mean"])
+            ),
             self.settings,
         )
 

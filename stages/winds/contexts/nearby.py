@@ -31,7 +31,7 @@ KINDS = ("neighbours", "recent")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredWinds:
     """Winds in order of time: `t_s` (N,) Unix seconds; `places` and `winds` give rows' (... 3)
     degrees and feet, (... 2) standardised."""
 
@@ -45,7 +45,7 @@ class Nearby:
     """The local contexts of one set of measured winds; the index is built when the first
     neighbours are asked for."""
 
-    def __init__(self, measured: Measured, settings: Settings):
+    def __init__(self, measured: MeasuredWinds, settings: Settings):
         self.measured, self.settings = measured, settings
 
     @cached_property

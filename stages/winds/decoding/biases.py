@@ -47,7 +47,7 @@ class Biases:
     def corrected(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with u_m_s, v_m_s without the biases, and error_m_s, the standard deviation of a
         component; of an aircraft that is not known as it is measured, without an error bar."""
-        wind, turn = measured(rows)
+        wind, turn = winds_and_sensitivities(rows)
         place = {name: k for k, name in enumerate(self.icao)}
         of = np.array([place.get(name, -1) for name in rows["icao"]], dtype=int)
         known = of >= 0
@@ -73,7 +73,7 @@ def decoded(folder: Path) -> pl.DataFrame:
     return rows.with_columns(tas_kt=standard_tas_kt(rows), hdg_deg=heading)
 
 
-def measured(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def winds_and_sensitivities(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Winds (N, 2), m/s towards east and north, and what a degree of heading and a m/s of airspeed
     too much do to them (N, 2, 2)."""
     track, heading = (np.radians(rows[name].to_numpy()) for name in ("trk_deg", "hdg_deg"))
@@ -126,7 +126,7 @@ def estimate(rows: pl.DataFrame, heading_deg: float, airspeed_m_s: float) -> Bia
             found=f"{len(names):,}",
             remedy="take fewer hours at a time",
         )
-    wind, turn = measured(rows)
+    wind, turn = winds_and_sensitivities(rows)
     aircraft = rows["icao"].rank("dense").to_numpy().astype(int) - 1
     left, right, distance, weight = pairs(rows)
     difference = wind[left] - wind[right]

@@ -101,11 +101,11 @@ class Data:
         rng = seeds.stream(self.seed, FAMILY, "resamples")
         drawn = groups.drawn(groups.grouped(sums, self.group), self.resamples, rng)
 
-        def told(one: Mapping[str, Any]) -> Any:
+        def pooled_mean(one: Mapping[str, Any]) -> Any:
             return form(one["sum"] / np.maximum(one["n" if over is None else "over"], 1e-12))
 
-        low, high = bootstrap.interval(told(drawn))
-        value = float(told({name: column.sum() for name, column in sums.items()}))
+        low, high = bootstrap.interval(pooled_mean(drawn))
+        value = float(pooled_mean({name: column.sum() for name, column in sums.items()}))
         unit = SPEED if over is None else "1"
         return {"value": value, "unit": unit, "n": int(sums["n"].sum()), "low": low, "high": high}
 

@@ -39,7 +39,7 @@ CAPTIONS = {
 }
 
 
-def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
+def rank_models(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
     """Each arm's error beside the optimum's and that of the mean wind."""
 
     def level(name: str) -> str:
@@ -79,7 +79,7 @@ def told(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code of the command."""
-    return page.command(MODULE, about(FAMILY, NOTES, companions, told), argv)
+    return page.command(MODULE, about(FAMILY, NOTES, companions, rank_models), argv)
 
 
 if __name__ == "__main__":

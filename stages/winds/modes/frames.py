@@ -111,7 +111,7 @@ def tables(path: str | Path, block_bytes: int = BLOCK_BYTES) -> Iterator[pl.Data
 def holds_frames(path: str | Path) -> bool:
     """Whether some of the first lines of a file hold a frame. DataError when it cannot be read."""
     for text in _texts(Path(path), HEAD_BYTES):
-        return lines.found(pl.Series("line", text.split("\n"), dtype=pl.String))
+        return lines.has_frames(pl.Series("line", text.split("\n"), dtype=pl.String))
     return False
 
 

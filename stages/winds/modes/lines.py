@@ -53,7 +53,7 @@ class Layout:
     decimal_comma: bool = False
 
 
-def found(lines: pl.Series) -> bool:
+def has_frames(lines: pl.Series) -> bool:
     """Whether some of the first lines hold a frame with a time or without."""
     head = lines.head(SAMPLE_LINES)
     reasons = parsed(head, layout(head), 1)["reason"]

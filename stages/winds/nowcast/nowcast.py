@@ -21,7 +21,7 @@ from stages.errors import DataError, InputError
 from stages.params import Inference, Params
 from stages.training import store
 from stages.winds import breakdown, slices
-from stages.winds.contexts.nearby import KINDS, Measured, Nearby
+from stages.winds.contexts.nearby import KINDS, MeasuredWinds, Nearby
 from stages.winds.forecasts import PLACE, ask, local
 from stages.winds.nowcast import capture, choice, spread
 from stages.winds.nowcast import route as routes
@@ -93,7 +93,7 @@ def answer(
     settings: Inference,
     folder: Path,
     why: str = "",
-    spreads: Callable[..., spread.Told] = spread.of_cell,
+    spreads: Callable[..., spread.CellSpread] = spread.of_cell,
 ) -> list[Wind]:
     """Winds at points inside the model's area. `given`: the context's usable winds in order of
     time, its dropped rows by reason (capture.read gives both), what it is called in errors;
@@ -109,7 +109,7 @@ def answer(
     count = together(known, [edges for _, edges in windows.values()])
     about = (folder.name, prepared["lead_s"], count, why)
     answers: dict[int, Wind] = {}
-    told: spread.Told | None = None
+    told: spread.CellSpread | None = None
     order = sorted(range(len(asked)), key=lambda i: asked[i].ts_s)
     for j, group in groupby(order, key=lambda i: int(asked[i].ts_s // prepared["slice_s"])):
         chosen = list(group)
@@ -195,7 +195,7 @@ def around(known: pl.DataFrame, scaler: dict[Any, Any], settings: Inference) -> 
     winds = (
         np.float32(known.select("u_m_s", "v_m_s").to_numpy()).astype(np.float64) - y_mean
     ) / y_std
-    measured = Measured(
+    measured = MeasuredWinds(
         known["ts_s"].to_numpy(),
         places.__getitem__,
         winds.astype(np.float32).__getitem__,

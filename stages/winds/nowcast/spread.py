@@ -18,7 +18,7 @@ Pair = tuple[float, float]  # of u and of v
 
 
 @dataclass(frozen=True)
-class Told:
+class CellSpread:
     """How the spread of a cell is found, and the words for it."""
 
     words: str
@@ -33,7 +33,7 @@ class Told:
         return [self.same] * len(km) if scale is None else [(u, v) for u, v in scale.tolist()]
 
 
-def of_cell(folder: Path, own: bool) -> Told:
+def of_cell(folder: Path, own: bool) -> CellSpread:
     """How the spread of a cell is found; `own`: the model gives one itself."""
     entry = evaluated(folder)
     numbers = entry.get("metrics", {})
@@ -45,7 +45,7 @@ def of_cell(folder: Path, own: bool) -> Told:
     if "recalibration" in entry:
         before = f" ({held['coverage_90']} before)" if own else ""
         words = "the model's own, recalibrated" if own else "its error, as it was"
-        return Told(
+        return CellSpread(
             f"{words} on the validation minutes by distance to the nearest wind: its 90 % "
             f"interval held {held['coverage_90_recalibrated']} of the test winds{before}",
             Recalibration.read(entry["recalibration"]),
@@ -53,11 +53,11 @@ def of_cell(folder: Path, own: bool) -> Told:
     if own:
         known = held.get("coverage_90")
         told = f": its 90 % interval held {known} of the test winds" if known else ""
-        return Told(f"the model's own{told}")
+        return CellSpread(f"the model's own{told}")
     if not numbers:
-        return Told(f"not known: {folder.name} gives none and was not evaluated")
+        return CellSpread(f"not known: {folder.name} gives none and was not evaluated")
     east, north = (numbers[f"rmse_{axis}_m_s"]["value"] for axis in ("east", "north"))
-    return Told(
+    return CellSpread(
         "the model gives none: its RMSE on the test minutes, the same everywhere",
         same=(east, north),
     )

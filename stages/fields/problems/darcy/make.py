@@ -61,7 +61,7 @@ def samples(config: Darcy, part: str, count: int) -> Iterator[tuple[np.ndarray, 
         yield positive[kept], u[kept]
 
 
-def described(shape: tuple[int, int, int]) -> bytes:
+def archive_description(shape: tuple[int, int, int]) -> bytes:
     """What stands in an archive's data.pkl for x, bool, and y, float32, of this shape, byte by
     byte: protocol 2, storages 0 and 1."""
     n, g, _ = shape
@@ -101,7 +101,7 @@ def write(path: Path, x: np.ndarray, y: np.ndarray) -> None:
     """An archive that torch.load(path, weights_only=True) takes: x (N, G, G) as bool, y (N, G,
     G) as float32, both in row order."""
     parts = {
-        "data.pkl": described(x.shape),
+        "data.pkl": archive_description(x.shape),
         "byteorder": b"little",
         "data/0": x.astype(bool).tobytes(),
         "data/1": y.astype("<f4").tobytes(),

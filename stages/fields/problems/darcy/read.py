@@ -84,7 +84,7 @@ def layout(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[str | int]:
 SHAPE_AT = slice(15, 18)  # in `layout`
 
 
-def described(description: bytes, path: Path) -> tuple[tuple[int, int, int], bool]:
+def parse_description(description: bytes, path: Path) -> tuple[tuple[int, int, int], bool]:
     """The shape (N, G, G) of both arrays, and whether they lie in row order (else the first axis
     is fastest). DataError for all else."""
     expected = "a dictionary of x, bool (N, G, G), and y, float32 (N, G, G), in storages 0 and 1"
@@ -150,7 +150,7 @@ def unpack(path: Path) -> tuple[np.ndarray, np.ndarray]:
                     found=repr(order),
                     remedy=AGAIN,
                 )
-            shape, rows = described(archive.read(f"{folder}/data.pkl"), path)
+            shape, rows = parse_description(archive.read(f"{folder}/data.pkl"), path)
             content = []
             for name, width in (("0", 1), ("1", 4)):
                 size = sizes.get(f"{folder}/data/{name}", -1)

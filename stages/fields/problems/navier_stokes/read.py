@@ -26,7 +26,7 @@ from stages.splits import SPLITS
 GAP = 50  # outputs from context to target
 
 
-def described(path: Path) -> dict[str, Any]:
+def read_meta(path: Path) -> dict[str, Any]:
     """meta.json, checked: grid, outputs, trajectories of each file, and how many of all are for
     which split."""
     meta = read_json(path)
@@ -101,7 +101,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     DataError for raw files that are damaged, not finite, too short or disagree; InputError for more
     points than nodes.
     """
-    meta = described(raw / "meta.json")
+    meta = read_meta(raw / "meta.json")
     grid, pairs = meta["grid"], meta["outputs"] - GAP
     enough(raw, grid, counts, "lower them, or raise `grid`")
     total = sum(meta["trajectories"])

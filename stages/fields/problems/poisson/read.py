@@ -66,7 +66,7 @@ def _number(value: Any) -> bool:
     return type(value) in (int, float) and np.isfinite(value)
 
 
-def described(path: Path) -> list[dict[str, Any]]:
+def read_rooms(path: Path) -> list[dict[str, Any]]:
     """The rooms of one description: `exterior_temp` and `unnorm_boxes` of (x0, y0, x1, y1,
     heat). DataError names the room."""
     rooms = read_json(path, list)
@@ -189,7 +189,7 @@ def read(raw: Path, seed: int, counts: Counts) -> Sets:
     asked; DataError for damaged files.
     """
     every = numbers(raw)
-    rooms = {k: described(raw / f"desc_{k}.json") for k in every}
+    rooms = {k: read_rooms(raw / f"desc_{k}.json") for k in every}
     most = max(len(room["unnorm_boxes"]) for file in rooms.values() for room in file)
     if counts.context < PER_HEATER * most + LEAST_BORDER:
         raise InputError(

@@ -141,7 +141,7 @@ def fitted(month: Month, hour: Array, seed: int) -> Fitted:
 
 def laws(month: Month, asked: Asked, hour: Array, told: Fitted) -> dict[str, Law]:
     """Of each of RIVALS mean and standard deviation at every target (S, T)."""
-    tasks = month.told(asked)
+    tasks = month.tasks_of(asked)
     grid = interpolated(tasks.grid_y, month.axes, tasks.target_x)
     one, moved = np.ones_like(grid), told.shift.at_targets(tasks, increments_of(month, tasks))
     day = hour[asked.now] % DAY

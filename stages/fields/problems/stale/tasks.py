@@ -104,7 +104,7 @@ class Month:
         chosen = np.argsort(rng.random((tasks, nodes)), 1)[:, : most + self.targets]
         return Asked(now, then, chosen[:, :most], real, chosen[:, most:])
 
-    def told(self, asked: Asked) -> Tasks:
+    def tasks_of(self, asked: Asked) -> Tasks:
         """What was measured."""
         nodes, flat = self.nodes, self.values.reshape(len(self.values), -1)
         now = asked.now[:, None]
@@ -114,4 +114,4 @@ class Month:
 
     def drawn(self, tasks: int, source: Training | Kept) -> Tasks:
         """Tasks of a stream."""
-        return self.told(self.asked(tasks, source))
+        return self.tasks_of(self.asked(tasks, source))
