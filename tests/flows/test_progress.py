@@ -6,17 +6,26 @@ import random
 import pytest
 
 from flows import dag
-from flows.progress import Progress, guessed, span, to_come
+from flows.progress import SIZES, Progress, guessed, span, to_come
 
 DIAMOND = {"a": set(), "b": {"a"}, "c": {"a"}, "d": {"b", "c"}}
 SECONDS = {"a": 2.0, "b": 10.0, "c": 3.0, "d": 1.0}
 
 
-def test_an_unknown_stage_counts_as_its_kin_then_as_all():
-    graph = {"train@mini-0": set(), "train@mini-9": set(), "report": set()}
+def test_an_unknown_stage_counts_as_its_kin_then_by_its_step_then_as_all():
+    graph = {"train@mini-0": set(), "train@mini-9": set(), "report": set(), "novel@x": set()}
     seconds = {"train@mini-0": 4.0, "train@mini-1": 8.0, "other": 30.0}
-    assert guessed(graph, seconds) == {"train@mini-0": 4.0, "train@mini-9": 6.0, "report": 14.0}
+    known = {"train@mini-0": 4.0, "train@mini-9": 6.0, "novel@x": 14.0}
+    pace = (4.0 + 8.0) / (2 * SIZES["train"])
+    assert guessed(graph, seconds) == known | {"report": pytest.approx(pace * SIZES["report"])}
+    assert guessed(graph, {"other": 30.0}) == dict.fromkeys(graph, 30.0), "no step is known"
     assert guessed(graph, {}) == {}
+
+
+def test_at_a_cold_start_trainings_are_not_taken_for_as_short_as_what_is_known():
+    graph = {f"reports/{name}/dvc.yaml:train@mini-{name}": set() for name in "abc"}
+    foretold = guessed(graph, {"data/sets/dvc.yaml:validate@mini-x": 2.0})
+    assert foretold == dict.fromkeys(graph, 2.0 * SIZES["train"] / SIZES["validate"])
 
 
 @pytest.mark.parametrize(
