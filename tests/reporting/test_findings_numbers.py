@@ -1,14 +1,16 @@
 """Numbers that the findings tell in words are those of the experiments, as rounded there.
 
 The tables are made (stages/page/findings.py); a sentence is written by hand. Of wind and of fields
-beside it each number that is one cell's stands here: the words about it, {} in the number's place,
-and what it is.
+beside it each number that is one cell's, or an arm's mean over its seeds, stands here: the words
+about it, {} in the number's place, and what it is.
 """
 
 import json
 import re
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -27,8 +29,8 @@ AIR, KNOTS = "wind_processes/sample/hour_winds", "metrics/rmse_component_kn"
 PAIRS = "token_mixing/mini/sentence_pairs"
 SHAPES, NET, TIED = "token_mixing/mini/shapes", "post_norm-w24-s0", "tied-w24-s0"
 DRAWN = "token_mixing/mini/pictures/self_attention-pre_norm-w48-s0"
-TEXT, SMALL, RIGHT = "token_mixing/sample/sst2", "w64_text-s0", "metrics/accuracy"
-TALLY = "grid_attention-tally"
+TEXT, SMALL, RIGHT = "token_mixing/sample/sst2", "w64_text", "metrics/accuracy"
+MANY, TALLY = "token_mixing/sample/shapes_27000", "grid_attention-tally"
 LARGE = "token_mixing/sample/pictures_12_16/self_attention-pre_norm-w64-s0"
 CHAOS, SWEPT = "chaos/sample/l96_f10", "transformer-swept-swept-s0"
 SHARES = ("coverage_90", "accuracy", "satisfied", "satisfied_other")  # of 1, told in percent
@@ -128,13 +130,18 @@ TOLD = (
     ("{} % without mixing", "54.0", f"{PAIRS}/unmixed-post_norm-w32-s0/metrics/accuracy"),
     ("pictures meet {} % [", "76.1", f"{DRAWN}/metrics/satisfied"),
     ("{} % of those of others", "19.7", f"{DRAWN}/metrics/satisfied_other"),
-    ("{} % [79.7, 84.5] by HyperMixer", "82.0", f"{TEXT}/hypermixing-tied-{SMALL}/{RIGHT}"),
-    ("{} % by attention", "80.0", f"{TEXT}/self_attention-post_norm-{SMALL}/{RIGHT}"),
+    ("{} ± 2.0 % by HyperMixer", "80.6", f"{TEXT}/hypermixing-tied-{SMALL}/{RIGHT}"),
+    ("{} ± 2.4 % by attention", "78.3", f"{TEXT}/self_attention-post_norm-{SMALL}/{RIGHT}"),
     ("{} % by gMLP", "80.2", f"{TEXT}/gmlp-post_norm-{SMALL}/{RIGHT}"),
+    ("gMLP, {} % by MLPMixer", "78.8", f"{TEXT}/mlp_mixer-post_norm-{SMALL}/{RIGHT}"),
     ("{} % by FNet", "77.3", f"{TEXT}/fnet-post_norm-{SMALL}/{RIGHT}"),
     ("reaches {} %: of such", "79.3", f"{TEXT}/unmixed-post_norm-{SMALL}/{RIGHT}"),
-    ("{} % against 68.8", "61.0", f"{TEXT}_tenth/hypermixing-tied-{SMALL}/{RIGHT}"),
-    ("against {} % of attention", "68.8", f"{TEXT}_tenth/self_attention-post_norm-{SMALL}/{RIGHT}"),
+    ("{} ± 4.9 % against", "66.7", f"{TEXT}_tenth/hypermixing-tied-{SMALL}/{RIGHT}"),
+    ("against {} ± 3.6 %", "68.2", f"{TEXT}_tenth/self_attention-post_norm-{SMALL}/{RIGHT}"),
+    ("its error is {},", "0.088", f"{MANY}/hypermixing-tied-w24/metrics/mse"),
+    ("MLPMixer's {}, attention", "0.137", f"{MANY}/mlp_mixer-post_norm-w24/metrics/mse"),
+    ("attention's {} (three", "0.147", f"{MANY}/self_attention-post_norm-w24/metrics/mse"),
+    ("convolutions alone {}, so", "2.27", f"{MANY}/unmixed-post_norm-w24/metrics/mse"),
     ("12 x 16 meet {} %", "70.5", f"{LARGE}/metrics/satisfied"),
     ("steps, {} % of those", "23.6", f"{LARGE}/metrics/satisfied_other"),
     (
@@ -161,10 +168,10 @@ def measured(file: str) -> dict:
 @pytest.mark.parametrize(("words", "number", "address"), TOLD)
 def test_a_number_in_words_is_that_of_its_cell(words, number, address):
     experiment, profile, dataset, cell, *path = address.split("/")
-    found = measured(f"reports/{experiment}/{profile}/metrics.json")["cells"][f"{dataset}/{cell}"]
-    for name in path:
-        found = found[name]
-    value = found["value"] * (100 if path[-1] in SHARES else 1)
+    cells = measured(f"reports/{experiment}/{profile}/metrics.json")["cells"]
+    seeds = [key for key in cells if re.fullmatch(rf"{dataset}/{re.escape(cell)}(-s\d+)?", key)]
+    value = fmean(reduce(getitem, path, cells[key])["value"] for key in seeds)
+    value *= 100 if path[-1] in SHARES else 1
     told = re.sub(r"\s+", " ", (ROOT / "reports/FINDINGS.md").read_text(encoding="utf-8"))
     assert words.format(number) in told
     assert f"{value:.{len(number.partition('.')[2])}f}" == number
