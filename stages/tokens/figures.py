@@ -98,23 +98,25 @@ def tuning(searched: dict[str, dict[str, Any]]) -> Any:
 
 
 def maps(found: np.ndarray, first: np.ndarray, names: list[str]) -> Any:
-    """Input gradients of each net (cells, N, N), each answer's scaled by its largest;
-    above, the sequence."""
+    """Input gradients (cells, N, N) of the first seed of each net, each answer's scaled by its
+    largest; above, the sequence."""
+    cells: dict[str, int] = {}
+    for cell, name in enumerate(names):
+        cells.setdefault(arm_of(name), cell)
     figure, panels = plt.subplots(
-        2, len(names), figsize=(3.1 * len(names), 4.4), layout="constrained", squeeze=False,
+        2, len(cells), figsize=(3.1 * len(cells), 4.4), layout="constrained", squeeze=False,
         gridspec_kw={"height_ratios": (1, 3)}, sharex=True,
     )  # fmt: skip
     values, kinds = first
-    for column, name in enumerate(names):
-        above, below = panels[0, column], panels[1, column]
+    for (above, below), (arm, cell) in zip(panels.T, cells.items(), strict=True):
         above.plot(values, color="black", lw=1)
-        above.set_title(called(arm_of(name)), fontsize=8)
+        above.set_title(called(arm), fontsize=8)
         for shape in range(1, 5):
             places = np.nonzero(kinds == shape)[0]
             if len(places):
                 colour = "#1d6fa5" if shape < 3 else "#c1121f"
                 above.axvspan(places[0], places[-1], color=colour, alpha=0.15, lw=0)
-        one = found[column] / np.maximum(found[column].max(1, keepdims=True), 1e-12)
+        one = found[cell] / np.maximum(found[cell].max(1, keepdims=True), 1e-12)
         below.imshow(one, cmap="Greys", vmin=0, vmax=0.7, aspect="auto")
         below.grid(False)
         below.set_xlabel("input at")
