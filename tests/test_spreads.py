@@ -218,12 +218,6 @@ def test_the_spread_over_seeds_is_the_pooled_variance():
     assert row["freedom"] == got["a"][ALL]["freedom"] == 4
 
 
-def test_what_samples_mixers_of_tokens_differ_by_is_over_the_seeds_of_their_own_table():
-    known = files.read_json(spreads.place("token_mixing", "sample"))["seeds"]
-    table = files.read_json(Path("reports/token_mixing/sample/metrics.json"))
-    assert known == spreads.of_seeds(table) and known["hypermixing"]["mse"]["freedom"] == 2
-
-
 def test_arms_of_more_seeds_weigh_by_their_degrees_of_freedom():
     arms = {"a-x": (1.0, 1.3), "a-y": (5.0, 4.0, 4.4, 4.9, 5.2)}
     row = spreads.of_seeds(run(seeded(arms)))["a"]["mse"]
