@@ -10,7 +10,7 @@ import re
 from functools import cache, reduce
 from operator import getitem
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 
 import pytest
 
@@ -30,6 +30,7 @@ PAIRS = "token_mixing/mini/sentence_pairs"
 SHAPES, NET, TIED = "token_mixing/mini/shapes", "post_norm-w24-s0", "tied-w24-s0"
 DRAWN = "token_mixing/mini/pictures/self_attention-pre_norm-w48-s0"
 TEXT, SMALL, RIGHT = "token_mixing/sample/sst2", "w64_text", "metrics/accuracy"
+HYPER, ATTENTION = "hypermixing-tied", "self_attention-post_norm"
 MANY, TALLY = "token_mixing/sample/shapes_27000", "grid_attention-tally"
 LARGE = "token_mixing/sample/pictures_12_16/self_attention-pre_norm-w64-s0"
 CHAOS, SWEPT = "chaos/sample/l96_f10", "transformer-swept-swept-s0"
@@ -156,6 +157,12 @@ TOLD = (
     ("the LSTM for {}", "4.87", f"{CHAOS}/lstm-swept-swept-s0/metrics/vpt"),
     ("recurrent transformer for {}", "3.45", f"{CHAOS}/recurrent_{SWEPT}/metrics/vpt"),
 )
+OVER_SEEDS = (
+    ("80.6 ± {} % by HyperMixer", "2.0", f"{TEXT}/{HYPER}-{SMALL}/{RIGHT}"),
+    ("78.3 ± {} % by attention", "2.4", f"{TEXT}/{ATTENTION}-{SMALL}/{RIGHT}"),
+    ("66.7 ± {} % against", "4.9", f"{TEXT}_tenth/{HYPER}-{SMALL}/{RIGHT}"),
+    ("68.2 ± {} % of attention", "3.6", f"{TEXT}_tenth/{ATTENTION}-{SMALL}/{RIGHT}"),
+)
 
 
 @cache
@@ -165,13 +172,49 @@ def measured(file: str) -> dict:
     return json.loads(git(ROOT, "show", f"HEAD:{file}") or (ROOT / file).read_text("utf-8"))
 
 
-@pytest.mark.parametrize(("words", "number", "address"), TOLD)
-def test_a_number_in_words_is_that_of_its_cell(words, number, address):
+@cache
+def findings() -> str:
+    """The findings in one line."""
+    return re.sub(r"\s+", " ", (ROOT / "reports/FINDINGS.md").read_text(encoding="utf-8"))
+
+
+def values(address: str) -> list[float]:
+    """The number of a cell, or of each seed of an arm; shares in percent."""
     experiment, profile, dataset, cell, *path = address.split("/")
     cells = measured(f"reports/{experiment}/{profile}/metrics.json")["cells"]
-    seeds = [key for key in cells if re.fullmatch(rf"{dataset}/{re.escape(cell)}(-s\d+)?", key)]
-    value = fmean(reduce(getitem, path, cells[key])["value"] for key in seeds)
-    value *= 100 if path[-1] in SHARES else 1
-    told = re.sub(r"\s+", " ", (ROOT / "reports/FINDINGS.md").read_text(encoding="utf-8"))
-    assert words.format(number) in told
-    assert f"{value:.{len(number.partition('.')[2])}f}" == number
+    name = re.compile(rf"{dataset}/{re.escape(cell)}(-s\d+)?")
+    scale = 100 if path[-1] in SHARES else 1
+    return [
+        scale * reduce(getitem, path, cells[key])["value"]
+        for key in sorted(cells)
+        if name.fullmatch(key)
+    ]
+
+
+@pytest.mark.parametrize(("words", "number", "address"), TOLD)
+def test_a_number_in_words_is_that_of_its_cell(words, number, address):
+    assert words.format(number) in findings()
+    assert f"{fmean(values(address)):.{len(number.partition('.')[2])}f}" == number
+
+
+@pytest.mark.parametrize(("words", "number", "address"), OVER_SEEDS)
+def test_a_spread_in_words_is_that_over_seeds(words, number, address):
+    assert words.format(number) in findings()
+    assert f"{stdev(values(address)):.1f}" == number
+
+
+def test_what_is_said_of_many_shapes_are_the_claims_of_them():
+    claims = {one["id"]: one for one in measured("reports/token_mixing/sample/claims.json")}
+    parts = claims["H-5"]["compared"]
+    against = [
+        parts[f"error of hypermixing-tied-w24 / {rival}-post_norm-w24"]
+        for rival in ("mlp_mixer", "self_attention")
+    ]
+    ratios = " and ".join(
+        f"{one['value']:.2f} [{one['interval'][0]:.2f}, {one['interval'][1]:.2f}]"
+        for one in against
+    )
+    assert f"(three seeds; ratios {ratios})" in findings()
+    assert claims["H-9"]["verdict"] == "holds" and "so that H-9 holds" in findings()
+    tenth = [values(f"{TEXT}_tenth/{arm}-{SMALL}/{RIGHT}")[0] for arm in (HYPER, ATTENTION)]
+    assert round(tenth[1] - tenth[0]) == 8 and "first seed alone lay eight points" in findings()
