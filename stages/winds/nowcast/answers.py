@@ -47,7 +47,10 @@ class Wind:
     @property
     def from_deg(self) -> float:
         """Direction the wind comes from, degrees true, 0 <= d < 360; 0 for calm."""
-        return math.degrees(math.atan2(-self.u_m_s, -self.v_m_s)) % 360.0 if self.speed_m_s else 0.0
+        if not self.speed_m_s:
+            return 0.0
+        # a hair west of north is 360.0 after the first remainder
+        return math.degrees(math.atan2(-self.u_m_s, -self.v_m_s)) % 360.0 % 360.0
 
 
 def table(rows: list[Wind]) -> pl.DataFrame:
