@@ -38,6 +38,7 @@ class Wind:
     lead_s: float
     known: int | None = None  # winds of all contexts of the call, each counted once
     why: str = ""  # this model was asked, where none was named
+    newest_s: float | None = None  # Unix seconds of the newest wind of all contexts of the call
 
     @property
     def speed_m_s(self) -> float:
@@ -141,11 +142,11 @@ def render(rows: list[Wind]) -> str:
     first = rows[0]
     contexts = sorted({row.context for row in rows})
     known = sum(n for _, _, n in contexts) if first.known is None else first.known
+    newest_s = max(end for _, end, _ in contexts) if first.newest_s is None else first.newest_s
     lines = [
         (
             f"model {first.model}, lead {first.lead_s / 60:g} min; winds known: "
-            f"{known:,} from {iso(contexts[0][0])} to "
-            f"{iso(max(end for _, end, _ in contexts))}"
+            f"{known:,} from {iso(contexts[0][0])} to {iso(newest_s)}"
         ),
         *([f"chosen: {first.why}"] if first.why else []),
         (
