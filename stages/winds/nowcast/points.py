@@ -18,6 +18,7 @@ ALTITUDE = re.compile(
     r"(?:(?P<level>FL)\s*(\d{2,3})|([-+.\deE]+)\s*(?P<unit>ft|m)?)", re.IGNORECASE
 )
 MOST = 100_000  # points of a grid
+TIMES_S, YEARS = (0.0, 4.1e9), "1970 to 2099"  # that can be asked: Unix seconds, end excluded
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ def parse_time(text: str) -> float:
                 expected="ISO 8601 such as 2026-01-15T14:30:00Z, or Unix seconds",
             ) from None
         value = (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
-    if not 0 <= value < 4.1e9:
-        raise InputError("that time cannot be", found=text, expected="a time from 1970 to 2099")
+    if not TIMES_S[0] <= value < TIMES_S[1]:
+        raise InputError("that time cannot be", found=text, expected=f"a time from {YEARS}")
     return value
 
 
