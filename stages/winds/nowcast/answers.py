@@ -7,7 +7,7 @@ FROM, degrees true. Altitudes are feet of the pressure altitude.
 
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from stages import files
 from stages.errors import InputError
 from stages.units import KNOT_M_S
 from stages.winds.nowcast.points import Point
-from stages.winds.nowcast.refusals import iso
+from stages.winds.nowcast.refusals import counted, iso
 
 SUFFIXES = (".csv", ".json", ".parquet", ".nc")
 
@@ -39,6 +39,7 @@ class Wind:
     known: int | None = None  # winds of all contexts of the call, each counted once
     why: str = ""  # this model was asked, where none was named
     newest_s: float | None = None  # Unix seconds of the newest wind of all contexts of the call
+    dropped: dict[str, int] = field(default_factory=dict)  # of the capture, by reason
 
     @property
     def speed_m_s(self) -> float:
@@ -93,8 +94,10 @@ def about(rows: list[Wind]) -> dict[str, Any]:
 
 
 def as_json(rows: list[Wind]) -> str:
-    """One JSON object: what holds for all, and `winds`."""
-    return files.json_text({**about(rows), "winds": table(rows).to_dicts()})
+    """One JSON object: what holds for all, what of the capture was `dropped` by reason (counts of
+    rows, frames or replies), and `winds`."""
+    dropped = {reason: count for reason, count in sorted(rows[0].dropped.items()) if count}
+    return files.json_text({**about(rows), "dropped": dropped, "winds": table(rows).to_dicts()})
 
 
 def as_csv(rows: list[Wind]) -> str:
@@ -148,6 +151,7 @@ def render(rows: list[Wind]) -> str:
             f"model {first.model}, lead {first.lead_s / 60:g} min; winds known: "
             f"{known:,} from {iso(contexts[0][0])} to {iso(newest_s)}"
         ),
+        *([f"dropped: {told}"] if (told := counted(first.dropped)) else []),
         *([f"chosen: {first.why}"] if first.why else []),
         (
             "from: degrees true the wind comes FROM; u, v: east and north, blowing towards; "

@@ -110,7 +110,7 @@ def answer(
     nearby = around(known, prepared["scaler"], settings) if net.context in KINDS else None
     count = together(known, [edges for _, edges in windows.values()])
     newest_s = max(float(winds["ts_s"][-1]) for winds, _ in windows.values())
-    about = (folder.name, prepared["lead_s"], count, why, newest_s)
+    about = (folder.name, prepared["lead_s"], count, why, newest_s, dropped)
     answers: dict[int, Wind] = {}
     told: spread.CellSpread | None = None
     order = sorted(range(len(asked)), key=lambda i: asked[i].ts_s)

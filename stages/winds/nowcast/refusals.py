@@ -53,7 +53,7 @@ def refuse_unreached(
     by slice, winds and edges (Unix s) of the slice that ends one lead before, and of what the model
     reads; `dropped`: how many of the capture's rows gave none for which reason."""
     if known.is_empty():
-        told = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
+        told = counted(dropped)
         raise InputError(
             "the capture holds no usable wind",
             where=where,
@@ -80,6 +80,11 @@ def refuse_unreached(
         f"{(last + 2 * w + lead - known['ts_s'][-1]) / 60:.1f} minutes after its newest wind",
         remedy="ask for an earlier time, or give a capture with newer winds",
     )
+
+
+def counted(dropped: dict[str, int]) -> str:
+    """'COUNT REASON, ...' of what was dropped, empty where nothing was."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()) if count)
 
 
 def refuse_far(windows: dict[Any, Any], area: dict[Any, Any], where: str) -> None:
