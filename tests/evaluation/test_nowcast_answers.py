@@ -4,6 +4,7 @@ JSON, CSV, parquet, NetCDF and a picture that say the same."""
 import io
 import json
 import shutil
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -63,10 +64,17 @@ def test_a_grid_covers_the_area_by_multiples_of_its_step():
         ("FL340,soon,1", "not a time"),
         ("FL340,1000,90", "no point or too many"),
         ("FL340,1000,0.0001", f"1 to {MOST:,}"),
+        ("FL340,1000,1e-9", "1,320,000,00[0-9],[0-9,]+ points"),
+        ("FL340,1000,1e-100", f"1 to {MOST:,}"),
+        ("FL340,1000,1e-320", "more points than can be counted"),
+        ("FL340,1000,inf", "not a grid"),
+        ("FL340,1000,nan", "not a grid"),
     ],
 )
 def test_what_is_no_grid(text, says):
-    with pytest.raises(InputError, match=says):
+    """None is made before it is refused, however many points it would have."""
+    with warnings.catch_warnings(), pytest.raises(InputError, match=says):
+        warnings.simplefilter("error")
         level(text, {"lat_deg": (44.9, 46.1), "lon_deg": (1.2, 2.3)})
 
 
