@@ -108,6 +108,23 @@ def test_what_stands_already_and_what_is_unknown_is_refused(
     assert digests(project) == before
 
 
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        (["--profile", "nope"], "no such profile"),
+        (["--name", "../x"], "no name of a data set"),
+        (["--name", ""], "no name of a data set"),
+        (["--name", "simulated"], "that name already"),
+    ],
+)
+def test_a_wrong_name_is_refused_of_a_file_that_is_never_declared_too(
+    project, monkeypatch, capsys, words, told
+):
+    winds = anywhere.example() / "winds.parquet"
+    assert run(monkeypatch, winds, *words) == 2 and told in capsys.readouterr().err
+    assert run(monkeypatch, winds) == 0 and "Nothing was declared" in capsys.readouterr().out
+
+
 def test_a_declaration_that_the_parameters_refuse_is_taken_back(
     project, heard, monkeypatch, capsys
 ):
