@@ -22,7 +22,7 @@ from stages.params import Decode
 from stages.winds import decode as decoding
 from stages.winds.decoding import bounds
 from stages.winds.decoding.winds import split
-from stages.winds.modes import frames
+from stages.winds.modes import frames, lines
 from stages.winds.nowcast import declared, doubtful, reported, tables
 
 COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
@@ -141,7 +141,17 @@ def usable(rows: pl.DataFrame, decode: Decode) -> tuple[pl.DataFrame, dict[str, 
 def decoded(
     path: Path, kind: str, decode: Decode, called: str
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Winds of a raw capture, by the decode stage in a temporary folder, and its drops."""
+    """Winds of a raw capture, by the decode stage in a temporary folder, and its drops. InputError
+    for frames whose times are in another unit than seconds."""
+    unit = frames.time_unit(path) if kind == "frames" else ""
+    if unit:
+        raise InputError(
+            "the times of the frames are no Unix seconds",
+            where=called,
+            expected="Unix seconds, such as 1768623900.012, or ISO 8601",
+            found=f"numbers that fit Unix {unit} in most lines",
+            remedy=f"divide them by {lines.FRACTIONS[unit][0]:,}",
+        )
     with tempfile.TemporaryDirectory(prefix="capture-") as name:
         raw, out = Path(name) / "raw", Path(name) / "decoded"
         raw.mkdir()
