@@ -81,6 +81,13 @@ class Look:
 
 def look(path: Path) -> Look:
     """The file at a glance. InputError for what is no file, or is empty."""
+    if path.exists() and not path.is_file():
+        raise InputError(
+            "that is no regular file",
+            where=str(path),
+            found="a folder" if path.is_dir() else "a pipe or a device",
+            remedy="name a file; write what a pipe holds into one first",
+        )
     if not path.is_file() or not path.stat().st_size:
         raise InputError("there is no such file, or it is empty", where=str(path))
     if path.suffix in (".npy", ".npz", ".safetensors"):
