@@ -233,7 +233,8 @@ def render(path: Path, seen: Look) -> str:
     lines += list(seen.notes)
     if seen.span_s:
         first, last = seen.span_s
-        lines.append(f"from {iso(first)} to {iso(last)}, {(last - first) / 3600:.2f} hours")
+        if 0 <= first <= last < doubtful.YEAR_2100_S:  # others are doubted, below
+            lines.append(f"from {iso(first)} to {iso(last)}, {(last - first) / 3600:.2f} hours")
     if seen.columns:
         width = max(len(one.name) for one in seen.columns)
         lines.append(f"\n{'column':{width}}  {'unit':22}  {'lowest':>24}  {'highest':>24}  missing")

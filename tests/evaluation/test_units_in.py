@@ -132,6 +132,16 @@ def test_times_of_every_spelling_are_one(winds, tmp_path, time):
         assert parquet["ts_s"].equals(ours["ts_s"])
 
 
+@pytest.mark.parametrize("name", ["time", "ts_s"])
+def test_times_in_milliseconds_are_doubted_by_both_verbs(winds, tmp_path, name):
+    table = winds.select(pl.all().exclude("ts_s"), (pl.col("ts_s") * 1e3).round().alias(name))
+    table.write_csv(tmp_path / "told.csv")
+    with pytest.warns(UserWarning, match="ts_s holds Unix milliseconds"):
+        assert capture.winds(tmp_path / "told.csv", params.inference().decode).is_empty()
+    seen = looks.look(tmp_path / "told.csv")
+    assert "doubt: ts_s holds Unix milliseconds" in looks.render(tmp_path / "told.csv", seen)
+
+
 def test_times_without_seconds_or_clock_are_read():
     spelt = ["2026-01-17T04:25Z", "2026/01/17 04:25", "2026-01-17 05:25+01", " 2026-01-17 "]
     table = pl.DataFrame({"time": [*spelt, "01/02/2026 04:25:00", "soon", "", None]})
