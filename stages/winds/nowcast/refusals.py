@@ -52,7 +52,9 @@ def refuse_unreached(
     """InputError when the capture holds no wind where the model's lead looks for one; `dropped`:
     how many of its rows gave none for which reason."""
     if known.is_empty():
-        told = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
+        told = ", ".join(
+            f"{count:,} {reason}" for reason, count in sorted(dropped.items()) if count
+        )
         raise InputError(
             "the capture holds no usable wind",
             where=where,
