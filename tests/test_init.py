@@ -1,6 +1,7 @@
 """`tradewind init`: what a file is, told; a declaration that acquires, decodes, judges and prepares
 it; nothing written where it must not be."""
 
+import gzip
 import hashlib
 import shutil
 from pathlib import Path
@@ -221,3 +222,9 @@ def test_what_cannot_be_read_is_refused(tmp_path, monkeypatch, capsys, content):
     (tmp_path / "x.bin").write_bytes(content)
     assert run(monkeypatch, tmp_path / "x.bin") == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_compressed_text_is_refused(tmp_path, monkeypatch, capsys):
+    (tmp_path / "poems.txt.gz").write_bytes(gzip.compress(b"to be\n, or not\n" * 99))
+    assert run(monkeypatch, tmp_path / "poems.txt.gz") == 2
+    assert "a compressed text is not taken" in capsys.readouterr().err

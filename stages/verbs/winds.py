@@ -39,9 +39,10 @@ def nowcast(arguments: argparse.Namespace) -> int:
         model = named.folder(model or anywhere.EXAMPLE)
     if arguments.follow:
         return followed(arguments, model, settings)
-    with given(arguments.context) as context:
+    with given(arguments.context) as (context, called):
         rows = forecaster.nowcast(
             context,
+            called=called,
             at=arguments.at,
             points=arguments.points,
             grid=arguments.grid,
@@ -111,15 +112,20 @@ def followed(arguments: argparse.Namespace, model: Any, settings: params.Inferen
 
 
 @contextlib.contextmanager
-def given(context: str) -> Iterator[str]:
-    """The file of that name; of "-" one that holds what comes on standard input."""
-    if context != "-":
-        yield context
+def given(context: str) -> Iterator[tuple[str, str]]:
+    """A regular file with what the context holds, which may be opened again and again, and what
+    errors call it: "-" is standard input; that, a pipe or a device is read once, into a temporary
+    file."""
+    path = Path(context)
+    if context != "-" and (path.is_file() or path.is_dir() or not path.exists()):
+        yield context, context
         return
-    with tempfile.NamedTemporaryFile(prefix="standard-input-") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+    with tempfile.NamedTemporaryFile(prefix="context-") as file:
+        with contextlib.ExitStack() as opened:
+            stream = sys.stdin.buffer if context == "-" else opened.enter_context(path.open("rb"))
+            shutil.copyfileobj(stream, file)
         file.flush()
-        yield file.name
+        yield file.name, "standard input" if context == "-" else context
 
 
 def lines_suffix(path: Path) -> None:

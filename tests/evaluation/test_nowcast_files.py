@@ -148,6 +148,13 @@ def test_a_capture_without_a_usable_wind_says_why(airspace, settings, tmp_path):
     assert told.value.found == "rows dropped: 2 outside_range, 7 over_wind_max"
 
 
+def test_reasons_that_no_row_was_dropped_for_are_not_told(airspace, settings, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"when": 1, "frame": "8D40621D58C382D690C8AC2863A7"}\n' * 3)
+    with pytest.raises(InputError, match="no usable wind") as told:
+        ask(airspace, settings, ASKED, context=tmp_path / "a.jsonl")
+    assert told.value.found == "rows dropped: 3 no_time"
+
+
 def test_points_with_a_huge_cell_are_refused(airspace, settings, tmp_path):
     (tmp_path / "p.csv").write_text("lat_deg,lon_deg,alt_ft,time\n" + "4" * 200_000 + ",7,1,0\n")
     with pytest.raises(InputError, match="the points cannot be read"):

@@ -40,10 +40,12 @@ def nowcast(
     route: str | None = None,
     model: str | Path | None = None,
     settings: Inference,
+    called: str = "",
 ) -> list[Wind]:
     """Winds at `at` ("LAT,LON,ALT,TIME" each), at the rows of a CSV, in the order asked, along a
     route (route.py), or on a grid ("ALT,TIME,STEP": degrees apart) over the model's area, from
-    south to north and from west to east.
+    south to north and from west to east. `called` is the context's name in errors, where it has
+    another than its file's.
 
     InputError (exit status 2) for what cannot be asked: a place outside the model's area, a time
     its lead does not reach from this capture, a text that is no point; DataError for files that are
@@ -53,7 +55,8 @@ def nowcast(
     net, meta = load(folder)
     prepared = meta["prepared"]
     asked = places(prepared["area"], at=at, points=points, grid=grid, route=route)
-    given = (*capture.read(Path(context), settings.decode), str(context))
+    called = called or str(context)
+    given = (*capture.read(Path(context), settings.decode, called), called)
     return answer(net, prepared, asked, given, settings=settings, folder=folder, why=why)
 
 
