@@ -54,6 +54,7 @@ class Settings:
             str(LEDGER),
             "reports/index.html",
             "reports/grand.html",
+            "reports/claims.html",
             "reports/README.md",
         ]
 

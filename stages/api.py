@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from stages import files, params
-from stages.errors import InputError
+from stages.errors import DataError, InputError
 from stages.fields import fitted as fields
 from stages.sequences import fitted as sequences
 from stages.winds.forecasts import PLACE
@@ -25,6 +25,7 @@ from stages.winds.nowcast import (
     anywhere,
     capture,
     doubtful,
+    handed,
     named,
     nowcast,
     points,
@@ -33,7 +34,7 @@ from stages.winds.nowcast import (
 )
 
 __all__ = ["Nowcaster", "decode", "fit", "load"]
-ASKED = (*PLACE, "ts_s")
+FRAMES = ("ts_s", "frame")
 WIND = ("u_m_s", "v_m_s", "u_spread_m_s", "v_spread_m_s", "nearest_km")
 
 
@@ -55,15 +56,18 @@ class Nowcaster:
         """The wind at places and times.
 
         asked: a Polars or pandas table, a row a point, or an xarray dataset whose coordinates or
-        variables are lat_deg, lon_deg, alt_ft and ts_s (Unix seconds; `time`, datetimes in UTC,
-        does too). context: the winds that are known, a file as of `tradewind nowcast --context` or
-        a table of ts_s, lat_deg, lon_deg, alt_ft, u_m_s, v_m_s.
-        Gives what was asked with u_m_s, v_m_s, their standard deviations u_spread_m_s and
-        v_spread_m_s (null: not known) and nearest_km, the distance to the nearest known wind.
-        InputError for a place outside the area or a time that the lead does not reach.
+        variables are lat_deg, lon_deg, alt_ft and ts_s or `time` (Unix seconds, datetimes, in UTC
+        where they have no zone, or texts in ISO 8601). context: the winds that are known, a file as
+        of `tradewind nowcast --context` or a table of ts_s (or `time`), lat_deg, lon_deg, alt_ft,
+        u_m_s, v_m_s.
+        Gives what was asked, with the index of a pandas table, and u_m_s, v_m_s, their standard
+        deviations u_spread_m_s and v_spread_m_s (null: not known) and nearest_km, the distance to
+        the nearest known wind.
+        InputError for a row that is no place and time, a place outside the area or a time that the
+        lead does not reach.
         """
         rows, back = taken(asked)
-        places = [points.Point(*row) for row in rows.select(ASKED).iter_rows()]
+        places = [points.Point(*row) for row in rows.select(handed.ASKED).iter_rows()]
         if not places:
             raise InputError("no point was asked for", remedy="give a table with a row a point")
         refusals.refuse_outside(places, self.area)
@@ -71,7 +75,8 @@ class Nowcaster:
         if isinstance(context, str | Path):
             known, where = capture.read(Path(context), settings.decode), str(context)
         else:
-            winds = columns(polars(context), capture.COLUMNS, "the context")
+            table = handed.timed(handed.polars(context, (*capture.COLUMNS, "time")))
+            winds = handed.columns(table, capture.COLUMNS, "the context")
             for doubt in doubtful.doubts(winds):
                 warnings.warn(f"the context: {doubt}", UserWarning, stacklevel=2)
             known, where = capture.usable(winds, settings.decode), "the table of winds"
@@ -118,16 +123,26 @@ def decode(frames: Any, *, reports: bool = False) -> Any:
     measured and reported themselves (register 4,4).
 
     frames: a file in any form that `tradewind nowcast --context` takes, a Polars or pandas table
-    with the columns ts_s (Unix seconds) and frame (14 or 28 hexadecimal digits), or pairs of these.
+    with the columns ts_s (Unix seconds, or datetimes) and frame (14 or 28 hexadecimal digits), or
+    pairs of these.
     Gives a table of ts_s, lat_deg, lon_deg, alt_ft, u_m_s, v_m_s in order of time: pandas for
     pandas, else Polars. reports: those of register 4,4 alone, with icao, temperature_k,
     pressure_hpa, humidity_percent and turbulence (0 nil to 3 severe), null where not told.
-    DataError for what holds no frame.
+    InputError for what is no such table or file; with `reports` DataError for a file of winds or
+    states, which holds no frame.
     """
     settings = params.inference().decode
     with framed(frames) as file:
+        if reports and (kind := capture.form(file)) != "frames":
+            raise DataError(
+                "there are no frames to find reports in",
+                where=str(file),
+                found=f"a table of {'states' if kind == 'states' else 'winds'}",
+                expected="raw frames with their times",
+                remedy="give the capture that it was decoded from",
+            )
         found = reported.reports(file, settings)[0] if reports else capture.winds(file, settings)
-    return found.to_pandas() if _is_pandas(frames) else found
+    return found.to_pandas() if handed.is_pandas(frames) else found
 
 
 @contextmanager
@@ -137,30 +152,57 @@ def framed(frames: Any) -> Iterator[Path]:
         yield Path(frames)
         return
     if isinstance(frames, Iterable) and not hasattr(frames, "columns"):
-        table = pl.DataFrame(list(frames), schema=["ts_s", "frame"], orient="row")
+        table = paired(list(frames))
     else:
-        table = polars(frames)
-    missing = [name for name in ("ts_s", "frame") if name not in table.columns]
+        table = handed.polars(frames, FRAMES)
+    missing = [name for name in FRAMES if name not in table.columns]
     if missing:
         raise InputError(
             "the frames lack columns", expected="ts_s, frame", found=f"no {', '.join(missing)}"
         )
+    if table["frame"].dtype != pl.String:
+        raise InputError(
+            "the column frame holds no texts",
+            found=str(table["frame"].dtype),
+            expected="14 or 28 hexadecimal digits",
+        )
+    table = table.select(handed.seconds(table["ts_s"], "the frames"), "frame")
     with tempfile.TemporaryDirectory(prefix="frames-") as folder:
         file = Path(folder) / "frames.csv"
-        table.select("ts_s", "frame").write_csv(file)
+        table.write_csv(file)
         yield file
+
+
+def paired(frames: list[Any]) -> pl.DataFrame:
+    """Pairs of a time and a frame as a table. InputError, naming the first, for what is no pair."""
+    for number, pair in enumerate(frames, 1):
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[1], str)):
+            raise InputError(
+                "that is no pair of a time and a frame",
+                where=f"row {number}",
+                found=f"{pair!r:.80}",
+                expected="a table, or pairs of Unix seconds and hexadecimal digits",
+            )
+    columns = zip(*frames, strict=True) if frames else ((), ())
+    return pl.DataFrame(
+        [handed.listed(name, list(part)) for name, part in zip(FRAMES, columns, strict=True)],
+        schema_overrides=None if frames else {"ts_s": pl.Float64, "frame": pl.String},
+    )
 
 
 def taken(asked: Any) -> tuple[pl.DataFrame, Any]:
     """What was asked, as a table of ASKED, and what puts answers beside it in its own form."""
     if not hasattr(asked, "data_vars"):
-        table = polars(asked)
+        table = handed.polars(asked, (*handed.ASKED, "time"))
 
         def beside(found: pl.DataFrame) -> Any:
-            both = table.drop(WIND, strict=False).hstack(found)
-            return both.to_pandas() if _is_pandas(asked) else both
+            if not handed.is_pandas(asked):
+                return table.drop(WIND, strict=False).hstack(found)
+            old = [name for name in WIND if name in asked.columns]
+            new = {name: found[name].to_numpy() for name in found.columns}
+            return asked.drop(columns=old).assign(**new)
 
-        return timed(table), beside
+        return handed.asked(table), beside
     import xarray
 
     names = [name for name in (*PLACE, "ts_s", "time") if name in asked.variables]
@@ -175,47 +217,4 @@ def taken(asked: Any) -> tuple[pl.DataFrame, Any]:
             {name: (dims, found[name].to_numpy().reshape(shape)) for name in found.columns}
         )
 
-    return timed(table), onto
-
-
-def timed(table: pl.DataFrame) -> pl.DataFrame:
-    """A table of points with its times in ts_s. InputError for columns that are missing."""
-    if "ts_s" not in table.columns and "time" in table.columns:
-        if table["time"].dtype == pl.String:
-            seconds = pl.Series("ts_s", [points.parse_time(text) for text in table["time"]])
-        else:
-            seconds = table["time"].cast(pl.Datetime("us")).cast(pl.Int64).alias("ts_s") / 1e6
-        table = table.with_columns(seconds.alias("ts_s"))
-    return columns(table, ASKED, "the points")
-
-
-def columns(table: pl.DataFrame, names: tuple[str, ...], what: str) -> pl.DataFrame:
-    """Those columns as float64. InputError for one that is missing or holds no numbers."""
-    missing = [name for name in names if name not in table.columns]
-    if missing:
-        raise InputError(
-            f"{what} lack columns" if what.endswith("s") else f"{what} lacks columns",
-            expected=", ".join(names),
-            found=f"no {', '.join(missing)}",
-        )
-    try:
-        return table.select(pl.col(names).cast(pl.Float64))
-    except pl.exceptions.PolarsError as error:
-        raise InputError(
-            f"a column of {what} holds no numbers", found=str(error).splitlines()[0]
-        ) from None
-
-
-def polars(table: Any) -> pl.DataFrame:
-    """A table as Polars has it. InputError for what is none."""
-    if isinstance(table, pl.DataFrame):
-        return table
-    if _is_pandas(table):
-        return pl.DataFrame({name: table[name].to_numpy() for name in table.columns})
-    raise InputError(
-        "that is no table", found=type(table).__name__, expected="a Polars or pandas table"
-    )
-
-
-def _is_pandas(table: Any) -> bool:
-    return type(table).__module__.partition(".")[0] == "pandas"
+    return handed.asked(table), onto

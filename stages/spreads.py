@@ -7,15 +7,17 @@ model (msa, gen, ...) and metric, over all cells of the kind: `relative` to the 
 and `scaled` by the number's size plus half its interval. Each is the standard deviation of one run:
 the root mean square of the differences of two, over sqrt(2). What was never trained moves by
 rounding alone. Few trainings of a kind tell little of its spread, so it is moderated by the kinds'
-median (Smyth 2004): their variances are averaged, that of the kind with a weight of its trainings,
-the median with PRIOR. A p-value is scaled by 1, whatever its size: .001 and .02 differ by .019; so
-are nats of a density, of which 0 is no less than any other. The tolerance is Student's of PRIOR
-degrees of freedom, however many were trained, for the cells of a kind differ, too; it is never less
-than one item of the test is worth, for a count or a share that never moved while it was measured
-moves by one item at a time. Where an arm was trained several times on a data set, it may be a kind
-of its own ("tetnp-post on eq_1d"): one model may learn a set surely and another by luck. Used where
-a verdict rests on one seed (claims) and where a number was made on another arithmetic (`tradewind
-compare`).
+median (after Smyth 2004): their variances are averaged, that of the kind with a weight of its
+trainings, the median with PRIOR. A variance of few degrees of freedom lies mostly below the true
+one, so each counts in the median by what its own median would be. Arms that are kinds of their own
+on a data set are moderated by those on the same set alone, for sets differ in their units. A
+p-value is scaled by 1, whatever its size: .001 and .02 differ by .019; so are nats of a density, of
+which 0 is no less than any other. The tolerance is Student's of PRIOR degrees of freedom, however
+many were trained, for the cells of a kind differ, too; it is never less than one item of the test
+is worth, for a count or a share that never moved while it was measured moves by one item at a time.
+Where an arm was trained several times on a data set, it may be a kind of its own ("tetnp-post on
+eq_1d"): one model may learn a set surely and another by luck. Used where a verdict rests on one
+seed (claims) and where a number was made on another arithmetic (`tradewind compare`).
 """
 
 import math
@@ -28,11 +30,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from scipy.special import stdtrit
+from scipy.special import chdtri, stdtrit
 
 from stages.files import read_json
 
 HOME = Path("data/spreads")
+NORMAL = 1.6448536269514722  # half a 90 % interval over its standard deviation, normal
 PRIOR = 4  # trainings that the kinds' median is worth
 # of each side: so much of what one more training does by itself lies within the tolerance
 SURE = 0.995
@@ -129,10 +132,10 @@ def numbers(content: Any, path: tuple[str, ...] = ()) -> Iterator[Number]:
 
 def of_item(half: float, n: Any, unit: Any) -> float:
     """By how much a mean of n items moves when one of them moves by the items' standard deviation,
-    from half its interval of 95 %; a share of which all items agree has none and moves by 1/n."""
+    from half its interval of 90 %; a share of which all items agree has none and moves by 1/n."""
     if not is_number(n) or n < 1:
         return 0.0
-    return half / (1.96 * math.sqrt(n)) if half or unit != "1" else 1 / n
+    return half / (NORMAL * math.sqrt(n)) if half or unit != "1" else 1 / n
 
 
 def is_number(one: Any) -> bool:
@@ -313,22 +316,32 @@ NOWHERE = Spreads({})  # of results about which nothing was measured
 
 def moderated(table: Table, kind: str, metric: str) -> Spread:
     """A kind's spread of a metric, or, of one that was not measured, of its metrics together;
-    moderated by that of the other kinds."""
+    moderated by that of the other kinds, of an arm on a data set by those on the same one."""
     name = metric if metric in table[kind] else ALL
     own = table[kind][name]
     others = [
         rows[name]
         for one, rows in table.items()
-        if one != ALL and (ON in one) == (ON in kind) and name in rows
+        if one != ALL and set_of(one) == set_of(kind) and name in rows
     ]
     freedom = int(own["freedom"])
     if kind == ALL or len(others) < 2:  # itself
         return Spread(own["relative"], own["absolute"], own["scaled"], freedom)
     fields = [
-        math.sqrt(
-            (freedom * own[by] ** 2 + PRIOR * median(one[by] ** 2 for one in others))
-            / (freedom + PRIOR)
-        )
+        math.sqrt((freedom * own[by] ** 2 + PRIOR * typical(others, by)) / (freedom + PRIOR))
         for by in FIELDS
     ]
     return Spread(*fields, freedom + PRIOR)  # type: ignore[arg-type, call-arg]  # a star of three
+
+
+def set_of(kind: str) -> str:
+    """The data set of "ARM on SET"; "" of a kind on all sets."""
+    return kind.partition(ON)[2]
+
+
+def typical(rows: list[dict[str, float]], by: str) -> float:
+    """The median of the kinds' variances, each over the median of its own distribution when the
+    true variance is 1: chi-squared of its degrees of freedom, over them."""
+    return median(
+        row[by] ** 2 * row["freedom"] / float(chdtri(row["freedom"], 0.5)) for row in rows
+    )

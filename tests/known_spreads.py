@@ -1,6 +1,9 @@
 """Spreads of training that are known, as a project keeps them: for tests of what they decide."""
 
+import math
 from pathlib import Path
+
+from scipy import stats
 
 from stages import files, spreads
 
@@ -11,6 +14,14 @@ def content(kinds: tuple[str, ...], size: float, freedom: int = 20) -> dict:
     """A spread of one size, relative and absolute, of every metric of some kinds of models."""
     row = {"relative": size, "absolute": size, "scaled": size, "freedom": freedom}
     return {"rounding": {kind: {spreads.ALL: row} for kind in kinds}, "seeds": {}}
+
+
+def alike(size: float, freedom: int) -> float:
+    """The spread of a kind among others that showed the same size: each variance of so few degrees
+    of freedom counts in their median by the median of its own distribution."""
+    typical = freedom / stats.chi2.ppf(0.5, freedom)
+    share = (freedom + spreads.PRIOR * typical) / (freedom + spreads.PRIOR)
+    return size * math.sqrt(share)
 
 
 def keep(home: Path, kinds: tuple[str, ...], size: float, freedom: int = 20) -> None:

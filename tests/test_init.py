@@ -1,6 +1,7 @@
 """`tradewind init`: what a file is, told; a declaration that acquires, decodes, judges and prepares
 it; nothing written where it must not be."""
 
+import gzip
 import hashlib
 import shutil
 from pathlib import Path
@@ -108,6 +109,23 @@ def test_what_stands_already_and_what_is_unknown_is_refused(
     assert digests(project) == before
 
 
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        (["--profile", "nope"], "no such profile"),
+        (["--name", "../x"], "no name of a data set"),
+        (["--name", ""], "no name of a data set"),
+        (["--name", "simulated"], "that name already"),
+    ],
+)
+def test_a_wrong_name_is_refused_of_a_file_that_is_never_declared_too(
+    project, monkeypatch, capsys, words, told
+):
+    winds = anywhere.example() / "winds.parquet"
+    assert run(monkeypatch, winds, *words) == 2 and told in capsys.readouterr().err
+    assert run(monkeypatch, winds) == 0 and "Nothing was declared" in capsys.readouterr().out
+
+
 def test_a_declaration_that_the_parameters_refuse_is_taken_back(
     project, heard, monkeypatch, capsys
 ):
@@ -204,3 +222,9 @@ def test_what_cannot_be_read_is_refused(tmp_path, monkeypatch, capsys, content):
     (tmp_path / "x.bin").write_bytes(content)
     assert run(monkeypatch, tmp_path / "x.bin") == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_compressed_text_is_refused(tmp_path, monkeypatch, capsys):
+    (tmp_path / "poems.txt.gz").write_bytes(gzip.compress(b"to be\n, or not\n" * 99))
+    assert run(monkeypatch, tmp_path / "poems.txt.gz") == 2
+    assert "a compressed text is not taken" in capsys.readouterr().err

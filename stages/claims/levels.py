@@ -65,7 +65,7 @@ def varied(
     nothing tells."""
     if len(values) > 1:
         return float(np.var(values, ddof=1)), 0, ""
-    kind = measured.spreads.kind(measured.arm(arm)[0], measured.dataset)
+    kind = measured.spread_kind(measured.arm(arm)[0])
     known = measured.spreads.of(kind, metric_of(path), by) if kind else Spread(0.0, 0.0, 0.0, 0)
     return (math.nan, 0, "") if known is None else (getattr(known, by) ** 2, known.freedom, kind)
 

@@ -4,6 +4,7 @@ One failed part fails the claim; otherwise one that is undecided leaves it undec
 or fails only when its 90 % interval leaves out its bar. Nothing is trained here.
 """
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -54,6 +55,10 @@ class Evaluation:
         """The cells of an arm, one a seed; [] if it was not run."""
         return sorted(cell for cell in self.cells if re.sub(r"-s\d+$", "", cell) == name)
 
+    def spread_kind(self, cell: str) -> str:
+        """The kind whose spread of training is a cell's."""
+        return self.spreads.kind(cell, self.dataset)
+
     def model(self, name: str) -> list[str]:
         """Arms of a model in this evaluation, its plainest first, then by name."""
         arms = {
@@ -75,11 +80,19 @@ def unmeasured(name: str, why: str) -> Part:
     return Part(name, UNDECIDED, {"verdict": UNDECIDED}, why)
 
 
+def sureness(part: Part) -> float:
+    """How far a part's interval lies off its bar (0 of one that names none), in halves of the
+    interval: 1 where one of its ends touches the bar."""
+    low, high = part.interval or (math.nan, math.nan)
+    off = abs((low + high) / 2 - part.numbers.get("bar", 0.0))
+    return off / (high - low) * 2 if high > low else math.inf if off else 0.0
+
+
 def conclude(
     measured: DataSet, name: str, text: str, source: str, parts: list[Part], note: str = ""
 ) -> dict[str, Any]:
-    """A ledger entry from its parts; `interval` is that of the part that decides: the failed
-    one, else the least sure."""
+    """A ledger entry from its parts; `interval` is that of the part that decides: of those that
+    failed the surest, else the least sure."""
     verdicts = {p.verdict for p in parts}
     verdict = (
         "fails"
@@ -89,10 +102,8 @@ def conclude(
         else "holds"
     )
     known = [p for p in parts if p.interval]
-    deciding = min(
-        [p for p in known if p.verdict == verdict] or known,
-        key=lambda p: p.interval[0],  # type: ignore[index]  # known have one
-        default=None,
+    deciding = (max if verdict == "fails" else min)(
+        [p for p in known if p.verdict == verdict] or known, key=sureness, default=None
     )
     shown = [p for p in parts if p.verdict == verdict] + [p for p in parts if p.verdict != verdict]
     return {

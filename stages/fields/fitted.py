@@ -72,7 +72,7 @@ def fit(
         raise InputError("the sets lack arrays", expected=", ".join(TABLES), found=f"no {missing}")
     if model_class(model).context != "slice":
         raise InputError("this model reads winds near its target, not sets", found=model)
-    found = _placed({name: np.asarray(sets[name], np.float64) for name in TABLES}, seed)
+    found = _placed({name: _numbers(name, sets[name]) for name in TABLES}, seed)
     problem.check(found, "the sets")
     budget = SetBudget(
         steps=steps,
@@ -97,6 +97,25 @@ def fit(
 
 def _table(values: Any) -> np.ndarray:
     return np.asarray(values, np.float32)
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    """An array (S, points, axes) of the sets, float64. InputError for what is none."""
+    try:
+        found = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "an array of the sets holds no numbers, or sets of different lengths",
+            found=f"{name}: {str(error).splitlines()[0]}",
+            expected="numbers (S, points, axes)",
+        ) from None
+    if found.ndim != 3:
+        raise InputError(
+            "an array of the sets has not three axes",
+            found=f"{name}: {found.shape}",
+            expected="numbers (S, points, axes)",
+        )
+    return found
 
 
 def _placed(tables: dict[str, Any], seed: int) -> problem.Sets:

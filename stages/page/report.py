@@ -1,5 +1,6 @@
-"""reports/index.html, the front page, reports/grand.html, every model on every problem, and
-reports/README.md: every result beside what it must be compared with, and where it came from.
+"""reports/index.html, the front page; reports/grand.html, every model on every problem;
+reports/claims.html, every claim with its reasons; and reports/README.md: every result beside what
+it must be compared with, and where it came from.
 
 A page is one file and its figures: styles and a small script inside, no network, whole without the
 script. Experiments are found by what they wrote: reports/EXPERIMENT/PROFILE/page.json. The same
@@ -18,7 +19,12 @@ from stages.page import claims, grand, printed, promotions, render, words
 from stages.page.experiment import DATA
 
 PROFILES = ("mini", "sample", "full")  # in the order that they are shown in; others follow
-INDEX, GRAND = "index.html", "grand.html"
+INDEX, GRAND, CLAIMS = "index.html", "grand.html", "claims.html"
+CLAIM_TITLES = (
+    *("id", "verdict", "claim", "why", "interval", "seeds"),
+    *("data set", "experiment", "profile", "source"),
+)
+LONG = 160  # letters of a claim's reason that the front page shows
 ATTACKS = Path("reports/attacks.json")  # what the audit was tried with (make bench-audit)
 
 
@@ -96,9 +102,21 @@ def markdown(views: list[dict[str, Any]]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def first_reasons(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The claims of the front page: of each `why` its first reason alone, cut at LONG letters, and
+    how many follow. All of them stand on the experiment's page and in claims.html."""
+
+    def brief(why: str) -> str:
+        first, *others = why.split("; ")
+        more = f" (and {len(others)} more)" if others else ""
+        return (first if len(first) <= LONG else f"{first[:LONG].rstrip()} …") + more
+
+    return [one | {"why": brief(one["why"])} for one in entries]
+
+
 def report() -> None:
-    """Write the front page, the grand table and reports/README.md from what is in git for every
-    profile that has been run."""
+    """Write the front page, the two tables on pages of their own and reports/README.md from what
+    is in git for every profile that has been run."""
     views = read_views()
     entries = [one for view in views for one in view["claims"]]
     profiles = sorted({view["profile"] for view in views})
@@ -108,7 +126,7 @@ def report() -> None:
         front="",
         views=views,
         opening=opening(views),
-        claims=entries,
+        claims=first_reasons(entries),
         filters=render.filters(views),
         start=claims.start(views, entries),
         validations={profile: validations(profile) for profile in profiles},
@@ -125,12 +143,19 @@ def report() -> None:
             }
         ),
     )
-    with atomic_file(f"reports/{INDEX}", "w") as stream:
-        stream.write(text)
-    with atomic_file(f"reports/{GRAND}", "w") as stream:
-        stream.write(render.page("grand.html", grand=grand.rows(views), grand_titles=grand.TITLES))
-    with atomic_file("reports/README.md", "w") as stream:
-        stream.write(markdown(views))
+    tables = {
+        GRAND: ("the grand table", "The grand table: every model on every problem", grand.TITLES,
+                grand.rows(views)),
+        CLAIMS: ("the claims", "The claims of the documents, as checks", CLAIM_TITLES, entries),
+    }  # fmt: skip
+    pages = {INDEX: text, "README.md": markdown(views)} | {
+        name: render.page(name, id=name.removesuffix(".html"), title=title, heading=heading,
+                          titles=titles, rows=rows)
+        for name, (title, heading, titles, rows) in tables.items()
+    }  # fmt: skip
+    for name, content in pages.items():
+        with atomic_file(f"reports/{name}", "w") as stream:
+            stream.write(content)
 
 
 def main(argv: list[str] | None = None) -> int:

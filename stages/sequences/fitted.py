@@ -73,7 +73,7 @@ class Fitted:
 
     def _given(self, known: Any) -> tuple[Tensor, Tensor]:
         """What is given (N, T), and the tokens with 0 where one is open."""
-        table = np.asarray(known)
+        table = _array(known)
         fits = table.ndim == 2 and table.shape[1] == self.length and table.dtype.kind in "iu"
         if not fits or not table.size or table.min() < OPEN or table.max() >= self.vocabulary:
             raise InputError(
@@ -114,7 +114,7 @@ def fit(
     """
     if not model_class(model).ordered:
         raise InputError("this model knows no order", found=model, expected="sigma_gpt")
-    table = np.asarray(sequences)
+    table = _array(sequences)
     if table.ndim == 2 and len(table) < 3 * PARTS:
         raise InputError(
             "there are too few sequences", found=str(len(table)), expected=f"{3 * PARTS} or more"
@@ -135,6 +135,19 @@ def fit(
             net = build(model, arguments or SMALL, None, made.vocabulary, table.shape[1])
             history = train(net, data, settings, Checkpoints(Path(name)))
     return Fitted(net, data, history, seed)
+
+
+def _array(sequences: Any) -> np.ndarray:
+    """Sequences as an array. InputError for those that are not all of one length."""
+    try:
+        return np.asarray(sequences)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "the sequences are no table of numbers",
+            found=str(error).splitlines()[0],
+            expected="whole numbers (N, T): N sequences, each of T tokens",
+            remedy="cut them to one length, or fill the shorter ones up",
+        ) from None
 
 
 def _placed(table: np.ndarray, seed: int) -> tokens.Sequences:

@@ -197,8 +197,8 @@ def satisfied(made: Array, given: Array, data: Data) -> dict[str, Any]:
 
 
 def companions(data: Data) -> dict[str, CellResult]:
-    """What no training is needed for: the most frequent class; the mean answer, and the noise of
-    the answers as the ceiling; true pictures."""
+    """What no training is needed for: the most frequent class; the mean answer (the noise of the
+    answers stands in about.json); true pictures."""
     sets, train = data.sets, data.sets.slices("train")
     targets = sets.targets.cpu().numpy()
     if data.task == "label":

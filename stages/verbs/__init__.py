@@ -5,7 +5,10 @@ it runs, so that help costs nothing.
 """
 
 import argparse
+from pathlib import Path
 from typing import Any
+
+from stages.errors import InputError
 
 Verbs = Any  # what argparse.ArgumentParser.add_subparsers returns; its class has no public name
 
@@ -18,3 +21,27 @@ def added(verbs: Verbs, name: str, short: str, long: str, example: str) -> argpa
         description=f"{long}\n\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+
+
+def drawable(path: Path, *suffixes: str) -> None:
+    """InputError for a picture whose name tells another form than those that are drawn."""
+    if path.suffix.lower() not in suffixes:
+        raise InputError(
+            "a picture is drawn in another form than that name tells",
+            where=str(path),
+            found=path.suffix or "no suffix",
+            expected=" | ".join(suffixes),
+        )
+
+
+def only_in_clone(what: str) -> None:
+    """InputError in a folder that has no parameters of its own; `what` is not there."""
+    from stages.winds.nowcast import anywhere
+
+    if not anywhere.in_clone():
+        raise InputError(
+            what,
+            where=str(Path.cwd()),
+            found="no params.yaml: this folder is no clone of a project",
+            remedy="run it at the root of a clone",
+        )

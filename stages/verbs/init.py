@@ -13,6 +13,8 @@ from stages import files, params
 from stages.errors import DataError, InputError, TradewindError
 from stages.verbs import Verbs, added
 
+PROFILE = "sample"  # where none is named
+NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
 LEADS = ((86_400.0, 1800), (9_000.0, 900), (3_000.0, 300))  # of data so long, seconds; the lead
 EMBARGO_S = 120
 PLACEHOLDER = "https://zenodo.org/records/0/files/"
@@ -34,6 +36,8 @@ def init(arguments: argparse.Namespace) -> int:
     from stages.verbs import looks
 
     path = Path(arguments.file)
+    if arguments.name is not None or arguments.profile != PROFILE:
+        refuse_misnamed(arguments.name, arguments.profile)  # whatever the file turns out to be
     seen = looks.look(path)
     print(looks.render(path, seen))
     if seen.kind not in (*ENTERS, "text"):
@@ -47,13 +51,7 @@ def init(arguments: argparse.Namespace) -> int:
             remedy="mend the file, or add --in-spite-of-doubts",
         )
     name = arguments.name or looks.name_of(path)
-    known = params.load()
-    if name in known.datasets:
-        raise InputError("a data set has that name already", found=name, remedy="give a --name")
-    if arguments.profile not in known.profiles:
-        raise InputError(
-            "there is no such profile", found=arguments.profile, expected=", ".join(known.profiles)
-        )
+    refuse_misnamed(name, arguments.profile)
     edits = edited(path, name, arguments, seen)
     if arguments.dry_run:
         print("", *(line for edit in edits.items() for line in diff(*edit)), sep="\n")
@@ -69,6 +67,24 @@ def init(arguments: argparse.Namespace) -> int:
         )
         print("by its digest (TRADEWIND_MIRROR). Name where others find it with --url.")
     return 0
+
+
+def refuse_misnamed(name: str | None, profile: str) -> None:
+    """InputError for a name that no new data set can have, and a profile that there is not."""
+    if name is not None and not NAME.fullmatch(name):
+        raise InputError(
+            "that is no name of a data set",
+            found=name,
+            expected="small letters, digits and _, at most 40, the first no _",
+            remedy="give another --name",
+        )
+    known = params.load()
+    if name in known.datasets:
+        raise InputError("a data set has that name already", found=name, remedy="give a --name")
+    if profile not in known.profiles:
+        raise InputError(
+            "there is no such profile", found=profile, expected=", ".join(known.profiles)
+        )
 
 
 def edited(
@@ -213,7 +229,7 @@ def register(verbs: Verbs) -> None:
     )
     verb.add_argument("file", metavar="DATA_FILE")
     verb.add_argument("--name", metavar="NAME", help="of the data set; default: the file's")
-    verb.add_argument("--profile", default="sample", help="which has it; default: %(default)s")
+    verb.add_argument("--profile", default=PROFILE, help="which has it; default: %(default)s")
     verb.add_argument("--licence", default="your own", metavar="TEXT", help="default: %(default)s")
     verb.add_argument("--url", metavar="URL", help="where others find the file, https")
     verb.add_argument("--dry-run", action="store_true", help="print the edits, and make none")

@@ -15,7 +15,7 @@ import polars as pl
 
 from stages.errors import InputError, TradewindError
 from stages.winds.decoding import readers
-from stages.winds.nowcast import anywhere, capture, declared, doubtful
+from stages.winds.nowcast import anywhere, capture, declared, doubtful, tables
 from stages.winds.nowcast.refusals import iso
 
 SUFFIXES = {
@@ -81,15 +81,22 @@ class Look:
 
 def look(path: Path) -> Look:
     """The file at a glance. InputError for what is no file, or is empty."""
+    if path.exists() and not path.is_file():
+        raise InputError(
+            "that is no regular file",
+            where=str(path),
+            found="a folder" if path.is_dir() else "a pipe or a device",
+            remedy="name a file; write what a pipe holds into one first",
+        )
     if not path.is_file() or not path.stat().st_size:
         raise InputError("there is no such file, or it is empty", where=str(path))
     if path.suffix in (".npy", ".npz", ".safetensors"):
         return _arrays(path)
-    try:
-        kind = capture.form(path)
-    except InputError:
-        return _other(path)
-    return _frames(path) if kind == "frames" else _table(path, kind)
+    first = tables.head(path, str(path))
+    kind = capture.form_of(path, first, str(path))
+    if not kind:
+        return _other(path, first)
+    return _frames(path) if kind == "frames" else _table(path, kind, first)
 
 
 def unit(name: str) -> str:
@@ -106,8 +113,10 @@ def _frames(path: Path) -> Look:
     return Look("frames", len(winds), _columns(winds), _span(winds), notes)
 
 
-def _table(path: Path, kind: str) -> Look:
-    table = pl.read_parquet(path) if kind == "parquet" else pl.read_csv(path, infer_schema=False)
+def _table(path: Path, kind: str, first: bytes) -> Look:
+    """A table whose first bytes are these. DataError for what Polars cannot read."""
+    with tables.reading(str(path), "CSV with a header, or parquet"):
+        table = tables.scan(path, first).collect()
     if kind != "parquet":
         table = table.with_columns(_numbers(table))
     ways = declared.ours(table.schema)
@@ -120,7 +129,9 @@ def _table(path: Path, kind: str) -> Look:
     if not whole and told == "our winds":
         told = "table"
     notes = (f"the format {named[0]} (stages/winds/decoding/readers.py)",) if named else ()
-    return Look(told, len(table), _columns(table), _span(ours), notes, doubts)
+    parted = "" if kind == "parquet" else tables.header(first).parted
+    by = (f"columns parted by {parted}",) if parted not in ("", "commas") else ()
+    return Look(told, len(table), _columns(table), _span(ours), (*notes, *by), doubts)
 
 
 def _renamed(table: pl.DataFrame) -> pl.DataFrame:
@@ -190,26 +201,28 @@ def _ends(array: Any) -> tuple[str, str]:
     return (f"{array.min():.7g}", f"{array.max():.7g}") if numbers else ("", "")
 
 
-def _other(path: Path) -> Look:
+def _other(path: Path, first: bytes) -> Look:
     """A table by a header of ours unknown, or a text."""
-    with path.open("rb") as stream:
-        head = stream.read(1 << 16)
     try:
-        text = head[: head.rfind(b"\n") + 1 or None].decode("utf-8")
+        text = first[: first.rfind(b"\n") + 1 or None].decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(
             "that is no table, no text and no array that we can read",
             where=str(path),
-            found=f"a file that begins {head[:24]!r}",
+            found=f"a file that begins {first[:24]!r}",
             expected="CSV, parquet, frames, text in UTF-8, .npy, .npz or .safetensors",
         ) from None
-    lines = text.splitlines()
-    counts = {line.count(",") for line in lines[:50] if line.strip()}
+    separator = tables.header(first).separator
+    counts = {line.count(separator) for line in text.splitlines()[:50] if line.strip()}
     if path.suffix != ".txt" and len(counts) == 1 and counts != {0}:
         try:
-            return _table(path, "table")
-        except (pl.exceptions.PolarsError, TradewindError):
+            return _table(path, "table", first)
+        except TradewindError:
             pass
+    if tables.packed(path):
+        raise InputError(
+            "a compressed text is not taken", where=str(path), remedy="unpack it (gzip -d)"
+        )
     letters = len(set(path.read_text("utf-8", "replace")))
     return Look("text", path.read_bytes().count(b"\n"), notes=(f"{letters} letters differ",))
 
@@ -220,7 +233,8 @@ def render(path: Path, seen: Look) -> str:
     lines += list(seen.notes)
     if seen.span_s:
         first, last = seen.span_s
-        lines.append(f"from {iso(first)} to {iso(last)}, {(last - first) / 3600:.2f} hours")
+        if 0 <= first <= last < doubtful.YEAR_2100_S:  # others are doubted, below
+            lines.append(f"from {iso(first)} to {iso(last)}, {(last - first) / 3600:.2f} hours")
     if seen.columns:
         width = max(len(one.name) for one in seen.columns)
         lines.append(f"\n{'column':{width}}  {'unit':22}  {'lowest':>24}  {'highest':>24}  missing")

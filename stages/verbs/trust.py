@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from stages.errors import InputError, advice
-from stages.verbs import Verbs, added
+from stages.verbs import Verbs, added, drawable, only_in_clone
 
 
 def audit(arguments: argparse.Namespace) -> int:
@@ -58,6 +58,8 @@ def trend(arguments: argparse.Namespace) -> int:
     """Print a number at every commit that wrote its table."""
     from stages.audit import trend as over
 
+    if arguments.plot:
+        drawable(arguments.plot, ".png")
     metric, found = over.trend(arguments.metric, Path.cwd())
     print(over.render(metric, found))
     if arguments.plot:
@@ -106,6 +108,7 @@ def verify(arguments: argparse.Namespace) -> int:
         return recheck.main(arguments.bundle, arguments.commit)
     from stages.audit import everything
 
+    only_in_clone("there is nothing to verify here")
     found = everything.everything(Path.cwd())
     print(advice(everything.report_text(found)))
     return found.exit_code

@@ -13,9 +13,10 @@ from typing import Any
 
 from stages import params
 from stages.errors import InputError
-from stages.verbs import Verbs, added
+from stages.verbs import Verbs, added, drawable, only_in_clone
 
 STEP = 0.25  # degrees, of the example's level
+LINES = (".jsonl", ".ndjson", "")  # ends of the name of a stream's answers
 
 
 def nowcast(arguments: argparse.Namespace) -> int:
@@ -26,6 +27,10 @@ def nowcast(arguments: argparse.Namespace) -> int:
     settings, model = anywhere.settings(), arguments.model
     for path in filter(None, (arguments.out, arguments.plot)):
         writable(path)
+    if arguments.plot:
+        drawable(arguments.plot, ".png", *((".gif",) if arguments.follow else ()))
+    if arguments.out:
+        (lines_suffix if arguments.follow else answers.check_suffix)(arguments.out)
     if model == "champion":
         from stages.winds.retraining import champions
 
@@ -34,11 +39,10 @@ def nowcast(arguments: argparse.Namespace) -> int:
         model = named.folder(model or anywhere.EXAMPLE)
     if arguments.follow:
         return followed(arguments, model, settings)
-    if arguments.out:
-        answers.check_suffix(arguments.out)
-    with given(arguments.context) as context:
+    with given(arguments.context) as (context, called):
         rows = forecaster.nowcast(
             context,
+            called=called,
             at=arguments.at,
             points=arguments.points,
             grid=arguments.grid,
@@ -108,15 +112,31 @@ def followed(arguments: argparse.Namespace, model: Any, settings: params.Inferen
 
 
 @contextlib.contextmanager
-def given(context: str) -> Iterator[str]:
-    """The file of that name; of "-" one that holds what comes on standard input."""
-    if context != "-":
-        yield context
+def given(context: str) -> Iterator[tuple[str, str]]:
+    """A regular file with what the context holds, which may be opened again and again, and what
+    errors call it: "-" is standard input; that, a pipe or a device is read once, into a temporary
+    file."""
+    path = Path(context)
+    if context != "-" and (path.is_file() or path.is_dir() or not path.exists()):
+        yield context, context
         return
-    with tempfile.NamedTemporaryFile(prefix="standard-input-") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+    with tempfile.NamedTemporaryFile(prefix="context-") as file:
+        with contextlib.ExitStack() as opened:
+            stream = sys.stdin.buffer if context == "-" else opened.enter_context(path.open("rb"))
+            shutil.copyfileobj(stream, file)
         file.flush()
-        yield file.name
+        yield file.name, "standard input" if context == "-" else context
+
+
+def lines_suffix(path: Path) -> None:
+    """InputError for a file whose name tells another form than the lines of a stream's answers."""
+    if path.suffix not in LINES:
+        raise InputError(
+            "a stream is answered in JSON lines, which that name does not tell",
+            where=str(path),
+            found=path.suffix,
+            expected=" | ".join(filter(None, LINES)) + " | no suffix",
+        )
 
 
 def attempt(arguments: argparse.Namespace) -> int:
@@ -126,6 +146,7 @@ def attempt(arguments: argparse.Namespace) -> int:
     from stages.winds.nowcast import nowcast as forecaster
 
     writable(arguments.plot)
+    drawable(arguments.plot, ".png")
     home, model = anywhere.example(), anywhere.example_cell()
     told = files.read_json(home / "example.json")
     context, grid = home / "winds.parquet", f"{told['alt_ft']},{told['time_s']:.0f},{STEP}"
@@ -155,6 +176,7 @@ def benchmark(arguments: argparse.Namespace) -> int:
     """Write the frozen benchmark into a new folder."""
     from stages.winds.nowcast import benchmark as frozen
 
+    only_in_clone("there is no simulated set to freeze here")
     print(frozen.build(Path("data/mini"), "simulated", Path(arguments.folder)))
     return 0
 
@@ -220,7 +242,7 @@ def add_nowcast(verbs: Verbs) -> None:
         metavar="FILE",
         help="write the answer to FILE.csv, .json, .parquet or .nc (NetCDF, CF conventions)",
     )
-    verb.add_argument("--plot", type=Path, metavar="FILE", help="draw the answer as a PNG")
+    verb.add_argument("--plot", type=Path, metavar="FILE", help="draw the answer, as FILE.png")
     verb.set_defaults(run=nowcast)
 
 
@@ -237,9 +259,9 @@ def add_sources(verb: argparse.ArgumentParser) -> None:
         "--follow",
         metavar="SOURCE",
         help="raw frames as they come (as of --context, or Beast): a growing file, - or "
-        "tcp://HOST:PORT; a JSON line each --every seconds, which --out FILE appends and --plot "
-        "draws (as FILE.gif the last ones move). TIME is +SECONDS after the stream's, or +lead, as "
-        "far as the model's lead reaches",
+        "tcp://HOST:PORT; a JSON line each --every seconds, which --out FILE.jsonl appends and "
+        "--plot draws (as FILE.gif the last ones move). TIME is +SECONDS after the stream's, or "
+        "+lead, as far as the model's lead reaches",
     )
     verb.add_argument(
         "--every",

@@ -4,6 +4,7 @@ bootstrap must agree with."""
 import numpy as np
 import polars as pl
 import pytest
+from known_spreads import alike
 from scipy import stats
 from wind_numbers import ALL, CHAPTER_1, LEARNED, NARROW, NEAREST, ONE, entry, made
 
@@ -159,7 +160,7 @@ def test_i10(tmp_path, kernel, msa, verdict):
         assert "25.0 % outside, range over seeds of the 90 % intervals [10.0, 40.0]" in got["why"]
     elif msa:  # the minutes' own interval and one training's, in quadrature
         value, low, high = msa[0]
-        training = stats.t.ppf(0.95, 20 + PRIOR) * NARROW
+        training = stats.t.ppf(0.95, 20 + PRIOR) * alike(NARROW, 20)
         ends = value - np.hypot(value - low, training), value + np.hypot(high - value, training)
         assert got["interval"] == pytest.approx(ends, rel=1e-12)
         assert "range over seeds" not in got["why"]

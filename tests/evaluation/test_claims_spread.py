@@ -3,6 +3,7 @@ bootstrap written out."""
 
 import numpy as np
 import pytest
+from known_spreads import alike
 from scipy import stats
 from wind_numbers import ALL, CHAPTER_1, LEARNED, NEAREST, ONE, compared, entry, made
 
@@ -53,7 +54,7 @@ def test_a_wide_spread_turns_what_one_seed_says_into_undecided(tmp_path, spread,
 def test_leaving_the_hull_is_decided_with_the_spread_of_training(tmp_path, spread, verdict):
     hulls = {"msa-shared-5k-s0": (0.2, 0.19, 0.21)}
     home = made(tmp_path, ALL | {"msa-shared-5k-s0": 5.0}, hulls=hulls, spread=spread, freedom=5)
-    half = np.hypot(0.01, stats.t.ppf(0.95, 5 + PRIOR) * spread)
+    half = np.hypot(0.01, stats.t.ppf(0.95, 5 + PRIOR) * alike(spread, 5))
     got = entry(home, "I-10")
     assert got["verdict"] == verdict and got["interval"] == pytest.approx([0.2 - half, 0.2 + half])
     cells = ALL | {"msa-shared-5k-s0": 5.0}
@@ -68,7 +69,8 @@ def test_one_training_against_what_is_not_trained_has_students_interval(tmp_path
     part = compared(
         tmp_path, ONE, "persistence", cells, spread=0.02, freedom=freedom, jitter=0, hardness=0
     )
-    ends = 9 - 6 * np.exp(0.02 * stats.t.ppf([0.95, 0.05], freedom + PRIOR))
+    sides = stats.t.ppf([0.95, 0.05], freedom + PRIOR)
+    ends = 9 - 6 * np.exp(alike(0.02, freedom) * sides)
     assert part.interval == pytest.approx(ends, abs=0.15 * (ends[1] - ends[0]) / 2)
 
 

@@ -51,6 +51,7 @@ def test_a_name_is_as_long_as_it_must_be(project, name, cell):
         ("sky/winds/msa-a-s0", "not a trained cell"),
         ("fields/msa-a-s0", "not a trained cell"),
         ("knnn", "did you mean 'knn'"),
+        ("nope", "found: no cell 'nope' (known: "),
         ("winds/mini/sky", "not a trained cell"),
     ],
 )

@@ -212,6 +212,27 @@ def test_beyond_the_horizon_is_refused_with_what_can_be_asked(airspace, settings
             ask(airspace, settings, f"46.5,7.0,25000,{text}")
 
 
+@pytest.mark.parametrize("cell", ["gka-swept-none-s0", "kriging", "hour_average", "day_average"])
+def test_what_is_beyond_the_lead_is_refused_whatever_a_model_reads(airspace, settings, runs, cell):
+    """A model that reads all past winds, an hour or a day of them is no wiser beyond its lead."""
+    for text in ("2026-01-15T07:26:00Z", "2026-01-15T09:00:00Z", "2099-01-15T07:00:00Z"):
+        with pytest.raises(InputError, match="10 minutes before") as caught:
+            ask(airspace, settings, ASKED, f"46.5,7.0,25000,{text}", model=runs / cell)
+        told = str(caught.value)
+        assert "to 2026-01-15T07:14:" in told and "to 2026-01-15T07:26:00Z" in told
+        assert re.search(r"11\.\d minutes after its newest wind", told)
+    assert ask(airspace, settings, "46.5,7.0,25000,2026-01-15T07:25:59Z", model=runs / cell)
+
+
+@pytest.mark.parametrize("cell", ["kernel", "kriging"])
+def test_the_winds_known_end_with_the_newest_of_them(airspace, settings, runs, cell):
+    winds = ask(airspace, settings, ASKED, model=runs / cell)
+    times = pl.read_parquet(airspace / "winds.parquet")["ts_s"]
+    newest_s = times.filter(times < winds[0].context[1]).max()
+    assert winds[0].newest_s == newest_s < winds[0].context[1]
+    assert f"to {iso(newest_s)}\n" in render(winds)
+
+
 def test_a_model_without_spread_tells_its_test_error(airspace, settings, runs, tmp_path):
     assert ask(airspace, settings, ASKED, model=runs / "knn")[0].spread_from.startswith(
         ("not known", "the model gives none")

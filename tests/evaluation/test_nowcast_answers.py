@@ -1,9 +1,14 @@
 """The forms in which a nowcast is asked and taken away: altitudes and grids as people write them;
 JSON, CSV, parquet, NetCDF and a picture that say the same."""
 
+import gzip
 import io
 import json
+import os
 import shutil
+import subprocess
+import tempfile
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -63,10 +68,17 @@ def test_a_grid_covers_the_area_by_multiples_of_its_step():
         ("FL340,soon,1", "not a time"),
         ("FL340,1000,90", "no point or too many"),
         ("FL340,1000,0.0001", f"1 to {MOST:,}"),
+        ("FL340,1000,1e-9", "1,320,000,00[0-9],[0-9,]+ points"),
+        ("FL340,1000,1e-100", f"1 to {MOST:,}"),
+        ("FL340,1000,1e-320", "more points than can be counted"),
+        ("FL340,1000,inf", "not a grid"),
+        ("FL340,1000,nan", "not a grid"),
     ],
 )
 def test_what_is_no_grid(text, says):
-    with pytest.raises(InputError, match=says):
+    """None is made before it is refused, however many points it would have."""
+    with warnings.catch_warnings(), pytest.raises(InputError, match=says):
+        warnings.simplefilter("error")
         level(text, {"lat_deg": (44.9, 46.1), "lon_deg": (1.2, 2.3)})
 
 
@@ -162,6 +174,45 @@ def test_a_capture_may_come_on_standard_input(airspace, runs, monkeypatch, capsy
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
     monkeypatch.setattr("sys.argv", [*words, "--context", "-"])
     assert cli.main() == 0 and capsys.readouterr().out == by_name
+
+
+def test_a_capture_may_come_through_a_pipe(airspace, runs, monkeypatch, capsys, tmp_path):
+    words = ["tradewind", "nowcast", "--model", str(runs / "kernel"), "--at", ASKED, "--csv"]
+    table, pipe = tmp_path / "winds.csv", tmp_path / "pipe"
+    pl.read_parquet(airspace / "winds.parquet").write_csv(table)
+    monkeypatch.setattr("sys.argv", [*words, "--context", str(table)])
+    assert cli.main() == 0
+    by_name = capsys.readouterr().out
+    os.mkfifo(pipe)
+    monkeypatch.setattr("sys.argv", [*words, "--context", str(pipe)])
+    with subprocess.Popen(["sh", "-c", 'cat "$0" > "$1"', str(table), str(pipe)]) as writer:
+        try:
+            assert cli.main() == 0 and capsys.readouterr().out == by_name
+        finally:
+            writer.kill()
+    monkeypatch.setattr("sys.argv", ["tradewind", "init", str(pipe)])
+    assert cli.main() == 2 and "found: a pipe or a device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"1495353600250,8D40621D58C382D690C8AC2863A7\n",
+        b'{"when": 1, "frame": "8D40621D58C382D690C8AC2863A7"}\n',
+        gzip.compress(b"1495353600.25,8D40621D58C382D690C8AC2863A7\n" * 9999)[:-9],
+        b"ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s\n1,2,3,4,5,6,7\n",
+        b"ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s\n" + b"1,2,3,4,5,6\n" * 99,
+    ],
+    ids=["empty", "milliseconds", "no time", "cut off", "ragged", "no Unix seconds"],
+)
+def test_what_is_amiss_on_standard_input_is_said_of_it(runs, monkeypatch, capsys, content):
+    words = ["tradewind", "nowcast", "--model", str(runs / "kernel"), "--at", ASKED]
+    monkeypatch.setattr("sys.argv", [*words, "--context", "-"])
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    assert cli.main() in (1, 2)
+    told = capsys.readouterr().err
+    assert "where: standard input" in told and tempfile.gettempdir() not in told
 
 
 @pytest.mark.parametrize("asked", [{"at": [ASKED]}, {"grid": GRID}])

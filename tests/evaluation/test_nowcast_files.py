@@ -1,13 +1,15 @@
 """Contexts that a nowcast is asked to read: forms, columns, unusable rows, damage; and the
 command."""
 
+import json
+
 import polars as pl
 import pytest
 from nowcasts import ASKED, ask
 
 from stages import cli
 from stages.errors import DataError, InputError
-from stages.winds.nowcast import capture, nowcast
+from stages.winds.nowcast import answers, capture, nowcast
 
 # Captures.
 
@@ -146,6 +148,13 @@ def test_a_capture_without_a_usable_wind_says_why(airspace, settings, tmp_path):
     assert told.value.found == "rows dropped: 2 outside_range, 7 over_wind_max"
 
 
+def test_reasons_that_no_row_was_dropped_for_are_not_told(airspace, settings, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"when": 1, "frame": "8D40621D58C382D690C8AC2863A7"}\n' * 3)
+    with pytest.raises(InputError, match="no usable wind") as told:
+        ask(airspace, settings, ASKED, context=tmp_path / "a.jsonl")
+    assert told.value.found == "rows dropped: 3 no_time"
+
+
 def test_points_with_a_huge_cell_are_refused(airspace, settings, tmp_path):
     (tmp_path / "p.csv").write_text("lat_deg,lon_deg,alt_ft,time\n" + "4" * 200_000 + ",7,1,0\n")
     with pytest.raises(InputError, match="the points cannot be read"):
@@ -156,3 +165,18 @@ def test_winds_of_windows_that_overlap_are_counted_once():
     known = pl.DataFrame({"ts_s": [0.0, 10.0, 20.0, 30.0, 40.0]})
     assert nowcast.together(known, [(0.0, 25.0), (10.0, 35.0), (40.0, 50.0), (0.0, 5.0)]) == 5
     assert nowcast.together(known, [(0.0, 15.0), (30.0, 35.0)]) == 3
+
+
+def test_what_was_dropped_is_told_beside_the_answer(airspace, settings, tmp_path):
+    rows = pl.read_parquet(airspace / "winds.parquet")
+    null = rows[:3].with_columns(alt_ft=pl.lit(None, pl.Float64))
+    bad = [null, rows[:2].with_columns(u_m_s=400.0), rows[:1]]
+    pl.concat([rows, *bad]).write_parquet(tmp_path / "capture.parquet")
+    winds = ask(airspace, settings, ASKED, context=tmp_path / "capture.parquet")
+    whole = ask(airspace, settings, ASKED)
+    told, nothing = answers.render(winds).splitlines(), answers.render(whole).splitlines()
+    assert told[1] == "dropped: 1 duplicate, 3 null, 2 over_wind_max"
+    assert [told[0], *told[2:]] == nothing
+    counts = {"duplicate": 1, "null": 3, "over_wind_max": 2}
+    assert json.loads(answers.as_json(winds))["dropped"] == counts
+    assert json.loads(answers.as_json(whole))["dropped"] == {}

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from known_spreads import content
+from known_spreads import alike, content
 from scipy import stats
 
 from stages import files
@@ -48,8 +48,9 @@ def test_the_interval_is_the_paired_tests_with_the_spread_of_training_added():
     one, other = scores(group)
     found = part(measured({"a-x": one, "b-x": other}, group))
     scatter = float(np.var(one - other, ddof=1)) / 60
-    total = scatter + 2 * SPREAD**2
-    degrees = total**2 / (scatter**2 / 59 + 2 * SPREAD**4 / (400 + PRIOR))
+    spread = alike(SPREAD, 400)
+    total = scatter + 2 * spread**2
+    degrees = total**2 / (scatter**2 / 59 + 2 * spread**4 / (400 + PRIOR))
     half = stats.t.ppf(0.95, degrees) * math.sqrt(total)
     middle = one.mean() - other.mean()
     assert found.interval == pytest.approx([middle - half, middle + half], rel=1e-6)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from known_spreads import content
+from known_spreads import alike, content
 from scipy import stats
 from set_numbers import made, near, number
 
@@ -89,9 +89,10 @@ def test_an_arm_of_several_seeds_keeps_its_own_spread_beside_a_measured_one():
     arms = {"msa-shared-20k": (0.009, 0.010, 0.012), "tfs-shared-20k": (0.02,)}
     part = ratio(made(arms, spread=1.0, known=Spreads(content(("msa", "tfs"), 0.3, 5))), *arms)
     own = np.var(np.log(arms["msa-shared-20k"]), ddof=1) / 3
-    degrees = (own + 0.09) ** 2 / (own**2 / 2 + 0.09**2 / (5 + PRIOR))
+    other = alike(0.3, 5) ** 2
+    degrees = (own + other) ** 2 / (own**2 / 2 + other**2 / (5 + PRIOR))
     middle = math.log(0.02) - np.log(arms["msa-shared-20k"]).mean()
-    half = stats.t.ppf(0.95, degrees) * math.sqrt(own + 0.09)
+    half = stats.t.ppf(0.95, degrees) * math.sqrt(own + other)
     assert np.log(part.interval) == pytest.approx([middle - half, middle + half], rel=1e-9)
 
 

@@ -2,6 +2,7 @@
 unit's name it is doubted by its distribution. Real winds and low ones are not."""
 
 import gzip
+import re
 import warnings
 
 import numpy as np
@@ -9,7 +10,9 @@ import polars as pl
 import pytest
 
 from stages import api, cli, params
-from stages.winds.nowcast import anywhere, capture, doubtful
+from stages.errors import InputError, TradewindError
+from stages.verbs import looks
+from stages.winds.nowcast import anywhere, capture, declared, doubtful
 
 KNOT = 1852 / 3600
 
@@ -62,6 +65,7 @@ def test_units_in_the_names_are_converted(winds, tmp_path, ways):
         (pl.col("u_m_s", "v_m_s") * (60 / 35) / KNOT, "u_m_s and v_m_s hold knots"),
         (pl.col("ts_s") * 1e3, "ts_s holds Unix milliseconds"),
         (pl.col("ts_s") * 1e6, "ts_s holds Unix microseconds"),
+        (pl.col("ts_s") % 86400, "ts_s holds no Unix seconds"),
     ],
 )
 def test_units_behind_other_names_are_doubted(winds, wrong, told):
@@ -96,3 +100,141 @@ def test_a_doubt_is_told_by_the_shell_and_by_python(winds, tmp_path, monkeypatch
     asked = pl.DataFrame(dict(lat_deg=[46.5], lon_deg=[7.2], alt_ft=[34e3], time=[at[-20:]]))
     with pytest.warns(UserWarning, match="hold knots"):
         api.load().predict(asked, context=fast)
+
+
+MOMENT = pl.from_epoch((pl.col("ts_s") * 1e6).cast(pl.Int64), "us")
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        pl.col("ts_s"),
+        MOMENT.dt.strftime("%Y-%m-%d %H:%M:%S%.6f+00:00"),
+        (MOMENT + pl.duration(hours=1)).dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+01:00"),
+        (MOMENT - pl.duration(hours=5)).dt.strftime("%Y-%m-%d %H:%M:%S%.6f -0500"),
+        MOMENT.dt.strftime("%d.%m.%Y %H:%M:%S%.6f UTC"),
+    ],
+    ids=["Unix seconds", "as pandas has UTC", "an offset", "west", "dots"],
+)
+def test_times_of_every_spelling_are_one(winds, tmp_path, time):
+    ours = read(winds, tmp_path / "ours.csv")
+    table = winds.select(pl.all().exclude("ts_s"), time=time)
+    told = read(table, tmp_path / "told.csv")
+    assert len(told) == len(ours)
+    np.testing.assert_allclose(told["ts_s"].to_numpy(), ours["ts_s"].to_numpy(), atol=2e-6)
+    seen = looks.look(tmp_path / "told.csv")
+    assert seen.kind == "our winds" and seen.span_s == pytest.approx(
+        (ours["ts_s"].min(), ours["ts_s"].max())
+    )
+    if table["time"].dtype != pl.String:
+        table.write_parquet(tmp_path / "told")
+        parquet = capture.winds(tmp_path / "told", params.inference().decode)
+        assert parquet["ts_s"].equals(ours["ts_s"])
+
+
+@pytest.mark.parametrize("name", ["time", "ts_s"])
+def test_times_in_milliseconds_are_doubted_by_both_verbs(winds, tmp_path, name):
+    table = winds.select(pl.all().exclude("ts_s"), (pl.col("ts_s") * 1e3).round().alias(name))
+    table.write_csv(tmp_path / "told.csv")
+    with pytest.warns(UserWarning, match="ts_s holds Unix milliseconds"):
+        assert capture.winds(tmp_path / "told.csv", params.inference().decode).is_empty()
+    seen = looks.look(tmp_path / "told.csv")
+    assert "doubt: ts_s holds Unix milliseconds" in looks.render(tmp_path / "told.csv", seen)
+
+
+def test_times_without_seconds_or_clock_are_read():
+    spelt = ["2026-01-17T04:25Z", "2026/01/17 04:25", "2026-01-17 05:25+01", " 2026-01-17 "]
+    table = pl.DataFrame({"time": [*spelt, "01/02/2026 04:25:00", "soon", "", None]})
+    bad = declared.unread(table.schema)["ts_s"].alias("bad")
+    told = table.select(declared.ours(table.schema)["ts_s"], bad)
+    assert told["ts_s"].to_list() == [1768623900.0] * 3 + [1768608000.0] + [None] * 4
+    assert told["bad"].to_list() == [False] * 4 + [True] * 2 + [False] * 2
+
+
+def test_cells_that_are_no_numbers_are_counted_and_named(winds, tmp_path):
+    ours = read(winds, tmp_path / "ours.csv")
+    lines = (tmp_path / "ours.csv").read_text().splitlines()
+    assert all(".0," in line for line in lines[1:300])
+    whole = [line.replace(".0,", ",") for line in lines[:300]]
+    half = [*whole, *lines[300:-1], lines[-1].replace(".0,", ".5,")]
+    (tmp_path / "half.csv").write_text("\n".join(half))
+    decode = params.inference().decode
+    assert len(capture.winds(tmp_path / "half.csv", decode)) == len(ours)
+    for word in ("NA", "FL340"):
+        told = winds.with_columns(alt_ft=pl.concat_str(pl.col("alt_ft")))
+        some = pl.when(pl.int_range(pl.len()) < 7).then(pl.lit(word)).otherwise("alt_ft")
+        told.with_columns(alt_ft=some).write_csv(tmp_path / "some.csv")
+        kept, dropped = capture.read(tmp_path / "some.csv", decode)
+        assert len(kept) == len(ours) - 7 and dropped == {"unreadable": 7}
+    told.with_columns(alt_ft=pl.lit("FL340")).write_csv(tmp_path / "all.csv")
+    with pytest.raises(InputError, match="no row of the capture can be read") as error:
+        capture.read(tmp_path / "all.csv", decode)
+    assert error.value.found == "alt_ft 'FL340'"
+
+
+@pytest.mark.parametrize(
+    "rewritten",
+    [
+        lambda text: text.replace(",", ";"),
+        lambda text: text.replace(",", ";").replace(".", ","),
+        lambda text: text.replace(",", "\t"),
+        lambda text: text.replace(",", ", ").upper(),
+        lambda text: re.sub("[a-z_]+", r'"\g<0>"', text),
+    ],
+    ids=["semicolons", "decimal commas", "tabs", "blanks and capitals", "quotes"],
+)
+def test_tables_of_every_hand_are_read_by_both_verbs(winds, tmp_path, rewritten):
+    ours = read(winds, tmp_path / "ours.csv")
+    (tmp_path / "told.csv").write_text(rewritten((tmp_path / "ours.csv").read_text()))
+    assert capture.winds(tmp_path / "told.csv", params.inference().decode).equals(ours)
+    seen = looks.look(tmp_path / "told.csv")
+    assert seen.kind == "our winds" and seen.rows == len(winds)
+    assert not seen.doubts and seen.span_s == (ours["ts_s"].min(), ours["ts_s"].max())
+
+
+@pytest.mark.parametrize(
+    "content, says",
+    [
+        (
+            "ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s,lat_deg\n1,2,3,4,5,6,7\n",
+            "lat_deg as columns 2 and 7",
+        ),
+        (
+            "ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s,LAT_DEG \n1,2,3,4,5,6,7\n",
+            "lat_deg as columns 2",
+        ),
+        ("ts,icao,lat,lon,alt,vwx,vwy,ts\n1,2,3,4,5,6,7,8\n", "ts as columns 1 and 8"),
+        ("ts;icao;lat;lon;alt;vwx;vwy\n1;2;3;4;5;6;7\n", "parted by semicolons"),
+        ("ts,icao,lat,lon,alt,vwx, VWY\n1,2,3,4,5,6,7\n", "no vwy in these letters"),
+        ("ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s\n1,2,3,4,5,6,7\n", "more cells than the header"),
+    ],
+)
+def test_headers_that_mislead_are_refused_by_both_verbs(tmp_path, content, says):
+    (tmp_path / "told.csv").write_text(content)
+    with pytest.raises(TradewindError, match=says):
+        capture.read(tmp_path / "told.csv", params.inference().decode)
+    with pytest.raises(TradewindError, match=says):
+        looks.look(tmp_path / "told.csv")
+
+
+def test_a_table_that_lacks_a_column_is_told_which(tmp_path):
+    (tmp_path / "told.csv").write_text("ts_s;lat;lon;alt_ft;u_m_s\n1;2;3;4;5\n")
+    with pytest.raises(InputError, match="a table parted by semicolons with no v_m_s"):
+        capture.form(tmp_path / "told.csv")
+    seen = looks.look(tmp_path / "told.csv")
+    assert seen.kind == "table" and len(seen.columns) == 5
+
+
+@pytest.mark.parametrize("times", [1, 40])
+def test_a_compressed_table_that_is_cut_off_is_called_that_by_both_verbs(winds, tmp_path, times):
+    table = pl.concat([winds.with_columns(pl.col("ts_s") + i) for i in range(times)])
+    packed = gzip.compress(table.select(capture.COLUMNS).write_csv().encode())
+    (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) * 3 // 4])
+    with pytest.raises(TradewindError, match="cut off") as error:
+        capture.read(tmp_path / "cut.csv.gz", params.inference().decode)
+    assert "existing" not in error.value.remedy
+    with pytest.raises(TradewindError, match="cut off"):
+        looks.look(tmp_path / "cut.csv.gz")
+    (tmp_path / "cut.csv.gz").write_bytes(packed[:30] + bytes(400))
+    with pytest.raises(InputError, match="the compressed capture is damaged"):
+        capture.form(tmp_path / "cut.csv.gz")

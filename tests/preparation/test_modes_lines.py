@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from stages import params
-from stages.errors import DataError
+from stages.errors import DataError, InputError
+from stages.verbs import looks
 from stages.winds.decoding.transform import transform
 from stages.winds.modes import frames
 from stages.winds.nowcast import capture
@@ -51,6 +52,8 @@ FORMS = {
         '{{"timestamp":{t},"frame":"{h}","df":"17","metadata":[{{"rssi":-5}}]}}'
     ).lower(),
     "traffic": rows('{{"rawmsg": "{h}", "timestamp": "2017-05-21T{c}Z"}}'),
+    "our own keys": rows('{{"ts_s": {t}, "frame": "{h}"}}'),
+    "our own keys, milliseconds": rows('{{"ts_ms": {t}e3, "frame": "{h}"}}'),
     "a JSON list": "[" + rows('{{"ts": "{t}", "msg": "*{h};"}},'),
 }
 
@@ -74,6 +77,36 @@ def test_every_form_gives_the_same_frames_everywhere(tmp_path, name, packed):
 def test_avr_without_a_time_is_counted_as_that(tmp_path):
     (tmp_path / "a.avr").write_text(f"*{A};\n@0123456789AB{B};\n")
     assert frames.read(tmp_path / "a.avr").dropped == {"no_time": 2}
+
+
+def test_an_object_without_a_key_of_a_time_is_counted_as_that(tmp_path):
+    lines = [{"when": TIMES[0], "frame": A}, {"ts": None, "frame": A}, {"ts": "soon", "frame": A}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert frames.read(tmp_path / "a.jsonl").dropped == {"no_time": 2, "bad_time": 1}
+
+
+@pytest.mark.parametrize(
+    "form", ["{t},{h}", "abc,17,{h},{t}", '{{"ts": {t}, "msg": "{h}"}}', "{t} {h}", "{h};{t}.0"]
+)
+@pytest.mark.parametrize(
+    "unit, factor", [("milliseconds", 10**3), ("microseconds", 10**6), ("nanoseconds", 10**9)]
+)
+def test_times_in_another_unit_are_refused_by_its_name(tmp_path, form, unit, factor):
+    lines = [form.format(t=int(t * factor), h=h) for t, h in zip(TIMES, HEXES, strict=True)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines))
+    for verb in (looks.look, lambda path: capture.read(path, params.load().decode)):
+        with pytest.raises(InputError, match=f"Unix {unit}") as error:
+            verb(path)
+        assert error.value.remedy == f"divide them by {factor:,}"
+    path.write_text("\n".join([*lines, *(form.format(t=TIMES[0] + i, h=A) for i in range(4))]))
+    assert frames.time_unit(path) == ""  # fewer than half
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_times_in_seconds_are_not_taken_for_another_unit(tmp_path, name):
+    (tmp_path / "a.csv").write_text(FORMS[name])
+    assert frames.time_unit(tmp_path / "a.csv") == ""
 
 
 def test_lines_that_are_no_objects_are_counted(tmp_path):

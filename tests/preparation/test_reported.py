@@ -1,12 +1,14 @@
 """Register 4,4: its fields against rs1090, and which words of a capture count as reports."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import rs1090
 
 import stages.api as tradewind
 from stages import params
+from stages.errors import DataError, InputError
 from stages.units import KNOT_M_S
 from stages.winds.decoding import atmosphere
 from stages.winds.modes import bds44, bits, identify
@@ -178,3 +180,35 @@ def test_a_capture_s_winds_hold_those_that_aircraft_reported(tmp_path):
 def told_frames(frames):
     """The frames as a pandas table."""
     return pl.DataFrame(frames, schema=["ts_s", "frame"], orient="row").to_pandas()
+
+
+def test_frames_with_datetimes_are_those_with_unix_seconds():
+    frames = heard(steady())
+    table = told_frames(frames)
+    expected = tradewind.decode(table)
+    assert len(expected) == 6
+    moments = pd.to_datetime(table["ts_s"], unit="s", utc=True)
+    for times in (moments, moments.dt.tz_convert("Asia/Tokyo"), moments.dt.tz_localize(None)):
+        found = tradewind.decode(table.assign(ts_s=times))
+        assert found["ts_s"].to_list() == pytest.approx(expected["ts_s"].to_list(), abs=1e-3)
+        assert found["u_m_s"].to_list() == expected["u_m_s"].to_list()
+    pairs = [(moment, frame) for moment, frame in zip(moments, table["frame"], strict=True)]
+    assert len(tradewind.decode(pairs, reports=True)) == 6
+
+
+@pytest.mark.parametrize(
+    "frames", [5, [5], [(0.0, 5)], [(0.0,)], pl.DataFrame({"ts_s": [0.0], "frame": [5]})]
+)
+def test_what_is_no_frame_is_refused(frames):
+    with pytest.raises(InputError):
+        tradewind.decode(frames)
+
+
+def test_no_reports_are_looked_for_in_a_table_of_winds(tmp_path):
+    winds = tradewind.decode(heard(steady()))
+    winds.write_csv(tmp_path / "winds.csv")
+    winds.write_parquet(tmp_path / "winds.parquet")
+    for name in ("winds.csv", "winds.parquet"):
+        with pytest.raises(DataError, match="no frames to find reports in"):
+            tradewind.decode(tmp_path / name, reports=True)
+        assert tradewind.decode(tmp_path / name).equals(winds)

@@ -249,7 +249,20 @@ def test_every_claim_is_there_with_its_verdict_numbers_seeds_and_why(seen, front
     ]
     assert ends and [row["interval"] for row in rows] == ends
     assert f"claims of {EXPERIMENT}, {PROFILE}: " in seen.text
-    assert rows_of(front, "the claims ledger") == rows
+    every = read("claims.html")
+    assert every.problems == [] and rows_of(every, "The claims of the documents, as checks") == rows
+    shown = rows_of(front, "the claims ledger")
+    assert [row | {"why": ""} for row in shown] == [row | {"why": ""} for row in rows]
+    assert [row["why"] for row in shown] == [
+        row["why"] for row in report.first_reasons([{"why": row["why"]} for row in rows])
+    ]
+
+
+def test_the_front_page_tells_the_first_reason_and_how_many_follow():
+    long = "the errors differ " * 20
+    told = report.first_reasons([{"why": why, "id": "I-2"} for why in ("one", "one; two; 3", long)])
+    assert [one["why"] for one in told[:2]] == ["one", "one (and 2 more)"]
+    assert told[2] == {"why": f"{long[: report.LONG].rstrip()} …", "id": "I-2"}
 
 
 def test_every_result_has_its_three_companions_or_the_words_that_there_is_none(seen, front):

@@ -70,6 +70,7 @@ def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_make
         "#ledger",
         "#claims",
         "grand.html",
+        "claims.html",
         "#errata",
         "#printed",
         "#words",

@@ -104,6 +104,8 @@ def test_before_the_first_wind_a_line_says_so_and_the_stream_goes_on():
     [
         ({"at": ["46.5,7.2,FL340,2026-01-17T05:00:00Z"]}, "times after its own"),
         ({"at": ["46.5,7.2,FL340,-60"]}, "time cannot be"),
+        ({"at": [PLACE, "46.5,7.2,FL340,+720"]}, r"(?s)beyond the model's lead.*less than \+720"),
+        ({"at": ["46.5,7.2,FL340,+86000"]}, "beyond the model's lead"),
         ({"at": ["10,7.2,FL340,+lead"]}, "knows nothing of that place"),
         ({"at": []}, "no point was asked for"),
         ({"grid": "FL340,+lead", "at": []}, "not a grid"),

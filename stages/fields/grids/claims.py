@@ -25,6 +25,7 @@ from stages.spreads import Spreads, kind_of
 LL, RMSE, LAND = (("metrics", name) for name in ("log_likelihood", "rmse", "land_over_sea"))
 FEW, MANY = ("metrics", "rmse_few"), ("metrics", "rmse_many")
 REAL = "britain"
+DIVIDED = "our SetConv divides by its density and keeps it, where document G adds the plain sum"
 NOTHING_LOST = 0.01  # nats: what a grid encoder loses at most against the plain TNP
 FAR = 0.1  # nats: "far better"
 SAME = 0.05  # nats: "the same as"
@@ -77,10 +78,21 @@ def better(
     return learned(part, measured, (left.arm, right.arm))
 
 
+class Together(PairedEvaluation):
+    """Cells of several data sets in one; `origins`: each one's own name and set, for its spread."""
+
+    origins: dict[str, tuple[str, str]]
+
+    def spread_kind(self, cell: str) -> str:
+        """That of the cell on its own data set."""
+        return self.spreads.kind(*self.origins[cell])
+
+
 def together(found: dict[str, PairedEvaluation], spreads: Spreads) -> PairedEvaluation:
     """The one-dimensional sets' cells in one, each arm with its set's name:
     'grid_tnp-plain@dual_50-line'."""
     cells: dict[str, dict[Any, Any]] = {}
+    origins: dict[str, tuple[str, str]] = {}
     kept, group = {}, None
     for dataset, measured in found.items():
         if not dataset.startswith("dual"):
@@ -89,12 +101,14 @@ def together(found: dict[str, PairedEvaluation], spreads: Spreads) -> PairedEval
             words = cell.split("-")
             words[min(1, len(words) - 1)] += f"@{dataset}"
             name = "-".join(words)
-            cells[name] = entry
+            cells[name], origins[name] = entry, (cell, dataset)
             if measured.items is not None:
                 group = measured.items.group
                 kept[name] = measured.items.cells.get(cell, {})
     # the sets' tasks are drawn alike, but for the correlation: the same number, the same task
-    return PairedEvaluation("dual", cells, spreads, None if group is None else Items(group, kept))
+    dual = Together("dual", cells, spreads, None if group is None else Items(group, kept))
+    dual.origins = origins
+    return dual
 
 
 def matters_less(measured: PairedEvaluation, both: str, off: str) -> Part:
@@ -144,7 +158,7 @@ def e2(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
         for encoder in ("setconv", "mhca")
     ]
     text = "Grid encoders lose almost nothing against the plain TNP."
-    note = f"read as not more than {NOTHING_LOST:g} nats at correlation 0.8; {BRIEF}"
+    note = f"read as not more than {NOTHING_LOST:g} nats at correlation 0.8; {DIVIDED}; {BRIEF}"
     return conclude(dual, "E-2", text, "ongrid, table 4.1", parts, note)
 
 
@@ -153,7 +167,7 @@ def e3(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
     dual = of(found, "dual_80")
     parts = [better(dual, "grid_tnp-setconv", "grid_tnp-setconv_late", FAR)]
     text = "To embed points before they are gridded is far better than after."
-    note = f"'far better' is read as by {FAR:g} nats; {BRIEF}"
+    note = f"'far better' is read as by {FAR:g} nats; {DIVIDED}; {BRIEF}"
     return conclude(dual, "E-3", text, "ongrid, figure 4.4", parts, note)
 
 
@@ -170,7 +184,7 @@ def e4(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
         ]
     text = "MHCA beats SetConv, and is best coarsened by the grid encoder, SetConv worst."
     kind = "real" if globe.dataset == REAL else "simulated"
-    note = f"on {kind} temperatures; {BRIEF}"
+    note = f"on {kind} temperatures; {DIVIDED}; {BRIEF}"
     return conclude(globe, "E-4", text, "ongrid, figure 4.9", parts, note)
 
 

@@ -17,7 +17,9 @@ know where they lie in their cell, targets where among their cells, and what is 
 by its slot; so nothing changes when grid and points are moved together. "approximate": beside that
 a learned function of the place, which is 0 at first (Ashman et al. 2024).
 Departures: one query for all cells, which their places tell apart, not a free one a cell, so that
-a model takes any grid; a window of neighbours that would leave the grid is moved inside.
+a model takes any grid; a window of neighbours that would leave the grid is moved inside; SetConv
+divides by its density and keeps it as a channel, and an MLP reads both, where equation 3.4 adds the
+plain sum to the cell's embedding.
 """
 
 import math

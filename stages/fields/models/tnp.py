@@ -4,7 +4,7 @@ or with what is linear in the points: LinearTNP (section 7.3) and HyperMixNP (se
 Tokens are MLP([x, y, flag]), flag 0 of a context point and 1 of a target, whose y is 0. In each
 layer the context mixes among itself and the targets read it, by the same weights (the efficient
 form of section 4.2.1). An MLP reads the law of each component off the target tokens. Parameters for
-X=I=O=1, gaussian head, width h, L layers, `attention`: encoder and head 4h^2 + 9h + 2, layers
+X=I=O=1, gaussian head, width h, L layers, `attention`: encoder and head 4h^2 + 10h + 2, layers
 (6h^2 + 10h) L.
 """
 

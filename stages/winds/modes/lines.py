@@ -7,8 +7,9 @@ Known forms, told by what most of the first lines look like:
   (UTC unless an offset is named);
   frames bare, or as AVR writes them: `*hex;` and `@` + twelve digits of a counter + `hex;`;
   JSON lines, an object each, as rs1090 (`timestamp`, `frame`) and traffic (`timestamp`, `rawmsg`)
-  write them.
-An AVR line without a time of its own gives none: its counter runs from the receiver's start.
+  write them, or with our own `ts_s` or `ts_ms`.
+An AVR line without a time of its own gives none: its counter runs from the receiver's start. Nor
+does an object without any key of a time.
 Every line that gives no frame has a reason. Times are Unix seconds.
 """
 
@@ -34,7 +35,15 @@ DAY, CLOCK = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}", r"\d{1,2}:\d{2}:\d{2}(?:\.\d+)?"
 ZONE = r"(?:Z|UTC|[+-]\d{2}:?\d{2})?"
 QUOTED_SEPARATOR = r'(?:^|[,;\t])\s*"[^"]*[,;\t][^"]*"\s*(?:[,;\t]|$)'
 # Tried in this order; the first that holds what is looked for is taken.
-TIME_KEYS = ("timestamp", "ts", "time", "mintime")
+TIME_KEYS = ("timestamp", "ts", "time", "mintime", "ts_s")
+TIME_MS_KEY = "ts_ms"  # a number of milliseconds
+# Other units of Unix time: how many make a second, and how many digits the years of TIME_RANGE_S
+# have before the point. No frame has as many.
+FRACTIONS = {
+    "milliseconds": (1_000, "12,13"),
+    "microseconds": (1_000_000, "15,16"),
+    "nanoseconds": (1_000_000_000, "18,19"),
+}
 FRAME_KEYS = ("frame", "rawmsg", "msg", "raw", "message", "hex")
 SCHEMA = {"record": pl.UInt32, "ts_s": pl.Float64, "hex": pl.String, "reason": pl.String}
 
@@ -58,6 +67,19 @@ def has_frames(lines: pl.Series) -> bool:
     head = lines.head(SAMPLE_LINES)
     reasons = parsed(head, layout(head), 1)["reason"]
     return bool(reasons.is_null().any() or reasons.is_in(["bad_time", "no_time"]).any())
+
+
+def time_unit(lines: pl.Series) -> str:
+    """The unit of FRACTIONS that a number fits in most of the first lines that hold a frame and no
+    time; '' where there is none, or most have a time."""
+    head = lines.head(SAMPLE_LINES)
+    reasons = parsed(head, layout(head), 1)["reason"]
+    bad = head.filter(reasons == "bad_time")
+    for unit, (_, digits) in FRACTIONS.items():
+        number = rf"(?:^|[^\w.])\d{{{digits}}}(?:\.\d*)?(?:[^\w.]|$)"
+        if 2 * bad.str.contains(number).sum() > len(bad) + reasons.null_count():
+            return unit
+    return ""
 
 
 def layout(lines: pl.Series) -> Layout:
@@ -234,24 +256,34 @@ def _clock_s(text: pl.Expr) -> pl.Expr:
 
 def _objects(lines: pl.Series) -> pl.DataFrame:
     """ts_s, text and what is amiss, of JSON lines."""
-    rows: list[tuple[float | None, str | None, bool, bool]] = []
+    rows: list[tuple[float | None, str | None, bool, bool, bool]] = []
     for line in lines:
         text = line.strip().removeprefix("[").removesuffix("]").strip().removesuffix(",")
         if not text:
-            rows.append((None, None, True, False))
+            rows.append((None, None, True, False, False))
             continue
         try:
             told = json.loads(text)
         except (ValueError, RecursionError):
             told = None
         if not isinstance(told, dict):
-            rows.append((None, None, False, True))
+            rows.append((None, None, False, True, False))
             continue
-        stamp = next(filter(_is, (_moment(told.get(key)) for key in TIME_KEYS)), None)
+        stamp = _stamp(told)
         frame = next(filter(_is, (_digits(told.get(key)) for key in FRAME_KEYS)), None)
-        rows.append((stamp, frame, False, False))
-    schema = {"ts_s": pl.Float64, "text": pl.String, "blank": pl.Boolean, "unsound": pl.Boolean}
-    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(timeless=pl.lit(False))
+        timeless = all(told.get(key) is None for key in (*TIME_KEYS, TIME_MS_KEY))
+        rows.append((stamp, frame, False, False, timeless))
+    schema = {"ts_s": pl.Float64, "text": pl.String} | dict.fromkeys(
+        ("blank", "unsound", "timeless"), pl.Boolean
+    )
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _stamp(told: dict[str, Any]) -> float | None:
+    """Unix seconds of the first key that holds a time; None where none does."""
+    stamp = next(filter(_is, (_moment(told.get(key)) for key in TIME_KEYS)), None)
+    milliseconds = None if stamp is not None else _moment(told.get(TIME_MS_KEY))
+    return stamp if milliseconds is None else milliseconds / 1e3
 
 
 def _is(value: Any) -> bool:

@@ -7,7 +7,7 @@ FROM, degrees true. Altitudes are feet of the pressure altitude.
 
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from stages import files
 from stages.errors import InputError
 from stages.units import KNOT_M_S
 from stages.winds.nowcast.points import Point
-from stages.winds.nowcast.refusals import iso
+from stages.winds.nowcast.refusals import counted, iso
 
 SUFFIXES = (".csv", ".json", ".parquet", ".nc")
 
@@ -38,6 +38,8 @@ class Wind:
     lead_s: float
     known: int | None = None  # winds of all contexts of the call, each counted once
     why: str = ""  # this model was asked, where none was named
+    newest_s: float | None = None  # Unix seconds of the newest wind of all contexts of the call
+    dropped: dict[str, int] = field(default_factory=dict)  # of the capture, by reason
 
     @property
     def speed_m_s(self) -> float:
@@ -47,7 +49,10 @@ class Wind:
     @property
     def from_deg(self) -> float:
         """Direction the wind comes from, degrees true, 0 <= d < 360; 0 for calm."""
-        return math.degrees(math.atan2(-self.u_m_s, -self.v_m_s)) % 360.0 if self.speed_m_s else 0.0
+        if not self.speed_m_s:
+            return 0.0
+        # a hair west of north is 360.0 after the first remainder
+        return math.degrees(math.atan2(-self.u_m_s, -self.v_m_s)) % 360.0 % 360.0
 
 
 def table(rows: list[Wind]) -> pl.DataFrame:
@@ -89,8 +94,10 @@ def about(rows: list[Wind]) -> dict[str, Any]:
 
 
 def as_json(rows: list[Wind]) -> str:
-    """One JSON object: what holds for all, and `winds`."""
-    return files.json_text({**about(rows), "winds": table(rows).to_dicts()})
+    """One JSON object: what holds for all, what of the capture was `dropped` by reason (counts of
+    rows, frames or replies), and `winds`."""
+    dropped = {reason: count for reason, count in sorted(rows[0].dropped.items()) if count}
+    return files.json_text({**about(rows), "dropped": dropped, "winds": table(rows).to_dicts()})
 
 
 def as_csv(rows: list[Wind]) -> str:
@@ -138,12 +145,13 @@ def render(rows: list[Wind]) -> str:
     first = rows[0]
     contexts = sorted({row.context for row in rows})
     known = sum(n for _, _, n in contexts) if first.known is None else first.known
+    newest_s = max(end for _, end, _ in contexts) if first.newest_s is None else first.newest_s
     lines = [
         (
             f"model {first.model}, lead {first.lead_s / 60:g} min; winds known: "
-            f"{known:,} from {iso(contexts[0][0])} to "
-            f"{iso(max(end for _, end, _ in contexts))}"
+            f"{known:,} from {iso(contexts[0][0])} to {iso(newest_s)}"
         ),
+        *([f"dropped: {told}"] if (told := counted(first.dropped)) else []),
         *([f"chosen: {first.why}"] if first.why else []),
         (
             "from: degrees true the wind comes FROM; u, v: east and north, blowing towards; "

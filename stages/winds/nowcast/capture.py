@@ -1,19 +1,18 @@
 """A recent capture, whatever form it has, as winds: our parquet or CSV, a published winds or states
 table, or raw frames.
 
-The form is found by looking, never by the name: parquet by its first bytes, tables by their header,
-frames by the one parser of frames (modes/frames.py). Everything that is not yet winds passes
-through the decode stage's own code, so a capture of today is treated like the training data; winds
-that aircraft measured and reported (register 4,4) come beside those of their replies (reported.py).
+The form is found by looking, never by the name: parquet by its first bytes, tables by their header
+(tables.py), frames by the one parser of frames (modes/frames.py). Everything that is not yet winds
+passes through the decode stage's own code, so a capture of today is treated like the training data;
+winds that aircraft measured and reported (register 4,4) come beside those of their replies
+(reported.py).
 Units are in the column names (declared.py); the wind blows towards (u east, v north). Values that
 look like another unit's are warned of (doubtful.py).
 """
 
-import gzip
 import shutil
 import tempfile
 import warnings
-import zlib
 from pathlib import Path
 
 import polars as pl
@@ -21,12 +20,11 @@ import polars as pl
 from stages.errors import DataError, InputError, TradewindError
 from stages.params import Decode
 from stages.winds import decode as decoding
-from stages.winds.decoding import bounds, readers
+from stages.winds.decoding import bounds
 from stages.winds.decoding.winds import split
-from stages.winds.modes import frames
-from stages.winds.nowcast import declared, doubtful, reported
+from stages.winds.modes import frames, lines
+from stages.winds.nowcast import declared, doubtful, reported, tables
 
-HEAD, GZIP = 1 << 16, b"\x1f\x8b"
 COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
 EXPECTED = (
     f"winds as parquet or CSV ({', '.join(COLUMNS)}, or alt_m, u_kn, v_kn, time), a published "
@@ -34,41 +32,29 @@ EXPECTED = (
 )
 
 
-def form(path: Path) -> str:
+def form(path: Path, called: str = "") -> str:
     """'parquet', 'csv' (our columns), 'winds', 'states' (published) or 'frames'; InputError for
-    anything else."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD)
-        if head[:2] == GZIP:
-            with gzip.open(path) as unpacked:
-                head = unpacked.read(HEAD)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            "the capture cannot be read",
-            where=str(path),
-            found=getattr(error, "strerror", None) or str(error),
-            remedy="name an existing file",
-        ) from None
-    if head[:4] == b"PAR1":
-        return "parquet"
-    lines = [line for line in head.splitlines() if line.strip()]
-    names = (
-        set(lines[0].decode("utf-8-sig", "replace").replace('"', "").split(",")) if lines else set()
-    )
-    if declared.known(names):
-        return "csv"
-    for kind, formats in (("winds", readers.WINDS), ("states", readers.STATES)):
-        if any(set(known.columns) <= names for known in formats.values()):
-            return kind
-    if _holds_frames(path):
-        return "frames"
+    anything else. `called` is the file's name in errors, where it has another."""
+    called = called or str(path)
+    first = tables.head(path, called)
+    if found := form_of(path, first, called):
+        return found
+    lacking = tables.lacking(tables.header(first))
     raise InputError(
         "the capture has none of the known forms",
-        where=str(path),
+        where=called,
         expected=EXPECTED,
-        found=f"a file that begins {head[:60]!r}" if head else "an empty file",
+        found=lacking or (f"a file that begins {first[:60]!r}" if first else "an empty file"),
     )
+
+
+def form_of(path: Path, first: bytes, called: str) -> str:
+    """The form of a capture by its first bytes, '' for anything else. InputError for a table that
+    is ours or published but for its header."""
+    if first[:4] == b"PAR1":
+        return "parquet"
+    kind = tables.kind(tables.header(first), called)
+    return kind or ("frames" if _holds_frames(path) else "")
 
 
 def _holds_frames(path: Path) -> bool:
@@ -84,39 +70,55 @@ def winds(path: Path, decode: Decode) -> pl.DataFrame:
     return read(path, decode)[0]
 
 
-def read(path: Path, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
+def read(path: Path, decode: Decode, called: str = "") -> tuple[pl.DataFrame, dict[str, int]]:
     """Usable winds of a capture, and how many rows (of raw captures: lines, replies, states) gave
-    none for which reason."""
-    kind = form(path)
-    dropped: dict[str, int] = {}
-    try:
+    none for which reason. `called` is the file's name in errors, where it has another."""
+    called = called or str(path)
+    kind = form(path, called)
+    with tables.reading(called, EXPECTED):
         if kind in ("parquet", "csv"):
-            lazy = pl.scan_parquet(path) if kind == "parquet" else pl.scan_csv(path)
-            ways = declared.ours(lazy.collect_schema())
-            missing = [name for name in COLUMNS if name not in ways]
-            if missing:
-                raise InputError(
-                    "the capture lacks columns",
-                    where=str(path),
-                    expected=EXPECTED,
-                    found=f"no {', '.join(missing)}",
-                )
-            rows = lazy.select(ways[name] for name in COLUMNS).collect(engine="streaming")
+            rows, dropped = told(path, called)
         else:
-            rows, dropped = decoded(path, kind, decode)
-    except pl.exceptions.PolarsError as error:
-        raise DataError(
-            "the capture cannot be read",
-            where=str(path),
-            expected=EXPECTED,
-            found=" ".join(str(error).split())[:200],
-        ) from None
+            rows, dropped = decoded(path, kind, decode, called)
     for doubt in doubtful.doubts(rows):
-        warnings.warn(f"{path}: {doubt}", UserWarning, stacklevel=2)
+        warnings.warn(f"{called}: {doubt}", UserWarning, stacklevel=2)
     kept, counts = usable(rows, decode)
     for name, count in counts.items():
         dropped[name] = dropped.get(name, 0) + count
     return kept, dropped
+
+
+def told(path: Path, called: str) -> tuple[pl.DataFrame, dict[str, int]]:
+    """COLUMNS of a table whose columns declare their units, and how many rows hold what is no
+    number or no time. InputError for columns that it lacks, or where no row can be read."""
+    lazy = tables.scan(path, tables.head(path, called))
+    schema = lazy.collect_schema()
+    ways, unread = declared.ours(schema), declared.unread(schema)
+    missing = [name for name in COLUMNS if name not in ways]
+    if missing:
+        raise InputError(
+            "the capture lacks columns",
+            where=called,
+            expected=EXPECTED,
+            found=f"no {', '.join(missing)}",
+        )
+    marks = {name: f"{name} unread" for name in COLUMNS}
+    table = lazy.select(
+        *(ways[name] for name in COLUMNS),
+        *(unread[name].alias(mark) for name, mark in marks.items()),
+    ).collect(engine="streaming")
+    wrong = table.select(pl.any_horizontal(marks.values())).to_series()
+    if len(table) and wrong.all():
+        worst = max(COLUMNS, key=lambda name: table[marks[name]].sum())
+        cells = lazy.filter(unread[worst]).select(declared.sources(schema, worst)).head(1).collect()
+        raise InputError(
+            "no row of the capture can be read",
+            where=called,
+            expected="numbers; for time Unix seconds or ISO 8601, such as 2026-01-15T14:30:00Z",
+            found=", ".join(f"{name} {cell!r}" for name, cell in cells.row(0, named=True).items()),
+        )
+    rows = table.filter(~wrong).select(COLUMNS)
+    return rows, {"unreadable": len(table) - len(rows)} if wrong.any() else {}
 
 
 def usable(rows: pl.DataFrame, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -136,8 +138,20 @@ def usable(rows: pl.DataFrame, decode: Decode) -> tuple[pl.DataFrame, dict[str, 
     return kept.sort("ts_s"), counts["dropped"]
 
 
-def decoded(path: Path, kind: str, decode: Decode) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Winds of a raw capture, by the decode stage in a temporary folder, and its drops."""
+def decoded(
+    path: Path, kind: str, decode: Decode, called: str
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Winds of a raw capture, by the decode stage in a temporary folder, and its drops. InputError
+    for frames whose times are in another unit than seconds."""
+    unit = frames.time_unit(path) if kind == "frames" else ""
+    if unit:
+        raise InputError(
+            "the times of the frames are no Unix seconds",
+            where=called,
+            expected="Unix seconds, such as 1768623900.012, or ISO 8601",
+            found=f"numbers that fit Unix {unit} in most lines",
+            remedy=f"divide them by {lines.FRACTIONS[unit][0]:,}",
+        )
     with tempfile.TemporaryDirectory(prefix="capture-") as name:
         raw, out = Path(name) / "raw", Path(name) / "decoded"
         raw.mkdir()
@@ -146,9 +160,8 @@ def decoded(path: Path, kind: str, decode: Decode) -> tuple[pl.DataFrame, dict[s
         try:
             counts = decoding.transform(raw, ["capture.csv"], kind, decode, out)
         except TradewindError as error:
-            raise DataError(
-                "the capture cannot be decoded", where=str(path), found=" ".join(str(error).split())
-            ) from None
+            says = " ".join(str(error).split()).replace(str(raw / "capture.csv"), called)
+            raise DataError("the capture cannot be decoded", where=called, found=says) from None
         dropped: dict[str, int] = {}
         for level in counts["levels"].values():
             for reason, count in level["dropped"].items():

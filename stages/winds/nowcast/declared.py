@@ -2,7 +2,8 @@
 to ts_s, lat_deg, lon_deg, alt_ft, u_m_s, v_m_s (blowing towards, m/s).
 
 A unit stands in a column's name (alt_m, u_kn); a name without one is taken where it has one meaning
-alone (lat, longitude). A wind may be told as a speed and the direction that it comes from.
+alone (lat, longitude). A wind may be told as a speed and the direction that it comes from. `time`
+is a datetime, a text in ISO 8601, or a number of Unix seconds. Texts may hold the numbers.
 """
 
 from collections.abc import Iterable
@@ -14,62 +15,118 @@ from stages.winds.decoding.winds import towards
 
 Column = tuple[str, ...]
 SPEEDS = {"m_s": 1.0, "kn": KNOT_M_S, "kt": KNOT_M_S}
+# A moment's spellings, each turned into the next one's: at last YYYY-MM-DD HH:MM:SS.f+HH:MM.
+SPELLINGS = (
+    (r"^(\d{1,2})\.(\d{1,2})\.(\d{4})", "$3-$2-$1"),  # dots alone say that the day comes first
+    (r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})", "$1-$2-$3"),
+    (r"^(\d{4}-\d{1,2}-\d{1,2})$", "$1 00:00:00"),
+    (r"[T ]+(\d{1,2}:\d{2})([^:\d]|$)", " ${1}:00$2"),
+    (r"(\d)T(\d)", "$1 $2"),
+    (r"\s*(?:Z|UTC)$", "+00:00"),
+    (r"( [\d:.]+)$", "${1}+00:00"),
+    (r"\s*([+-]\d{2})$", "${1}:00"),
+    (r"\s+([+-]\d{2}:?\d{2})$", "$1"),
+)
 
 
-def _number(name: str, factor: float = 1.0) -> pl.Expr:
-    return pl.col(name).cast(pl.Float64) * factor
+def _number(name: str, kind: pl.DataType | None, factor: float = 1.0) -> pl.Expr:
+    """Numbers, or texts of them; null for what is none."""
+    cell = pl.col(name).str.strip_chars() if kind == pl.String else pl.col(name)
+    return cell.cast(pl.Float64, strict=False) * factor
 
 
-def _moment(name: str) -> pl.Expr:
-    """Unix seconds of datetimes in UTC."""
-    return pl.col(name).cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
+def _moment(name: str, kind: pl.DataType | None) -> pl.Expr:
+    """Unix seconds of datetimes (UTC where they name no zone), of numbers, which are Unix seconds,
+    or of texts of either; null for what is none."""
+    if kind == pl.String:
+        return pl.coalesce(_number(name, kind), _text(pl.col(name)))
+    if kind is not None and kind.is_temporal():
+        return pl.col(name).cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
+    return _number(name, kind)
 
 
-def _text(name: str) -> pl.Expr:
-    """Unix seconds of texts in ISO 8601, UTC."""
-    text = pl.col(name).str.strip_chars().str.strip_chars_end("Z").str.replace("T", " ")
-    return text.str.to_datetime(time_unit="us").cast(pl.Int64) / 1e6
+def _text(text: pl.Expr) -> pl.Expr:
+    """Unix seconds of texts in ISO 8601, UTC where they name no offset, to the microsecond; blanks,
+    slashes and dots may part them, and seconds be left out."""
+    text = text.str.strip_chars()
+    for pattern, plain in SPELLINGS:
+        text = text.str.replace(pattern, plain)
+    moment = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%z", time_unit="us", strict=False)
+    return moment.cast(pl.Int64) / 1e6
 
 
 def ours(schema: pl.Schema) -> dict[str, pl.Expr]:
     """Our columns that a table of that schema has, by name, and the way to each."""
+    return {column: way.alias(column) for column, (_, way) in _taken(schema).items()}
+
+
+def unread(schema: pl.Schema) -> dict[str, pl.Expr]:
+    """Of each of our columns that a table of that schema has, whether its cells hold something from
+    which it cannot be read; an empty cell holds nothing."""
+    found = {}
+    for column, (needs, way) in _taken(schema).items():
+        holds = [
+            pl.col(name).str.strip_chars() != ""
+            if schema[name] == pl.String
+            else pl.col(name).is_not_null()
+            for name in needs
+        ]
+        found[column] = (way.is_null() & pl.all_horizontal(holds)).fill_null(False).alias(column)
+    return found
+
+
+def sources(schema: pl.Schema, column: str) -> Column:
+    """The columns of a table of that schema from which one of ours is read."""
+    return _taken(schema)[column][0]
+
+
+def _taken(schema: pl.Schema) -> dict[str, tuple[Column, pl.Expr]]:
+    """Of each of our columns that a table has, the columns that it needs and the way from them."""
     names = set(schema.names())
-    found: dict[str, pl.Expr] = {}
+    found: dict[str, tuple[Column, pl.Expr]] = {}
     for column, ways in _ways(schema).items():
         for needs, expression in ways:
             if set(needs) <= names and column not in found:
-                found[column] = expression.alias(column)
+                found[column] = (needs, expression)
     return found
 
 
 def known(names: Iterable[str]) -> bool:
     """Whether a table with these columns holds winds in units that they declare."""
+    return not missing(names)
+
+
+def missing(names: Iterable[str]) -> list[str]:
+    """Our columns that a table with these columns does not tell."""
     schema = pl.Schema({name: pl.Float64() for name in names})
-    return len(ours(schema)) == len(_ways(schema))
+    found = _taken(schema)
+    return [column for column in _ways(schema) if column not in found]
 
 
 def _ways(schema: pl.Schema) -> dict[str, list[tuple[Column, pl.Expr]]]:
-    time = _text if schema.get("time") == pl.String else _moment
+    def number(name: str, factor: float = 1.0) -> pl.Expr:
+        return _number(name, schema.get(name), factor)
+
     wind: dict[str, list[tuple[Column, pl.Expr]]] = {
-        axis: [((f"{axis}_{unit}",), _number(f"{axis}_{unit}", k)) for unit, k in SPEEDS.items()]
+        axis: [((f"{axis}_{unit}",), number(f"{axis}_{unit}", k)) for unit, k in SPEEDS.items()]
         for axis in ("u", "v")
     }
     for unit, factor in SPEEDS.items():
-        pair = towards(_number(f"speed_{unit}", factor), _number("from_deg"))
+        pair = towards(number(f"speed_{unit}", factor), number("from_deg"))
         for axis, expression in zip(("u", "v"), pair, strict=True):
             wind[axis].append(((f"speed_{unit}", "from_deg"), expression))
     return {
         "ts_s": [
-            (("ts_s",), _number("ts_s")),
-            (("ts_ms",), _number("ts_ms", 1e-3)),
-            (("time",), time("time")),
+            (("ts_s",), number("ts_s")),
+            (("ts_ms",), number("ts_ms", 1e-3)),
+            (("time",), _moment("time", schema.get("time"))),
         ],
-        "lat_deg": [((name,), _number(name)) for name in ("lat_deg", "lat", "latitude")],
-        "lon_deg": [((name,), _number(name)) for name in ("lon_deg", "lon", "longitude")],
+        "lat_deg": [((name,), number(name)) for name in ("lat_deg", "lat", "latitude")],
+        "lon_deg": [((name,), number(name)) for name in ("lon_deg", "lon", "longitude")],
         "alt_ft": [
-            (("alt_ft",), _number("alt_ft")),
-            (("alt_m",), _number("alt_m", 1 / FOOT_M)),
-            (("flight_level",), _number("flight_level", 100.0)),
+            (("alt_ft",), number("alt_ft")),
+            (("alt_m",), number("alt_m", 1 / FOOT_M)),
+            (("flight_level",), number("flight_level", 100.0)),
         ],
         "u_m_s": wind["u"],
         "v_m_s": wind["v"],

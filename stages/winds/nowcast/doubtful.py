@@ -4,7 +4,7 @@ of its columns.
 A column named in feet may hold metres, one in m/s knots: numbers that pass every bound, and answers
 that are wrong by a factor. Each test is of a distribution that traffic has: cruise levels of 28,000
 to 42,000 ft, where flights spend most of their time; jet streams of 110 m/s at most; Unix seconds
-of this century. It is a doubt and no proof: it is told, with the remedy, and nothing is changed.
+from 1990 to 2100. It is a doubt and no proof: it is told, with the remedy, and nothing is changed.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ CRUISE_M = (8_500.0, 12_900.0)  # 28,000 to 42,000 ft
 HIGHEST_M = 15_500.0  # above every airliner, below most cruises in feet
 LEVELS_MOST = 600.0  # above every flight level
 JET_M_S = 110.0  # the fastest jet streams
-YEAR_2100_S = 4.1e9
+YEAR_1990_S, YEAR_2100_S = 631_152_000.0, 4.1e9
 FRACTIONS = {1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
 
 
@@ -37,8 +37,13 @@ def doubts(winds: pl.DataFrame) -> list[str]:
 
 
 def time(rows: Any) -> str:
-    """Whether times (N, 1) are fractions of a second."""
+    """Whether times (N, 1) are fractions of a second, or count from another moment than 1970."""
     middle = float(np.median(rows))
+    if middle < YEAR_1990_S:
+        return (
+            f"ts_s holds no Unix seconds? Half of them are below {middle:,.0f}, before 1990. Count "
+            "the seconds from 1970-01-01T00:00:00Z"
+        )
     for factor, unit in FRACTIONS.items():
         if YEAR_2100_S < middle <= YEAR_2100_S * factor:
             return f"ts_s holds Unix {unit}, not seconds? Divide by {factor:,.0f}"

@@ -18,11 +18,17 @@ from stages.winds.nowcast import anywhere
 
 FORM = "EXPERIMENT/PROFILE/DATASET/CELL"
 WEIGHTS = "weights.safetensors"
-SHOWN = 5
+SHOWN, SHOWN_LETTERS = 5, 80
 
 
 def folder(name: str | Path, root: Path = Path()) -> Path:
     """The folder of the cell of that name. InputError where none or several fit."""
+    if not isinstance(name, str | Path):
+        raise InputError(
+            "that is not the name of a trained cell",
+            found=repr(name)[:SHOWN_LETTERS],
+            expected=f"a folder, {FORM}, or {anywhere.EXAMPLE}, as a text or a path",
+        )
     if Path(name).is_dir():
         return Path(name)
     if str(name) == anywhere.EXAMPLE:
@@ -45,7 +51,8 @@ def folder(name: str | Path, root: Path = Path()) -> Path:
         "that is not a trained cell",
         where=str(name),
         expected=f"a folder with {WEIGHTS}, {FORM}, or {anywhere.EXAMPLE}",
-        found=nearest(wanted[-1], {one.rpartition("/")[2] for one in known}).lstrip("; ")
+        found=f"no cell {wanted[-1]!r}"
+        + nearest(wanted[-1], {one.rpartition("/")[2] for one in known})
         if known
         else "no cell is trained here",
         remedy="run `make repro`, which trains the cells" if not known else "name one of them",

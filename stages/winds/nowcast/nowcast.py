@@ -2,10 +2,11 @@
 recent capture.
 
 A time belongs to its slice; the model is given exactly the context it was trained with: the slice
-(or hour, or day) that ends one lead before that slice begins. What lies outside the model's area or
-beyond its lead is refused, not extrapolated. Vectors are u east and v north, blowing towards, m/s;
-the direction told is the one the wind comes FROM, degrees true. The spread is a standard deviation
-per component (spread.py), and it is said where it comes from.
+(or hour, or day) that ends one lead before that slice begins, or all winds before that end. What
+lies outside the model's area or beyond its lead is refused, not extrapolated: whatever a model
+reads, in training and evaluation the slice one lead before always held winds. Vectors are u east
+and v north, blowing towards, m/s; the direction told is the one the wind comes FROM, degrees true.
+The spread is a standard deviation per component (spread.py), and it is said where it comes from.
 """
 
 from collections.abc import Callable
@@ -39,10 +40,12 @@ def nowcast(
     route: str | None = None,
     model: str | Path | None = None,
     settings: Inference,
+    called: str = "",
 ) -> list[Wind]:
     """Winds at `at` ("LAT,LON,ALT,TIME" each), at the rows of a CSV, in the order asked, along a
     route (route.py), or on a grid ("ALT,TIME,STEP": degrees apart) over the model's area, from
-    south to north and from west to east.
+    south to north and from west to east. `called` is the context's name in errors, where it has
+    another than its file's.
 
     InputError (exit status 2) for what cannot be asked: a place outside the model's area, a time
     its lead does not reach from this capture, a text that is no point; DataError for files that are
@@ -52,7 +55,8 @@ def nowcast(
     net, meta = load(folder)
     prepared = meta["prepared"]
     asked = places(prepared["area"], at=at, points=points, grid=grid, route=route)
-    given = (*capture.read(Path(context), settings.decode), str(context))
+    called = called or str(context)
+    given = (*capture.read(Path(context), settings.decode, called), called)
     return answer(net, prepared, asked, given, settings=settings, folder=folder, why=why)
 
 
@@ -102,12 +106,14 @@ def answer(
     known, dropped, where = given
     wanted = sorted({int(p.ts_s // prepared["slice_s"]) for p in asked})
     windows = {j: window(known, j, prepared, net.context) for j in wanted}
-    refuse_unreached(asked, known, windows, prepared, where, dropped)
+    latest = {j: window(known, j, prepared, "slice") for j in wanted}
+    refuse_unreached(asked, known, (latest, windows), prepared, where, dropped)
     refuse_far(windows, prepared["area"], where)
     torch.set_num_threads(settings.training.threads)
     nearby = around(known, prepared["scaler"], settings) if net.context in KINDS else None
     count = together(known, [edges for _, edges in windows.values()])
-    about = (folder.name, prepared["lead_s"], count, why)
+    newest_s = max(float(winds["ts_s"][-1]) for winds, _ in windows.values())
+    about = (folder.name, prepared["lead_s"], count, why, newest_s, dropped)
     answers: dict[int, Wind] = {}
     told: spread.CellSpread | None = None
     order = sorted(range(len(asked)), key=lambda i: asked[i].ts_s)
@@ -121,8 +127,7 @@ def answer(
             if nearby is None
             else local(net, nearby, prepared["scaler"], times, edges[1])(here)
         )
-        latest = window(known, j, prepared, "slice")[0]
-        km = nearest(here, winds if latest.is_empty() else latest)
+        km = nearest(here, latest[j][0])
         told = told or spreads(folder, own=scale is not None)
         for i, (u, v), pair, near in zip(
             chosen, mean.tolist(), told.of(scale, km), km.tolist(), strict=True

@@ -18,6 +18,7 @@ ALTITUDE = re.compile(
     r"(?:(?P<level>FL)\s*(\d{2,3})|([-+.\deE]+)\s*(?P<unit>ft|m)?)", re.IGNORECASE
 )
 MOST = 100_000  # points of a grid
+TIMES_S, YEARS = (0.0, 4.1e9), "1970 to 2099"  # that can be asked: Unix seconds, end excluded
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ def parse_time(text: str) -> float:
                 expected="ISO 8601 such as 2026-01-15T14:30:00Z, or Unix seconds",
             ) from None
         value = (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
-    if not 0 <= value < 4.1e9:
-        raise InputError("that time cannot be", found=text, expected="a time from 1970 to 2099")
+    if not TIMES_S[0] <= value < TIMES_S[1]:
+        raise InputError("that time cannot be", found=text, expected=f"a time from {YEARS}")
     return value
 
 
@@ -95,26 +96,27 @@ def level(text: str, area: dict[str, Any]) -> list[Point]:
         alt, step = parse_altitude(parts[0]), float(parts[2]) if len(parts) == 3 else 0.0
     except (ValueError, IndexError):
         step = 0.0
-    if not step > 0:
+    if not 0 < step < math.inf:
         raise InputError(
             "that is not a grid",
             found=text,
             expected="ALT,TIME,STEP, for example FL340,2026-01-15T14:30:00Z,0.25 (degrees)",
         )
     ts_s = parse_time(parts[1])
-    # multiples of the step, so that grids of two areas meet
-    lat, lon = (
-        np.arange(math.ceil(low / step), math.floor(high / step) + 1) * step
-        for low, high in (area[name] for name in PLACE[:2])
-    )
-    if not 0 < len(lat) * len(lon) <= MOST:
+    # multiples of the step, so that grids of two areas meet; counted before one is made
+    edges = [(low / step, high / step) for low, high in (area[name] for name in PLACE[:2])]
+    counted = all(math.isfinite(edge) for pair in edges for edge in pair)
+    ends = [(math.ceil(low), math.floor(high) + 1) for low, high in edges] if counted else []
+    count = math.prod(end - first for first, end in ends)
+    if not counted or not 0 < count <= MOST:
         raise InputError(
             "the grid has no point or too many",
             where=f"a step of {step:g} degrees over {area['lat_deg']} N, {area['lon_deg']} E",
-            found=f"{len(lat) * len(lon):,} points",
+            found=f"{count:,} points" if counted else "more points than can be counted",
             expected=f"1 to {MOST:,}",
             remedy="choose another step",
         )
+    lat, lon = (np.arange(*pair) * step for pair in ends)
     return [Point(round(y, 9), round(x, 9), alt, ts_s) for y in lat for x in lon]
 
 

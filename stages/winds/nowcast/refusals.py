@@ -44,28 +44,31 @@ def inward(name: str, low: float, high: float) -> str:
 def refuse_unreached(
     asked: list[Point],
     known: pl.DataFrame,
-    windows: dict[Any, Any],
+    windows: tuple[dict[Any, Any], ...],
     prepared: dict[Any, Any],
     where: str,
     dropped: dict[str, int],
 ) -> None:
-    """InputError when the capture holds no wind where the model's lead looks for one; `dropped`:
-    how many of its rows gave none for which reason."""
+    """InputError when the capture holds no wind where the model's lead looks for one. `windows`:
+    by slice, winds and edges (Unix s) of the slice that ends one lead before, and of what the model
+    reads; `dropped`: how many of the capture's rows gave none for which reason."""
     if known.is_empty():
-        told = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
+        told = counted(dropped)
         raise InputError(
             "the capture holds no usable wind",
             where=where,
             found=f"rows dropped: {told}" if told else "no rows",
             remedy="give a longer capture, or mend what most rows were dropped for",
         )
-    empty = [j for j, (winds, _) in windows.items() if winds.is_empty()]
+    empty = [
+        (j, edges) for given in windows for j, (winds, edges) in given.items() if winds.is_empty()
+    ]
     if not empty:
         return
     w, lead = prepared["slice_s"], prepared["lead_s"]
     first, last = (math.floor(value / w) * w for value in (known["ts_s"][0], known["ts_s"][-1]))
-    late = next(p for p in asked if int(p.ts_s // w) == empty[0])
-    begin, end = windows[empty[0]][1]
+    late = next(p for p in asked if int(p.ts_s // w) == empty[0][0])
+    begin, end = empty[0][1]
     raise InputError(
         f"the capture holds no wind {lead / 60:g} minutes before {iso(late.ts_s)}, which is the "
         "model's lead",
@@ -73,8 +76,15 @@ def refuse_unreached(
         found=f"winds from {iso(known['ts_s'][0])} to {iso(known['ts_s'][-1])}; none between "
         f"{iso(begin)} and {iso(end)}",
         expected=f"a time from {iso(first + w + lead)} to {iso(last + 2 * w + lead)} (end "
-        "excluded), where the capture has no gap",
+        "excluded), where the capture has no gap; that end lies "
+        f"{(last + 2 * w + lead - known['ts_s'][-1]) / 60:.1f} minutes after its newest wind",
+        remedy="ask for an earlier time, or give a capture with newer winds",
     )
+
+
+def counted(dropped: dict[str, int]) -> str:
+    """'COUNT REASON, ...' of what was dropped, empty where nothing was."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()) if count)
 
 
 def refuse_far(windows: dict[Any, Any], area: dict[Any, Any], where: str) -> None:

@@ -46,6 +46,15 @@ def asked(prepared: dict[Any, Any], **given: Any) -> list[Point]:
         raise InputError(
             "a stream is asked for times after its own", found=iso(late.ts_s), expected=EXPECTED
         )
+    reach_s = prepared["lead_s"] + 2 * prepared["slice_s"]
+    furthest_s = max(point.ts_s for point in found)
+    if furthest_s >= reach_s:  # no wind that has come is ever in the slice one lead before
+        raise InputError(
+            "that time after the stream's is beyond the model's lead",
+            found=f"+{furthest_s:.12g} seconds",
+            expected=f"less than +{reach_s:g}: the lead of {prepared['lead_s']:g} and two slices",
+            remedy=f"ask for {LEAD} or an earlier time",
+        )
     return found
 
 

@@ -1,0 +1,149 @@
+"""Tables as people hand them over in Python, and what in them is no number, time or place.
+
+Polars tables are taken as they are, of pandas ones the columns that are needed; times are numbers
+(Unix seconds), datetimes (UTC where they have no zone) or texts in ISO 8601. Rows count from 1.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from stages.errors import InputError
+from stages.winds.forecasts import PLACE
+from stages.winds.nowcast import points
+
+ASKED = (*PLACE, "ts_s")
+SHOWN = 5  # rows that an error names
+
+
+def is_pandas(table: Any) -> bool:
+    """Whether that is a pandas table."""
+    return type(table).__module__.partition(".")[0] == "pandas" and hasattr(table, "columns")
+
+
+def polars(table: Any, names: Iterable[str]) -> pl.DataFrame:
+    """A table as Polars has it; of pandas those of the columns that it has. InputError for what is
+    no table."""
+    if isinstance(table, pl.DataFrame):
+        return table
+    if is_pandas(table):
+        return pl.DataFrame([_of_pandas(table, name) for name in names if name in table.columns])
+    raise InputError(
+        "that is no table", found=type(table).__name__, expected="a Polars or pandas table"
+    )
+
+
+def _of_pandas(table: Any, name: str) -> pl.Series:
+    column = table[name]
+    if hasattr(column, "columns"):
+        raise InputError("several columns have one name", found=name, remedy="rename them")
+    if getattr(column.dtype, "tz", None) is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    values = column.to_numpy()
+    if values.dtype != object:
+        return pl.Series(name, values)
+    missing = column.isna().to_numpy()
+    return listed(name, [None if gone else v for v, gone in zip(values, missing, strict=True)])
+
+
+def listed(name: str, values: list[Any]) -> pl.Series:
+    """A column of Python's own values. InputError for those of which none can be made."""
+    try:
+        return pl.Series(name, values, strict=False)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            "a column holds no numbers, times or texts",
+            found=f"{name}: {' '.join(str(error).split())[:200]}",
+        ) from None
+
+
+def timed(table: pl.DataFrame) -> pl.DataFrame:
+    """A table with Unix seconds in ts_s where it has a column `time` alone."""
+    if "ts_s" in table.columns or "time" not in table.columns:
+        return table
+    return table.with_columns(seconds(table["time"], "the column time").alias("ts_s"))
+
+
+def asked(table: pl.DataFrame) -> pl.DataFrame:
+    """A table of points as ASKED, float64. InputError for columns that are missing, and for a row
+    that is no place or no time."""
+    told = {"ts_s": "ts_s" if "ts_s" in table.columns else "time"}
+    rows = columns(timed(table), ASKED, "the points")
+    first_s, end_s = points.TIMES_S
+    problems = []
+    for name in ASKED:
+        good = rows[name].is_finite().fill_null(False)
+        if name == "ts_s":
+            good &= ((rows[name] >= first_s) & (rows[name] < end_s)).fill_null(False)
+        bad = (~good).arg_true().to_list()
+        value = ("null" if rows[name][i] is None else f"{rows[name][i]:.12g}" for i in bad)
+        problems += [
+            f"{told.get(name, name)} {v} of row {i + 1}" for i, v in zip(bad, value, strict=True)
+        ]
+    if problems:
+        more = [f"and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
+        raise InputError(
+            "a point is no place and time",
+            found="; ".join(problems[:SHOWN] + more),
+            expected=f"finite numbers; times from {points.YEARS}",
+            remedy="mend these rows, or leave them out (rows count from 1)",
+        )
+    return rows
+
+
+def columns(table: pl.DataFrame, names: tuple[str, ...], what: str) -> pl.DataFrame:
+    """Those columns as float64, ts_s as Unix seconds. InputError for one that is missing or holds
+    no numbers."""
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise InputError(
+            f"{what} lack columns" if what.endswith("s") else f"{what} lacks columns",
+            expected=", ".join(names),
+            found=f"no {', '.join(missing)}",
+        )
+    ways = {"ts_s": seconds}
+    return table.select(ways.get(name, numbers)(table[name], what) for name in names)
+
+
+def numbers(column: pl.Series, what: str) -> pl.Series:
+    """A column as float64, null where it is. InputError, naming the row, for what is no number."""
+    if column.dtype == pl.Object:
+        column = listed(column.name, column.to_list())
+    refused = InputError(
+        f"a column of {what} holds no numbers", found=f"{column.name}: {column.dtype}"
+    )
+    if column.dtype.is_temporal() or column.dtype.is_nested():
+        raise refused
+    try:
+        found = column.cast(pl.Float64, strict=False)
+    except pl.exceptions.PolarsError:
+        raise refused from None
+    lost = (found.is_null() & column.is_not_null()).arg_true()
+    if len(lost):
+        raise InputError(
+            f"a column of {what} holds no numbers",
+            found=f"{column.name} {column[int(lost[0])]!r} of row {lost[0] + 1}",
+            remedy="mend this row, or leave it out (rows count from 1)",
+        )
+    return found
+
+
+def seconds(column: pl.Series, what: str) -> pl.Series:
+    """A column of times as Unix seconds, float64, null where it is. InputError, naming the row, for
+    what is no time."""
+    if column.dtype == pl.Object:
+        column = listed(column.name, column.to_list())
+    if column.dtype in (pl.Datetime, pl.Date):
+        return column.cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
+    if column.dtype != pl.String:
+        return numbers(column, what)
+    found: list[float | None] = []
+    for row, text in enumerate(column, 1):
+        try:
+            found.append(None if text is None else points.parse_time(text))
+        except InputError as error:
+            raise InputError(
+                error.what, found=f"{column.name} {text!r} of row {row}", expected=error.expected
+            ) from None
+    return pl.Series(column.name, found, dtype=pl.Float64)

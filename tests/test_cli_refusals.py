@@ -1,0 +1,45 @@
+"""What the shell refuses before any work: a folder that is no clone, a file whose name tells
+another form than the one that is written."""
+
+import pytest
+
+from stages import cli
+
+POINT = "46.5,7.2,34000,2026-01-17T05:00:00Z"
+
+
+def run(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["tradewind", *words])
+    return cli.main()
+
+
+@pytest.mark.parametrize("words", [("verify", "--all"), ("benchmark", "bench")])
+def test_in_a_folder_that_is_no_clone_it_is_the_users_mistake(monkeypatch, capsys, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, *words) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and f"where: {tmp_path}" in err and "root of a clone" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("nowcast", "--context", "c", "--at", POINT, "--plot", "a.pdf"),
+        ("nowcast", "--context", "c", "--at", POINT, "--plot", "a"),
+        ("nowcast", "--context", "c", "--at", POINT, "--plot", "a.gif"),
+        ("nowcast", "--follow", "feed", "--at", POINT, "--plot", "a.jpg"),
+        ("nowcast", "--follow", "feed", "--at", POINT, "--out", "a.nc"),
+        ("nowcast", "--follow", "feed", "--at", POINT, "--out", "a.csv"),
+        ("try", "--plot", "a.svg"),
+        ("trend", "e/p/d/c/m", "--plot", "a.pdf"),
+    ],
+)
+def test_a_file_whose_name_tells_another_form_is_refused_first(
+    monkeypatch, capsys, tmp_path, words
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, *words) == 2
+    err = capsys.readouterr().err
+    assert f"where: {words[-1]}" in err and "expected: ." in err
+    assert list(tmp_path.iterdir()) == []
