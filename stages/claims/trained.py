@@ -15,6 +15,7 @@ from stages.claims.parts import UNDECIDED, Evaluation, Part
 from stages.spreads import kind_of
 
 PLAINEST = "cnp"
+ALIKE = 1.2  # times the error: more is called a difference, though its seeds leave it unsure
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ def untrained(measured: Evaluation, arm: str, marks: Marks, rival: str = "") -> 
     error, shuffled = (level(measured, Side(arm, path)) for path in (marks.error, marks.shuffled))
     if error and shuffled and not beyond([error, shuffled], shuffled.value - error.value, 0.0):
         ratio = math.exp(shuffled.value - error.value)
-        return f"{arm} errs alike when its context is shuffled (x {ratio:.3g})"
+        words = "errs alike" if ratio < ALIKE else "does not surely err more"
+        return f"{arm} {words} when its context is shuffled (x {ratio:.3g})"
     other = level(measured, Side(rival, marks.error)) if rival else None
     if error and other and not beyond([error, other], other.value - error.value, 0.0):
         return f"{arm} is no better than {rival}"

@@ -37,9 +37,16 @@ CHAOS, SWEPT = "chaos/sample/l96_f10", "transformer-swept-swept-s0"
 SHARES = ("coverage_90", "accuracy", "satisfied", "satisfied_other")  # of 1, told in percent
 REGION = "failure_modes/sample/darcy_overlap_{}/msa-shared-5k-s0/metrics/rmse"
 TOLD = (
-    ("validation MSE {}", "0.0063", f"{ROOMS}/msa-shared-20k-s0/metrics/mse_val"),
-    ("test MSE {}, where CNP", "0.010", f"{ROOMS}/msa-shared-20k-s0/metrics/mse"),
-    ("CNP stays at {}", "0.25", f"{ROOMS}/cnp-shared-20k-s0/metrics/mse"),
+    ("GeoFNO's test MSE is {},", "0.013", f"{ROOMS}/geofno-plain-20k/metrics/mse"),
+    ("GEN with shared encoders {},", "0.056", f"{ROOMS}/gen-shared-20k/metrics/mse"),
+    ("of TFS {} (traditional)", "0.069", f"{ROOMS}/tfs-traditional-20k/metrics/mse"),
+    ("(traditional) and {} (shared),\n", "0.160", f"{ROOMS}/tfs-shared-20k/metrics/mse"),
+    ("of MSA {} (traditional)", "0.101", f"{ROOMS}/msa-traditional-20k/metrics/mse"),
+    ("(traditional) and {} (shared), of CNP", "0.108", f"{ROOMS}/msa-shared-20k/metrics/mse"),
+    ("of CNP {}.", "0.25", f"{ROOMS}/cnp-shared-20k/metrics/mse"),
+    ("of CNP {}.", "0.25", f"{ROOMS}/cnp-traditional-20k/metrics/mse"),
+    ("MSE of {} with one seed", "0.014", f"{ROOMS}/msa-shared-20k-s0/metrics/mse_val"),
+    ("and {} with the other", "0.138", f"{ROOMS}/msa-shared-20k-s1/metrics/mse_val"),
     ("MSE {} (MSA)", "0.006", f"{COPIES}/msa-tied-12k-s0/metrics/mse"),
     ("and {} (TFS)", "0.010", f"{COPIES}/tfs-traditional-36k-s0/metrics/mse"),
     ("it stopped at {}", "0.08", f"{COPIES}/gng-plain-5k-s0/metrics/mse"),
@@ -240,3 +247,19 @@ def test_what_is_said_of_grids_are_the_claims_of_them():
         "fails",
         "holds",
     ]
+
+
+def test_what_is_said_of_an_earlier_run_stands_in_the_commit_that_is_named():
+    (commit,) = re.findall(r"an earlier run: commit (\w{8})", findings())
+    table = git(ROOT, "show", f"{commit}:reports/sparse_fields/sample/metrics.json")
+    if table is None:
+        pytest.skip("this clone lacks the commit")
+    cell = json.loads(table)["cells"]["poisson_rooms/msa-shared-20k-s0"]
+    assert f"it reached {cell['metrics']['mse_val']['value']:.4f}." in findings()
+    assert cell["history"]["val"][-1][0] == 48_000
+
+
+def test_what_is_said_of_rooms_are_the_claims_of_them():
+    claims = measured("reports/sparse_fields/sample/claims.json")
+    rooms = {one["id"]: one["verdict"] for one in claims if one["dataset"] == "poisson_rooms"}
+    assert [rooms[name] for name in ("I-2", "I-4", "I-15")] == ["undecided"] * 3
