@@ -1,6 +1,7 @@
 """Remedies name `dvc pull` where there is something to pull from, and nowhere else."""
 
 import ast
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,7 @@ def test_the_command_tells_it_so(tmp_path):
         assert done.returncode != 0 and "a file is missing" in done.stderr
         return done.stderr
 
+    shutil.copy(ROOT / "params.yaml", tmp_path)  # the mark of a clone
     assert "remedy: run `dvc repro`\n" in said()
     (tmp_path / ".dvc").mkdir()
     (tmp_path / ".dvc/config").write_text(

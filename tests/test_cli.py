@@ -240,8 +240,8 @@ def test_nowcast_passes_on_what_was_asked_and_prints_the_answer(monkeypatch, cap
     assert run(monkeypatch, "nowcast", "--context", "c.parquet", "--points", "p.csv") == 0
     none = dict.fromkeys(("at", "points", "grid", "route", "model")) | {"settings": "the params"}
     assert asked == [
-        ("c.csv", {**none, "at": [POINT, "1,2,3,4"], "model": folder}),
-        ("c.parquet", {**none, "points": "p.csv"}),
+        ("c.csv", {**none, "called": "c.csv", "at": [POINT, "1,2,3,4"], "model": folder}),
+        ("c.parquet", {**none, "called": "c.parquet", "points": "p.csv"}),
     ]
     assert capsys.readouterr() == ("rendered ['a row']\nrendered ['a row']\n", "")
 
