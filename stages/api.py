@@ -63,23 +63,28 @@ class Nowcaster:
         Gives what was asked, with the index of a pandas table, and u_m_s, v_m_s, their standard
         deviations u_spread_m_s and v_spread_m_s (null: not known) and nearest_km, the distance to
         the nearest known wind.
+        Rows of a table of winds that give none are left out, which a UserWarning counts by reason.
         InputError for a row that is no place and time, a place outside the area or a time that the
         lead does not reach.
         """
-        rows, back = taken(asked)
-        places = [points.Point(*row) for row in rows.select(handed.ASKED).iter_rows()]
+        wanted, back = taken(asked)
+        places = [points.Point(*row) for row in wanted.select(handed.ASKED).iter_rows()]
         if not places:
             raise InputError("no point was asked for", remedy="give a table with a row a point")
         refusals.refuse_outside(places, self.area)
         settings = params.inference()
         if isinstance(context, str | Path):
             known, where = capture.read(Path(context), settings.decode), str(context)
+            table = capture.form(Path(context)) in ("parquet", "csv")
         else:
-            table = handed.timed(handed.polars(context, (*capture.COLUMNS, "time")))
-            winds = handed.columns(table, capture.COLUMNS, "the context")
+            rows = handed.timed(handed.polars(context, (*capture.COLUMNS, "time")))
+            winds = handed.columns(rows, capture.COLUMNS, "the context")
             for doubt in doubtful.doubts(winds):
                 warnings.warn(f"the context: {doubt}", UserWarning, stacklevel=2)
             known, where = capture.usable(winds, settings.decode), "the table of winds"
+            table = True
+        if table and (told := refusals.counted(known[1])):  # of frames most hold no wind
+            warnings.warn(f"rows of {where} were left out: {told}", UserWarning, stacklevel=2)
         winds_there = nowcast.answer(
             self.model,
             self._prepared,

@@ -21,7 +21,7 @@ LINES = (".jsonl", ".ndjson", "")  # ends of the name of a stream's answers
 
 def nowcast(arguments: argparse.Namespace) -> int:
     """Print wind, direction and spread at the points asked for, or write them to a file."""
-    from stages.winds.nowcast import answers, anywhere, named
+    from stages.winds.nowcast import answers, anywhere, named, refusals
     from stages.winds.nowcast import nowcast as forecaster
 
     settings, model = anywhere.settings(), arguments.model
@@ -50,6 +50,9 @@ def nowcast(arguments: argparse.Namespace) -> int:
             model=model,
             settings=settings,
         )
+    shown = not (arguments.out or arguments.plot or arguments.form)
+    if not shown and (told := refusals.counted(rows[0].dropped)):
+        print(f"dropped: {told}", file=sys.stderr)
     if arguments.out:
         answers.write(rows, arguments.out)
     if arguments.plot:
@@ -58,7 +61,7 @@ def nowcast(arguments: argparse.Namespace) -> int:
         picture.draw(rows, arguments.plot)
     if arguments.form:
         sys.stdout.write({"json": answers.as_json, "csv": answers.as_csv}[arguments.form](rows))
-    elif not (arguments.out or arguments.plot):
+    elif shown:
         print(answers.render(rows))
         if arguments.route:
             from stages.winds.nowcast import route

@@ -165,6 +165,28 @@ def test_the_command_prints_the_form_that_is_asked_for(airspace, runs, monkeypat
     assert pl.read_csv(io.StringIO(capsys.readouterr().out))["lat_deg"].to_list() == [46.5]
 
 
+def test_what_was_dropped_is_told_beside_an_answer_for_programs(
+    airspace, runs, monkeypatch, capsys, tmp_path
+):
+    rows = pl.read_parquet(airspace / "winds.parquet")
+    pl.concat([rows, rows[:2]]).write_parquet(tmp_path / "more.parquet")
+    words = ["tradewind", "nowcast", "--model", str(runs / "kernel"), "--at", ASKED]
+    words += ["--context", str(tmp_path / "more.parquet")]
+    for form in (["--csv"], ["--json"], ["--out", str(tmp_path / "answer.csv")]):
+        monkeypatch.setattr("sys.argv", [*words, *form])
+        assert cli.main() == 0
+        told = capsys.readouterr()
+        assert told.err == "dropped: 2 duplicate\n" and "dropped: 2" not in told.out
+
+
+def test_a_damaged_capture_is_the_askers_to_mend(airspace, runs, monkeypatch, capsys, tmp_path):
+    (tmp_path / "cut.parquet").write_bytes((airspace / "winds.parquet").read_bytes()[:3000])
+    words = ["tradewind", "nowcast", "--model", str(runs / "kernel"), "--at", ASKED]
+    monkeypatch.setattr("sys.argv", [*words, "--context", str(tmp_path / "cut.parquet")])
+    assert cli.main() == 2
+    assert "remedy: copy or write the whole file again" in capsys.readouterr().err
+
+
 def test_a_capture_may_come_on_standard_input(airspace, runs, monkeypatch, capsys):
     words = ["tradewind", "nowcast", "--model", str(runs / "kernel"), "--at", ASKED, "--csv"]
     monkeypatch.setattr("sys.argv", [*words, "--context", str(airspace / "winds.parquet")])

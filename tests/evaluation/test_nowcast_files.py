@@ -8,7 +8,7 @@ import pytest
 from nowcasts import ASKED, ask
 
 from stages import cli
-from stages.errors import DataError, InputError
+from stages.errors import InputError
 from stages.winds.nowcast import answers, capture, nowcast
 
 # Captures.
@@ -86,7 +86,7 @@ def test_other_files_are_refused(tmp_path, settings, content, says):
 
 def test_damaged_and_absent_files(airspace, tmp_path, settings):
     (tmp_path / "cut.parquet").write_bytes((airspace / "winds.parquet").read_bytes()[:3000])
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         capture.winds(tmp_path / "cut.parquet", settings.decode)
     with pytest.raises(InputError, match="cannot be read"):
         capture.winds(tmp_path / "none.parquet", settings.decode)

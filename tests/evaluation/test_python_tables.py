@@ -55,6 +55,19 @@ def test_times_of_every_kind_are_the_same_moments(example, answer, kind, name):
             assert np.allclose(found[column].to_numpy(), expected[column].to_numpy())
 
 
+def test_rows_of_a_context_that_give_no_wind_are_counted_in_a_warning(example, answer, tmp_path):
+    model, winds, _ = example
+    expected, moments = answer
+    asked = pl.DataFrame({**PLACES, "ts_s": moments})
+    broken = winds[:3].with_columns(lat_deg=pl.lit(500.0))
+    more = pl.concat([winds, broken, winds[:2]])
+    more.write_csv(tmp_path / "more.csv")
+    for context in (more, tmp_path / "more.csv"):
+        with pytest.warns(UserWarning, match="left out: 2 duplicate, 3 outside_range"):
+            found = model.predict(asked, context=context)
+        assert np.allclose(found["u_m_s"].to_numpy(), expected["u_m_s"].to_numpy())
+
+
 def test_the_index_and_the_columns_of_a_pandas_table_are_kept(example, answer):
     model, winds, _ = example
     expected, moments = answer

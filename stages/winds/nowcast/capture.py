@@ -161,7 +161,7 @@ def decoded(
             counts = decoding.transform(raw, ["capture.csv"], kind, decode, out)
         except TradewindError as error:
             says = " ".join(str(error).split()).replace(str(raw / "capture.csv"), called)
-            raise DataError("the capture cannot be decoded", where=called, found=says) from None
+            raise InputError("the capture cannot be decoded", where=called, found=says) from None
         dropped: dict[str, int] = {}
         for level in counts["levels"].values():
             for reason, count in level["dropped"].items():

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
-from stages.errors import DataError, InputError
+from stages.errors import InputError
 from stages.winds.decoding import readers
 from stages.winds.nowcast import declared
 
@@ -167,8 +167,8 @@ def scan(path: Path, first: bytes) -> pl.LazyFrame:
 
 @contextlib.contextmanager
 def reading(called: str, expected: str) -> Iterator[None]:
-    """What Polars says of a table that it cannot read, without its advice to programmers, as a
-    DataError."""
+    """What Polars says of a table that it cannot read, without its advice to programmers, as an
+    InputError."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -179,6 +179,10 @@ def reading(called: str, expected: str) -> Iterator[None]:
             says = "a row has more cells than the header"
         elif "unexpected end of file" in says:
             says = "a compressed file that is cut off"
-        raise DataError(
-            "the capture cannot be read", where=called, expected=expected, found=says
+        raise InputError(
+            "the capture cannot be read",
+            where=called,
+            expected=expected,
+            found=says,
+            remedy="copy or write the whole file again",
         ) from None
