@@ -202,7 +202,27 @@ def ended(schedule):
     assert not {"RUNNING", "PENDING", "CANCELLING"} & set(states.values())
 
 
-def test_a_schedule_from_its_first_run_to_its_end(project, migrated):
+def told_nowhere(schedule):
+    """The password stands in no log."""
+    secret = schedule.auth.partition(":")[2]
+    assert not any(
+        secret in path.read_text(errors="replace") for path in (schedule.log, server.LOG)
+    )
+
+
+def test_a_schedule_takes_in_a_capture_promotes_and_ends_with_its_run(project, migrated):
+    migrated()
+    toy.drop("a.csv", "one ")
+    schedule = Schedule("--cron", "0 0 1 1 *")
+    behind_a_password(schedule)
+    promoted(schedule, schedule.ask_for_a_run(), 1)
+    assert [entry["number"] for entry in toy.entries()] == [1]
+    ended(schedule)
+    told_nowhere(schedule)
+
+
+@pytest.mark.slow_fault
+def test_a_schedule_survives_a_killed_run_and_its_own_death(project, migrated):
     """One server session for what needs the clock, a second for what the first one's death left."""
     migrated()
     Path("hold-prepare").touch()
@@ -212,10 +232,7 @@ def test_a_schedule_from_its_first_run_to_its_end(project, migrated):
     run_killed_and_finished(schedule)
     schedule = killed_whole(schedule)
     ended(schedule)
-    assert not any(
-        schedule.auth.partition(":")[2] in path.read_text(errors="replace")
-        for path in (schedule.log, server.LOG)
-    )
+    told_nowhere(schedule)
     assert (
         "took in 1 captures, 2 in all" in schedule.log.read_text()
         and "promoted, ledger entry 2" in schedule.log.read_text()
