@@ -28,7 +28,7 @@ def drawn_by(kind: str, count: int) -> np.ndarray:
     if kind == "step":
         begin = rng.integers(5, size=(count, 1))
         return ((np.arange(LENGTH) >= begin) & (np.arange(LENGTH) < begin + 2)).astype(int)
-    return rng.integers(3, size=(count, LENGTH))  # text
+    return rng.integers(3, size=(count, LENGTH))  # text, and a grammar of any letters
 
 
 LAWS = {
@@ -36,8 +36,9 @@ LAWS = {
     "permutation": {"length": LENGTH},
     "step": {"length": LENGTH, "width": 2, "places": 5},
     "text": {},
+    "grammar": {},
 }
-VOCABULARY = {"product": 2, "permutation": LENGTH, "step": 2, "text": 3}
+VOCABULARY = {"product": 2, "permutation": LENGTH, "step": 2, "text": 3, "grammar": 3}
 
 
 def prepared(folder: Path, kind: str, prompt: int = 0) -> Path:

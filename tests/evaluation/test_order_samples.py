@@ -217,6 +217,26 @@ def test_likelihood_is_the_mean_log_chance_of_the_tokens_after_the_prompt(tmp_pa
             )
 
 
+def test_intervals_of_a_grammar_are_of_independent_sequences_and_those_of_a_text_of_runs(tmp_path):
+    """Losses that rise from window to window: runs of 10 of 60 move the mean far more."""
+    width = {}
+    values = np.linspace(0.5, 1.5, 60)[:, None].repeat(LENGTH, 1)
+    for kind in ("grammar", "text"):
+        found = likelihood.token_metrics(held(tmp_path, kind), "test", values, "")
+        assert set(found) == {"nats", "perplexity", "bits_per_character"}
+        for name, form in (
+            ("perplexity", math.exp),
+            ("bits_per_character", lambda x: x / math.log(2)),
+        ):
+            for end in ("value", "low", "high"):
+                assert found[name][end] == pytest.approx(form(found["nats"][end]), rel=0.01)
+        assert found["nats"]["n"] == values.size and found["nats"]["value"] == pytest.approx(1)
+        width[kind] = found["nats"]["high"] - found["nats"]["low"]
+    independent = 2 * 1.645 * values[:, 0].std(ddof=1) / math.sqrt(60)
+    assert width["grammar"] == pytest.approx(independent, rel=0.2)
+    assert width["text"] > 2 * independent
+
+
 def test_a_prediction_that_is_no_number_stops(tmp_path):
     with pytest.raises(DivergedError, match="not a finite number"):
         likelihood.likelihood(Knows(float("nan")), "random", held(tmp_path, "product"))

@@ -1,9 +1,13 @@
 """Likelihood of held-out sequences (thesis 4.3): cross-entropy in nats a token, of the tokens after
 the prompt, in the variant's own order and from left to right; of diffusion its variational bound.
 
+Intervals are of groups of sequences (groups.py); windows of a text follow one another and are drawn
+in runs (perplexity.py). A grammar's sequences are independent, and its letters are characters.
+
 Shapes: N sequences, T tokens, K losses of each.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,16 +49,20 @@ def losses(
 def token_metrics(
     data: EvaluationData, split: str, values: np.ndarray, suffix: str
 ) -> dict[Any, Any]:
-    """Metrics of nats (N, K) of a split's sequences: nats and perplexity a token; of text also
-    those of perplexity.py."""
+    """Metrics of nats (N, K) of a split's sequences: nats and perplexity a token; of grammars also
+    bits a letter, of texts those of perplexity.py."""
     rng, plan = data.rng("bootstrap"), data.settings.plan
-    if data.meta["kind"] in ("text", "grammar"):
+    if data.meta["kind"] == "text":
         found = perplexity.metrics(values, data.meta["law"], split, rng, plan.bootstrap)
     else:
         group, weight = data.group[data.split(split)], np.full(len(values), values.shape[1])
         nats = groups.mean_of(values.sum(1), group, "nats/token", plan.bootstrap, rng, weight)
-        raised = {key: float(np.exp(nats[key])) for key in ("value", "low", "high") if key in nats}
+        ends = [key for key in ("value", "low", "high") if key in nats]
+        raised = {key: float(np.exp(nats[key])) for key in ends}
         found = {"nats": nats, "perplexity": nats | raised | {"unit": "1/token"}}
+        if data.meta["kind"] == "grammar":
+            bits = {key: nats[key] / math.log(2) for key in ends}
+            found["bits_per_character"] = nats | bits | {"unit": "bits/character"}
     return {
         f"{name}{suffix}{'' if split == 'test' else '_' + split}": one
         for name, one in found.items()

@@ -28,8 +28,8 @@ def metrics(
     """Named metrics of losses (N, T) on the windows of a split; `law`: of the prepared text, which
     counts that part's tokens.
 
-    Without such counts (a grammar) a token is a character, and there are no words. DataError where
-    the counts are of nothing.
+    Without such counts a token is a character, and there are no words. DataError where the counts
+    are of nothing.
     """
     per = law.get("per", {}).get(split, {"tokens": 1, "characters": 1, "words": 0})
     if not (per["tokens"] and per["characters"]):

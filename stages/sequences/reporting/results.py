@@ -27,11 +27,12 @@ from stages.tables.table import Table, addresses
 
 LEGEND = (
     "± is the sample standard deviation over seeds; [ ] the 90 % interval within them: of shares "
-    "Wilson's, of other numbers a bootstrap over independent sequences (flights: over aircraft). "
-    "GPT is the same network, trained and sampled from left to right; 'own order' is the one that "
-    "a model was trained in. `uniform` draws any token, `marginals` each place's training "
-    "frequencies, `persistence` keeps the last altitude, `constant_rate` the last rate until the "
-    "cleared level. The MSE of flights is over the altitudes produced, in flight levels squared; "
+    "Wilson's, of other numbers a bootstrap over independent sequences (flights: over aircraft; "
+    "likelihood of texts: over runs of windows). GPT is the same network, trained and sampled from "
+    "left to right; 'own order' is the one that a model was trained in. `uniform` draws any token, "
+    "`marginals` each place's training frequencies, `persistence` keeps the last altitude, "
+    "`constant_rate` the last rate until the cleared level. The MSE of flights is over the "
+    "altitudes produced, in flight levels squared; "
     "the public code's 'mse' counts bad samples. Printed values are the documents', of far larger "
     "models and longer training: a level to compare with. ‡ marks one about which the document "
     "leaves something open; the notes follow the table."
