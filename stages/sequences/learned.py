@@ -1,4 +1,4 @@
-"""Whether a model of sequences has learned enough to decide a claim.
+"""Whether a model of sequences has learned enough to decide a claim about its samples or densities.
 
 A model of mazes that does not copy them answers no prompt; of other sequences one that is no better
 than each place's training frequencies (`marginals`) has learned nothing of how tokens hang
@@ -8,11 +8,9 @@ learning. What was not measured is no reason.
 Units: shares of samples; nats a token.
 """
 
-from dataclasses import replace
-
 from stages.claims.levels import Side, level
-from stages.claims.parts import UNDECIDED, Part
-from stages.claims.trained import beyond
+from stages.claims.parts import Part
+from stages.claims.trained import beyond, withheld
 from stages.sequences.comparisons import Ordered
 
 COPIED = 0.5  # of the mazes: whoever copies fewer does not read them
@@ -44,12 +42,4 @@ def untrained(measured: Ordered, arm: str) -> str:
 def decided(measured: Ordered, part: Part, *arms: str) -> Part:
     """The part, undecided where one of the arms that it rests on has not learned."""
     reasons = [why for arm in dict.fromkeys(arms) if (why := untrained(measured, arm))]
-    if not reasons:
-        return part
-    told = part.why.removeprefix(f"{part.name}: ")
-    return replace(
-        part,
-        verdict=UNDECIDED,
-        numbers=part.numbers | {"verdict": UNDECIDED, "untrained": reasons},
-        why=f"{part.name}: untrained: {'; '.join(reasons)}; measured: {told}",
-    )
+    return withheld(part, reasons)

@@ -223,9 +223,30 @@ def test_what_was_not_measured_leaves_a_claim_undecided_by_name():
     )
 
 
-def test_invalid_bursts_near_the_bound_do_not_make_the_claim_hold():
-    measured = made("permutation", {RANDOM: near(0.7)}, bounds={"5": {"mean": 3.2, "sd": 0.6}})
-    assert claims.a6(measured)["verdict"] == "fails"
+def lawful_bursts(own: float, burst: float) -> Ordered:
+    """Permutations near the bound of passes: shares that are valid, one by one and of bursts."""
+    measured = made(
+        "permutation", {RANDOM: near(1.0, 0.0005)}, bounds={"5": {"mean": 3.2, "sd": 0.6}}
+    )
+    for entry in measured.cells.values():
+        for name, prompts in entry["samplers"].items():
+            value = burst if name.startswith("burst") else own
+            prompts["prompt"]["metrics"]["valid"] = number(value, 0.005)
+    return measured
+
+
+def test_invalid_bursts_of_a_valid_model_make_the_claim_fail_near_the_bound_too():
+    assert claims.a6(lawful_bursts(0.99, 0.99))["verdict"] == "holds"
+    entry = claims.a6(lawful_bursts(0.99, 0.7))
+    assert entry["verdict"] == "fails" and "burst_5 is valid: share 0.7" in entry["why"]
+
+
+@pytest.mark.parametrize("own", [0.35, 0.951])  # of the second, chance may have made it valid
+def test_bursts_are_not_blamed_for_what_the_model_draws_one_by_one(own):
+    entry = claims.a6(lawful_bursts(own, 0.16))
+    assert entry["verdict"] == "undecided"
+    words = f"untrained: one by one its own samples are valid in {100 * own:.3g} %; measured: share"
+    assert words in entry["why"]
 
 
 def test_a_product_that_always_takes_one_pass_is_decided_by_one_seed():
