@@ -19,6 +19,11 @@ SEVERAL = 2.0  # times the steps: the smallest of the printed ratios (table 4.3:
 GPT, RANDOM, FRACTAL, CURRICULUM = "left_to_right", "random", "fractal", "curriculum"
 QUALITY = {"maze": "correct", "climb": "mse_levels"}  # of samples, by kind; others: valid
 CLOSE = 0.1  # mean total variation below which a learned density matches the exact one
+APART = {"maze": "path_posteriors"}  # distances from exact densities, by kind; others: posteriors
+A_PATH_CELL = (
+    "the sum over unknown cells that were empty in the prompt's maze, divided by the path cells "
+    "that the law expects among them, so that a copied maze without a path has 1"
+)
 WITHIN = 0.02  # of GPT's final loss: its level is reached
 TRIED = "burst_5"  # the thesis' number of orders
 
@@ -26,6 +31,11 @@ TRIED = "burst_5"  # the thesis' number of orders
 def share_of(kind: str) -> str:
     """The metric that the samples of a kind are judged by first."""
     return QUALITY.get(kind, "valid")
+
+
+def apart_of(kind: str) -> str:
+    """Where the distances from exact densities stand that a kind is judged by."""
+    return APART.get(kind, "posteriors")
 
 
 def prompt_of(kind: str) -> str:

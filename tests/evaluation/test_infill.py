@@ -131,6 +131,7 @@ def test_a_perfect_model_passes_the_given_cell_and_goes_there_half_the_time_when
         and off["joined"]["n"] == 400
     )
     assert off["free_joined_exact"]["value"] == on["free_joined_exact"]["value"] == 0.5
+    assert off["free_joined_between"] == {"value": 400, "unit": "mazes", "n": 400}
     for task in (on, off):
         assert abs(task["free_joined"]["value"] - 0.5) < 4 * (0.25 / 400) ** 0.5
     assert tensors["infilled/off_tokens"].shape == (3, 2 * SIZE) and all(

@@ -264,7 +264,9 @@ def test_exact_densities_are_no_distance_from_themselves_and_uniform_ones_are_th
     def exact(tokens, known):
         return posteriors.conditionals(kind, tokens, known, given.meta["law"])
 
-    assert {name: one["value"] for name, one in densities.densities(given, exact).items()} == {
+    found = densities.densities(given, exact)
+    assert set(found) == {"posteriors"}
+    assert {name: one["value"] for name, one in found["posteriors"].items()} == {
         "0": 0,
         "10": 0,
         "50": 0,
@@ -272,7 +274,7 @@ def test_exact_densities_are_no_distance_from_themselves_and_uniform_ones_are_th
     uniform = densities.densities(
         given,
         lambda tokens, known: np.full((*tokens.shape, VOCABULARY[kind]), 1 / VOCABULARY[kind]),
-    )
+    )["posteriors"]
     expected = {
         "product": 0.2,
         "permutation": 0.0,
@@ -305,4 +307,5 @@ def test_text_is_told_in_perplexity_and_bits_and_its_samples_by_passes_and_a_jud
         "neighbour",
         "neighbour_p",
     }
-    assert densities.densities(given, lambda tokens, known: None) == {}  # no exact one is known
+    none = densities.densities(given, lambda tokens, known: None)
+    assert none == {"posteriors": {}}  # no exact one is known

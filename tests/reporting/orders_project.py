@@ -215,6 +215,11 @@ def cell(dataset: str, arm: str, seed: int, value: float) -> dict:
             part: number(apart * times, "1", 0.9 * apart * times, 1.1 * apart * times)
             for part, times in (("0", 1.0), ("10", 1.1), ("50", 1.2))
         }
+        if KINDS[dataset] == "maze":
+            entry["path_posteriors"] = {
+                part: number(3 * one["value"], "1", 3 * one["low"], 3 * one["high"])
+                for part, one in entry["posteriors"].items()
+            }
     if arm.startswith(
         "sigma_gpt"
     ):  # falls by a hundredth a step, in random and fractal order a third and a fourth as fast
@@ -316,6 +321,8 @@ def about(dataset: str) -> dict:
             "entropy": math.lgamma(13) / 12,
             "bounds": {k: {"mean": 3.2, "sd": 0.5} for k in ("1", "5", "20")},
         }
+    if dataset == "mazes":
+        found["uncertain"] = {part: {"cells": 400, "between": 7} for part in ("0", "10", "50")}
     return found | ({"entropy": 0.4} if dataset in ("walk", "grammar") else {})
 
 

@@ -12,7 +12,6 @@ from PIL import Image
 from safetensors.numpy import load_file, save_file
 
 from stages.figures.drawing import plt
-from stages.sequences.reporting import arms as order_arms
 from stages.sequences.reporting import canvas, flights, mazes
 from stages.sequences.reporting import figures as order_figures
 from stages.sequences.reporting import gallery as order_gallery
@@ -242,20 +241,19 @@ def test_passes_mark_bursts_diffusion_and_the_bound(content, seen, tmp_path):
 def test_densities_are_drawn_beside_companions_only_where_they_were_compared(
     content, seen, tmp_path
 ):
-    arms = order_arms.ranked(content["cells"], "mazes")
-    assert order_figures.densities(content["cells"], "mazes", arms, tmp_path / "x.png")
+    cells, about = content["cells"], content["about"]
+    assert order_figures.densities(cells, about["mazes"], "mazes", tmp_path / "x.png")
     assert [bars.get_label() for bars in seen[0].axes[0].containers] == [
         "uniform",
         "marginals",
         "σ-GPT, random, tiny",
     ]
-    assert seen[0].axes[0].containers[2][0].get_height() == pytest.approx(0.035)
-    assert not order_figures.densities(
-        content["cells"],
-        "climbs",
-        order_arms.ranked(content["cells"], "climbs"),
-        tmp_path / "x.png",
-    )
+    assert seen[0].axes[0].containers[2][0].get_height() == pytest.approx(0.105)
+    assert "a path cell" in seen[0].axes[0].get_ylabel()
+    assert not order_figures.densities(cells, about["climbs"], "climbs", tmp_path / "x.png")
+    assert order_figures.densities(cells, about["permutation"], "permutation", tmp_path / "x.png")
+    assert seen[1].axes[0].containers[2][0].get_height() == pytest.approx(0.035)
+    assert "path" not in seen[1].axes[0].get_ylabel()
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def flights() -> dict[str, np.ndarray]:
 
 
 def test_the_table_has_a_row_a_task_and_arm_that_was_infilled_and_no_other():
-    rate = {"free_joined_exact": number(0.25, "share")}
+    rate = {"free_joined_exact": number(0.25, "share"), "free_joined_between": number(30, "mazes")}
     cells = {
         f"mazes/{RANDOM}-s{seed}": {"infilled": {"on": SHARES | rate, "off": SHARES | rate}}
         for seed in (0, 1)
@@ -69,7 +69,8 @@ def test_the_table_has_a_row_a_task_and_arm_that_was_infilled_and_no_other():
     ]
     assert (
         table.rows[0][3] == "50.0 ± 0 [46.0, 54.0]"
-        and table.rows[0][-1].startswith("25.0")
+        and table.rows[0][-2].startswith("25.0")
+        and table.rows[0][-1] == "30 of 100"
         and len(table.rows[0]) == len(table.titles)
     )
     assert (

@@ -201,6 +201,16 @@ def test_densities_are_told_where_exact_ones_are_known_and_only_there():
     assert not any("exact ones" in title for title in tables_of("climbs"))
 
 
+def test_densities_of_mazes_are_told_a_path_cell_and_over_all_cells():
+    table, note = the("mazes", "exact ones")
+    row = rows(table)["σ-GPT, random, tiny"]
+    assert row["0 % known, total variation a path cell"].startswith("0.105 ")
+    assert row["0 % known, total variation of all cells"].startswith("0.0350 ")
+    assert "a copied maze without a path has 1" in note
+    assert "7 of 400 such cells with 50 % known" in note
+    assert "path" not in the("walk", "exact ones")[1]
+
+
 def test_a_data_set_tells_its_sequences_its_prompt_and_its_entropy():
     sections = {one.dataset: one for one in order_results.sections(EXPERIMENT, told())}
     assert (

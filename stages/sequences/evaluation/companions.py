@@ -42,7 +42,7 @@ def companions(data: EvaluationData) -> Iterator[tuple[str, dict[Any, Any], dict
             asked = data.tokens[data.split(split)][:, prompt:]
             found |= token_metrics(data, split, -np.log(law[np.arange(prompt, length), asked]), "")
         entry = strict(found)
-        entry["posteriors"] = densities(
+        entry |= densities(
             data, lambda tokens, known, law=law: np.broadcast_to(law, (*tokens.shape, vocabulary))
         )
         entry["samplers"], shown = sampled(data, {name: passes.trivial(law)}, name)

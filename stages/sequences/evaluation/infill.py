@@ -110,7 +110,8 @@ def mazes(
 ) -> Found:
     """Metrics and shown samples of one task of TASKS: shares `correct`, `optimal` and `joined`
     (start, the given cell and goal) of samples that keep the cell, the same of free ones
-    (`free_`), and `free_joined_exact`, the chance that a path drawn by the law passes the cell."""
+    (`free_`), `free_joined_exact`, the chance that a path drawn by the law passes the cell, and
+    `free_joined_between`, of how many mazes it is neither 0 nor 1."""
     law, tokens = data.meta["law"], data.tokens[numbers]
     shape = (law["rows"], law["columns"])
     size = shape[0] * shape[1]
@@ -151,6 +152,8 @@ def mazes(
         "unit": "share",
         "n": len(chances),
     }
+    open_ones = float(maze.between(chances).sum())
+    found["free_joined_between"] = {"value": open_ones, "unit": "mazes", "n": len(chances)}
     tensors = {"truth": tokens, "given": given, "tokens": samples[""], "free": samples["free_"]}
     return found, {
         f"{task}_{name}": array[:shown].astype(np.int32) for name, array in tensors.items()

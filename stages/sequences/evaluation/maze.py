@@ -16,7 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 EMPTY, WALL, START, GOAL, PATH = range(5)
+ROUNDING = 1e-9  # of a chance
 Cell = tuple[int, int]
+
+
+def between(chances: np.ndarray) -> np.ndarray:
+    """Which chances are neither 0 nor 1, but for rounding."""
+    return (chances > ROUNDING) & (chances < 1 - ROUNDING)
 
 
 class Verdict(NamedTuple):

@@ -31,7 +31,7 @@ from stages.sequences.evaluation import (
 from stages.sequences.evaluation.checkpoint import load
 from stages.sequences.evaluation.companions import companions
 from stages.sequences.evaluation.data import EvaluationData, Settings
-from stages.sequences.evaluation.densities import densities, learned
+from stages.sequences.evaluation.densities import densities, learned, uncertain
 from stages.sequences.evaluation.likelihood import likelihood, losses
 from stages.sequences.evaluation.samples import EVERY, SHOWN, sampled, strict
 from stages.splits import SPLITS
@@ -64,7 +64,7 @@ def measure(
         found["memorised"] = memory.remembered(data, draws, meta["order"], told_by)
     # other models do not answer everywhere
     anywhere = meta["order"] in passes.ANY and model.ordered
-    found["posteriors"] = densities(data, learned(model, data)) if anywhere else {}
+    found |= densities(data, learned(model, data)) if anywhere else {"posteriors": {}}
     if anywhere and data.meta["kind"] == "maze":
         shown["density"] = path_density(model, data)
     # only the random order was trained to answer after any given tokens
@@ -116,8 +116,9 @@ def habits_of(data: EvaluationData) -> dict[str, Any]:
 
 
 def known_of(data: EvaluationData) -> dict[Any, Any]:
-    """What is known of the law without a model: its entropy in nats a token, and the fewest
-    passes by the number of orders tried."""
+    """What is known of the law without a model: its entropy in nats a token, the fewest passes by
+    the number of orders tried, and how many cells of a maze have an exact chance between 0 and
+    1."""
     kind, law = data.meta["kind"], data.meta["law"] | {"length": data.meta["length"]}
     found: dict[str, Any] = (
         {"entropy": posteriors.entropy(kind, law, data.meta["length"])}
@@ -131,6 +132,8 @@ def known_of(data: EvaluationData) -> dict[Any, Any]:
             )
             for orders in data.settings.plan.orders
         }
+    if kind == "maze":
+        found["uncertain"] = uncertain(data)
     if kind == "climb":
         found["habits"] = habits_of(data)
     if kind == "step":  # of laws of its own: once is enough

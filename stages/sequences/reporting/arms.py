@@ -165,14 +165,14 @@ def rank_of(sampler: str) -> tuple[int, int]:
     ) if count else 0
 
 
-def shares_of(cells: Cells, dataset: str) -> list[str]:
-    """The shares (%) of known tokens at which densities were compared."""
+def shares_of(cells: Cells, dataset: str, compared: str) -> list[str]:
+    """The shares (%) of known tokens at which densities were `compared`: that entry of a cell."""
     return sorted(
         {
             share
             for name, content in cells.items()
             if name.startswith(dataset + "/")
-            for share in content.get("posteriors", {})
+            for share in content.get(compared, {})
         },
         key=float,
     )

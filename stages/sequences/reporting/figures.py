@@ -5,7 +5,6 @@ PNGs with fixed metadata (drawing.save): the same numbers give the same bytes. U
 passes of a burst are rounds, as the thesis counts them.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -153,17 +152,18 @@ def learning(cells: Cells, about: dict[str, Any], dataset: str, path: Path) -> b
     return True
 
 
-def densities(cells: Cells, dataset: str, arms: Iterable[str], path: Path) -> bool:
-    """Distance of learned densities from exact ones, by the share of tokens known; companions
-    grey. False where none was compared."""
-    shares = shares_of(cells, dataset)
-    arms = [arm for arm in arms if shares and at(cells, dataset, arm, "posteriors", shares[0])]
+def densities(cells: Cells, about: dict[str, Any], dataset: str, path: Path) -> bool:
+    """Distance of learned densities from exact ones, of mazes a path cell, by the share of tokens
+    known; companions grey. False where none was compared."""
+    judged = comparisons.apart_of(about["kind"])
+    shares, arms = shares_of(cells, dataset, judged), ranked(cells, dataset)
+    arms = [arm for arm in arms if shares and at(cells, dataset, arm, judged, shares[0])]
     if not arms:
         return False
     figure, axes = plt.subplots(figsize=(6.6, 3.2), layout="constrained")
     width = 0.8 / len(arms)
     for k, arm in enumerate(arms):
-        found = [at(cells, dataset, arm, "posteriors", share) for share in shares]
+        found = [at(cells, dataset, arm, judged, share) for share in shares]
         places = np.arange(len(shares)) + (k - (len(arms) - 1) / 2) * width
         heights = [one["mean"] for one in found]
         ends = np.array([[one.get(end, one["mean"]) for one in found] for end in ("low", "high")])
@@ -178,7 +178,8 @@ def densities(cells: Cells, dataset: str, arms: Iterable[str], path: Path) -> bo
         axes.vlines(places, *ends, color="black", lw=1)
     axes.axhline(comparisons.CLOSE, color="black", lw=0.9, ls="--", label="read as a match below")
     axes.set_xticks(range(len(shares)), [f"{share} % known" for share in shares])
-    axes.set(ylabel="total variation from the exact density")
+    apart = "total variation from the exact density"
+    axes.set(ylabel=f"{apart},\na path cell" if judged != "posteriors" else apart)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
     save(figure, path, dpi=DPI)
     return True

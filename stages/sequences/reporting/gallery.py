@@ -13,7 +13,6 @@ from stages.sequences.reporting import flights, mazes
 from stages.sequences.reporting import infill as order_infill
 from stages.sequences.reporting import map as order_map
 from stages.sequences.reporting import sizes as order_sizes
-from stages.sequences.reporting.arms import ranked
 from stages.sequences.reporting.canvas import colour, worded
 
 
@@ -42,5 +41,5 @@ def draw(home: Path, prepared: Path, content: dict[str, Any]) -> None:
             order_map.draw(tensors, cells, dataset, of("map"), colour, worded)
             order_figures.passes(cells, about, dataset, of("passes"))
             order_figures.learning(cells, about, dataset, of("learning"))
-            order_figures.densities(cells, dataset, ranked(cells, dataset), of("densities"))
+            order_figures.densities(cells, about, dataset, of("densities"))
             order_bias.figure(about.get("bias", {}), of("bias"))

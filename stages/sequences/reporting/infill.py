@@ -16,7 +16,7 @@ import numpy as np
 
 from stages.sequences.evaluation import maze, vertical
 from stages.sequences.reporting.arms import Cells, Told, at, called, members, number, ranked
-from stages.tables.table import Table
+from stages.tables.table import NONE, Table
 
 if TYPE_CHECKING:
     from stages.sequences.reporting.canvas import Tensors
@@ -67,12 +67,17 @@ def table(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
                     number(of(key), scale, interval=place < 3)
                     for place, (key, _) in enumerate(columns)
                 )
-                rows.append((called(arm), str(len(members(cells, dataset, arm))), words, *shown))
+                told = (between(of("free_joined_between")),) if mazes else ()
+                seeds = str(len(members(cells, dataset, arm)))
+                rows.append((called(arm), seeds, words, *shown, *told))
     titles = ("model", "seeds", "given beside the prompt", *(title for _, title in columns))
+    titles += ("mazes where that is neither 0 nor 100 %",) if mazes else ()
     words = "`free`: samples of the same sequences with the prompt alone" + (
         (
-            "; 'through the cell': the marked cells join start, cell and goal; with the cell given "
-            "the law's own rate is 100"
+            "; shares are of the test mazes that have such a cell; 'through the cell': the marked "
+            "cells join start, cell and goal; with the cell given the law's own rate is 100; 'by "
+            "the law': the mean over these mazes of the exact chance that their path passes the "
+            "cell, known from the maze alone where it is 0 or 100 %"
         )
         if mazes
         else "; the mean of 8 samples is a forecast of one value, as the straight line is"
@@ -85,6 +90,11 @@ def table(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
         if rows
         else None
     )
+
+
+def between(found: dict[str, Any] | None) -> str:
+    """'3 of 100' mazes."""
+    return f"{found['mean']:.0f} of {found['n']:,}" if found else NONE
 
 
 def first(tensors: "Tensors", task: str) -> str | None:

@@ -3,7 +3,7 @@
 `any_order` is the thesis' chapter 4 and appendix D: tables 4.2 to 4.5 and D.1, figures 4.2, 4.3 and
 4.6. What a cell's samples are worth stays with the cell
 (CELL/samplers/SAMPLER/PROMPT/metrics/NAME), as do its distances from exact densities
-(CELL/posteriors/SHARE). `about` tells each data set.
+(CELL/posteriors/SHARE; of mazes also CELL/path_posteriors/SHARE). `about` tells each data set.
 """
 
 import math
@@ -76,6 +76,7 @@ FIELDS = (
     "generations",
     "bias",
     "habits",
+    "uncertain",
 )  # of an evaluation, beside its cells
 
 

@@ -299,20 +299,37 @@ def bursts(cells: Cells, about: dict[str, Any], dataset: str) -> Told:
 
 def densities(cells: Cells, about: dict[str, Any], dataset: str) -> Told | None:
     """Learned against exact densities at unknown places, by the share of tokens known beside the
-    prompt; None where none was compared."""
-    rows, shares = [], shares_of(cells, dataset)
+    prompt; of mazes first at the cells that copying does not tell. None where none was compared."""
+    rows, asked = [], {"posteriors": "total variation"}
+    if comparisons.apart_of(about["kind"]) == "path_posteriors":
+        asked = {
+            "path_posteriors": "total variation a path cell",
+            "posteriors": "total variation of all cells",
+        }
+    columns = [(name, share) for name in asked for share in shares_of(cells, dataset, name)]
     for arm in ranked(cells, dataset):
-        found = [at(cells, dataset, arm, "posteriors", share) for share in shares]
+        found = [at(cells, dataset, arm, *column) for column in columns]
         if any(found):
-            rows.append(
-                (
-                    called(arm),
-                    str(len(members(cells, dataset, arm))),
-                    *(number(one, interval=True) for one in found),
-                )
-            )
-    titles = ("model", "seeds", *(f"{share} % known, total variation" for share in shares))
-    words = (
-        f"0 is the exact density, 1 no overlap; 'matches' is read as below {comparisons.CLOSE:g}"
+            seeds = str(len(members(cells, dataset, arm)))
+            rows.append((called(arm), seeds, *(number(one, interval=True) for one in found)))
+    titles = (f"{share} % known, {asked[name]}" for name, share in columns)
+    table = Table(f"densities on {dataset}", ("model", "seeds", *titles), tuple(rows))
+    bar = f"'matches' is read as below {comparisons.CLOSE:g}"
+    plain = f"0 is the exact density, 1 no overlap; {bar}"
+    words = path_words(about, bar) if "path_posteriors" in asked else plain
+    return (table, words) if rows else None
+
+
+def path_words(about: dict[str, Any], bar: str) -> str:
+    """What stands below the densities of mazes: what is averaged over, and of how many cells the
+    exact chance is no matter of course."""
+    told = ", ".join(
+        f"{one['between']:,} of {one['cells']:,} such cells with {share} % known"
+        for share, one in about.get("uncertain", {}).items()
     )
-    return (Table(f"densities on {dataset}", titles, tuple(rows)), words) if rows else None
+    words = (
+        f"0 is the exact density; {bar} a path cell. A path cell: {comparisons.A_PATH_CELL}; wrong "
+        "cells of a path add to it. Of all cells: the mean, 1 is no overlap; nearly all cells "
+        "follow from copying the maze"
+    )
+    return words + (f". Exact chances strictly between 0 and 1: {told}" if told else "")
