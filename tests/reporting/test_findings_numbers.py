@@ -268,6 +268,54 @@ def test_what_is_said_of_grids_are_the_claims_of_them():
 
 
 @pytest.mark.parametrize(
+    ("arm", "words"),
+    [("mhca", "MHCA reaches {}"), ("setconv", "SetConv {}"), ("plain", "the transformer {}.")],
+)
+def test_intervals_in_words_are_those_of_the_cells(arm, words):
+    cells = measured("reports/on_off_grid/mini/metrics.json")["cells"]
+    one = cells[f"dual_80/grid_tnp-{arm}-line-s0"]["metrics"]["log_likelihood"]
+    told = f"{one['value']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
+    assert words.format(told) in findings()
+
+
+def test_what_the_wrong_index_costs_is_the_difference_of_two_cells():
+    wrong, right = (values(f"{GLOBE}/grid_tnp-{arm}-globe-s0/{KELVIN}")[0]
+                    for arm in ("mhca_published", "mhca"))  # fmt: skip
+    assert f"costs MHCA {wrong - right:.1f} K" in findings()
+
+
+def test_the_rival_that_interpolates_has_arrived():
+    """What it says of its own error is what its error is."""
+    assert values(f"{GLOBE}/linear_interpolation-plain-globe-s0/metrics/z_square")[0] == (
+        pytest.approx(1, abs=0.05)
+    )
+
+
+@pytest.mark.parametrize(
+    ("profile", "cell", "words"),
+    [
+        ("mini", "eq_1d/tnp-attention-w32-s0", "in {} steps TNP"),
+        ("mini", "eq_1d/tetnp-post-w32-s0", "in {} steps TNP"),
+        ("mini", "eq_1d/pseudo_tnp-perceiver-w32-s0", "in {} steps TNP"),
+        ("mini", "eq_1d/convcnp-plain-w32-s0", "in {} ConvCNP"),
+        ("mini", "eq_1d/tnp-linear-w32-s0", "in {} what is linear"),
+        ("mini", "eq_1d/neural_process-conditional-w64-s0", "in {} CNP"),
+        ("mini", "sawtooth_1d/tetnp-post-w32-s0", "in as many steps ({})"),
+        ("mini", "sawtooth_1d/tnp-attention-w32-s0", "in as many steps ({})"),
+        ("mini", "sawtooth_1d/convcnp-plain-w32-s0", "ConvCNP 0.17 in {};"),
+        ("sample", "eq_1d/pseudo_tnp-perceiver-w32-s0", "({} steps), TETNP -0.526"),
+        ("sample", "eq_1d/tetnp-post-w32-s0", "TETNP -0.526 ({})"),
+        ("sample", "eq_1d/tnp-linear-w32-s0", "transformer -0.613 ({})"),
+        ("sample", "sawtooth_1d/tetnp-post-w64-s0", "1.31 ({} steps)"),
+        ("sample", "sawtooth_1d/tnp-attention-w64-s0", "0.37 ({})"),
+    ],
+)
+def test_steps_in_words_are_those_of_the_cells(profile, cell, words):
+    found = measured(f"reports/processes/{profile}/metrics.json")["cells"][cell]["history"]["val"]
+    assert words.format(f"{found[-1][0]:,}") in findings()
+
+
+@pytest.mark.parametrize(
     ("claim", "part", "sign", "unit", "words"),
     [
         ("E-4", "mhca-britain better than grid_tnp-setconv-britain", 1, " K", "a difference of {}"),
