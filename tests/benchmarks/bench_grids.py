@@ -27,7 +27,7 @@ from stages.fields.processes.laws import Peak
 from stages.layers.grid import Grid, GriddedBatch
 from stages.params import load
 from stages.spreads import of_seeds, place
-from stages.training import cells, loop
+from stages.training import cells, loop, shell
 from stages.training.checkpoint import Checkpoints
 from tests.benchmarks.clock import Contender, race
 from tests.benchmarks.plain_grids import PlainGridTNP
@@ -152,7 +152,7 @@ def main_spreads(profile: str, only: list[str] | None) -> None:
         for cell in mine:
             found[f"{dataset}/{cell.name}"] = {"metrics": known[cell.name]["metrics"]}
             for seed in FURTHER:
-                named = cells.Cell(cell.model, cell.arm, cell.size, seed)
+                named = cells.Cell(cell.model, cell.arm, cell.size, seed, cell.training)
                 metrics = again(parameters, told, profile, cell.dataset, named)
                 found[f"{dataset}/{named.name}"] = {"metrics": metrics}
                 print(dataset, named.name, metrics["log_likelihood"]["value"], flush=True)
@@ -161,7 +161,8 @@ def main_spreads(profile: str, only: list[str] | None) -> None:
 
 def again(parameters, told, profile: str, dataset: str, cell: cells.Cell) -> dict:
     """The metrics of a cell that is trained here."""
-    coupled, budget = coupled_of(parameters, dataset), told.training[dataset]
+    coupled = coupled_of(parameters, dataset)
+    budget = shell.varied(cell, told.training[dataset])
     prepared = Path("data", profile, "prepared", dataset)
     fresh = Fresh.open(prepared, coupled, budget, cell.seed, torch.device("cpu"))
     seeds.everything(cell.seed)

@@ -1,4 +1,5 @@
-"""Claims about cells of several data sets: each arm keeps the spread of training of its own set."""
+"""Claims about cells of several data sets: each arm keeps the spread of training of its own set; a
+model that has not learned what it is compared for decides none."""
 
 import pytest
 from known_spreads import content
@@ -6,6 +7,7 @@ from known_spreads import content
 from stages.claims.levels import Side, level
 from stages.claims.paired import PairedEvaluation
 from stages.fields.grids import claims
+from stages.fields.grids.layout import EXACT_OFF, EXACT_ON, PRIOR
 from stages.spreads import Spreads
 
 CELL = "grid_tnp-mhca-line-s0"
@@ -26,3 +28,43 @@ def test_arms_of_several_sets_in_one_have_the_spread_of_their_own_set():
         assert told.spread == pytest.approx(size**2)
         assert dual.spread_kind(f"prior@{dataset}") == ""
     assert len(dual.cells) == 4  # of the globe none
+
+
+def measured(dataset, **reached):
+    """An evaluation of cells by name (- as __), three seeds of each trained one: its likelihood and
+    its error, the likelihood's negative."""
+    cells = {}
+    for name, value in reached.items():
+        for seed in range(3) if "__" in name else ("",):
+            moved = value + 0.002 * seed if "__" in name else value
+            numbers = {"log_likelihood": moved, "rmse": -moved, "land_over_sea": 1.5 + moved / 100}
+            told = {key: {"value": one, "low": one - 0.01, "high": one + 0.01, "n": 9}
+                    for key, one in numbers.items()}  # fmt: skip
+            cells[name.replace("__", "-") + (f"-s{seed}" if "__" in name else "")] = {
+                "metrics": told
+            }
+    return PairedEvaluation(dataset, cells)
+
+
+@pytest.mark.parametrize(("plain", "verdict"), [(-0.96, "undecided"), (-0.45, "holds")])
+def test_a_reference_that_the_law_of_one_source_beats_has_not_joined_both(plain, verdict):
+    laws = {EXACT_OFF: -0.5, EXACT_ON: -0.96, PRIOR: -1.42}
+    encoders = {f"grid_tnp__{one}__line": -0.4 for one in ("mhca", "setconv")}
+    dual = measured("dual_80", **laws, **encoders, grid_tnp__plain__line=plain)
+    entry = claims.e2({"dual_80": dual})
+    assert entry["verdict"] == verdict
+    told = "untrained: grid_tnp-plain-line reaches -0.958 nats, exact_off, which reads one source"
+    assert (told in entry["why"]) == (verdict == "undecided")
+
+
+def test_latent_tokens_that_err_more_than_linear_interpolation_decide_nothing():
+    known = {
+        PRIOR: -16.0,
+        "linear_interpolation__plain__globe": -5.0,
+        "grid_tnp__mhca__globe": -4.0,
+    }
+    globe = measured("globe", **known, grid_tnp__lbanp__globe=-15.7)
+    entry = claims.e9({"globe": globe})
+    assert entry["verdict"] == "undecided" and "untrained: grid_tnp-lbanp-globe" in entry["why"]
+    globe = measured("globe", **known, grid_tnp__lbanp__globe=-4.8)
+    assert claims.e9({"globe": globe})["verdict"] == "holds"

@@ -99,6 +99,19 @@ def test_it_is_judged_good_and_an_hour_of_two_splits_or_a_wrong_age_is_not(place
     assert len(broken) == 2 and all(rule.high == 0 for rule in broken)
 
 
+def test_tasks_of_one_unbroken_stretch_go_together_though_midnight_parts_them(place, evaluated):
+    tensors = load_file(place / "prepared" / TASKS)
+    assert len({*tensors["test.day"].tolist()}) > 1  # one run of 30 hours
+    with np.load(evaluated / "items.npz") as kept_items:
+        assert {*kept_items["group"].tolist()} == {0}
+    begun = load_file(place / "prepared" / HOURS)["hour"][0]
+    now = np.array([55, 84, 145, 174, 235])  # rounds of 30 + 15 + 30 hours and three gaps of 5
+    (place / "rounds").mkdir()
+    for name, told in ((HOURS, {"hour": np.array([begun])}), (TASKS, {"test.now": begun + now})):
+        (place / "rounds" / name).write_bytes(save(told))
+    assert measure.stretches(place / "rounds", TOLD).tolist() == [0, 0, 1, 1, 2]
+
+
 def test_a_cell_is_measured_beside_rivals_and_without_a_bound(evaluated):
     told = files.read_json(evaluated / "metrics.json")
     level = {name: cell["metrics"]["log_likelihood"] for name, cell in told["cells"].items()}

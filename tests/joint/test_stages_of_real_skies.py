@@ -168,11 +168,25 @@ def test_rivals_of_real_skies_are_kriging_of_both_and_of_the_aircraft_alone(plac
     assert rivals.law_of(np.zeros(6))[0] == 1.0
 
 
-def test_cells_are_measured_beside_rivals_over_squares_and_without_an_optimum(place, evaluated):
+def test_middles_of_one_block_of_a_strip_go_together_and_its_width_is_not_cut():
+    made = told(
+        latitudes_deg=(37.0, 54.0),
+        strips_deg={"train": ((-12.0, 0.0),), "val": ((19.0, 30.0),),
+                    "test": ((2.0, 17.0), (32.0, 47.0))},
+        group_km=800.0,
+    )  # fmt: skip
+    lat = np.array([37.1, 45.4, 45.6, 53.9, 37.1, 53.9, 41.0])  # 1,890 km: two blocks of 945
+    lon = np.array([8.0, 11.0, 8.0, 11.0, 38.0, 38.0, 11.0])
+    where = np.stack((lat, lon, np.zeros(7)), 1)
+    found = measure.together(SimpleNamespace(where=where), made)
+    assert found.tolist() == [0, 0, 1, 1, 2, 3, 0]
+
+
+def test_cells_are_measured_beside_rivals_over_blocks_and_without_an_optimum(place, evaluated):
     found = files.read_json(evaluated / "metrics.json")
     cells, groups = found["cells"], found["about"]["groups"]
     assert OPTIMUM not in cells and {KRIGING, "increments", "kalman", PRIOR, CELL} < set(cells)
-    assert found["about"]["bound"] == {} and 2 < groups < 60
+    assert found["about"]["bound"] == {} and groups == 4
     level = {name: one["metrics"]["rmse"]["value"] for name, one in cells.items()}
     assert level["increments"] < level["grid_linear"] < level[PRIOR]
     assert level["kalman"] < 1.3 * level["increments"] and level[CELL] < level[PRIOR]

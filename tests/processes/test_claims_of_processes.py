@@ -15,12 +15,14 @@ def number(value, half=0.01):
 
 
 def measured(dataset, **reached):
-    """An evaluation of cells by name (- as __), each with its likelihood, or that and its
-    weights."""
+    """An evaluation of cells by name (- as __), each with its likelihood, or that, its weights
+    and, where they are told, its steps."""
     cells = {PRIOR: {"metrics": {"log_likelihood": number(-0.18)}}}
     for name, told in reached.items():
-        value, weights = told if isinstance(told, tuple) else (told, 10_000)
+        value, weights, *steps = told if isinstance(told, tuple) else (told, 10_000)
         entry = {"metrics": {"log_likelihood": number(value)}, "weights": weights}
+        if steps:
+            entry["history"] = {"val": [[steps[0] // 2, 1.0], [steps[0], -value]]}
         cells[name.replace("__", "-")] = entry
     return PairedEvaluation(dataset, cells)
 
@@ -74,3 +76,29 @@ def test_functions_of_a_difference_are_ranked_over_their_seeds():
     assert claims.p1({"sawtooth_1d": measured("sawtooth_1d", **arms)})["verdict"] == "holds"
     arms |= seeds("tetnp__identity__w32", 0.7, 0.72, 0.75)
     assert claims.p1({"sawtooth_1d": measured("sawtooth_1d", **arms)})["verdict"] == "fails"
+
+
+@pytest.mark.parametrize(("steps", "verdict"), [(1800, "fails"), (1500, "undecided")])
+def test_models_of_different_numbers_of_steps_are_not_compared(steps, verdict):
+    arms = {f"tetnp__post__w32__s{seed}": (0.5 + 0.01 * seed, 9, 1800) for seed in range(3)}
+    arms |= {f"pseudo_tnp__perceiver__w32__s{seed}": (0.2 + 0.01 * seed, 9, steps)
+             for seed in range(3)}  # fmt: skip
+    entry = claims.p7({"eq_1d": measured("eq_1d", **arms)})
+    assert entry["verdict"] == verdict
+    told = "steps: pseudo_tnp-perceiver-w32 has 1,500, tetnp-post-w32 has 1,800; measured"
+    assert (told in entry["why"]) == (verdict == "undecided")
+
+
+@pytest.mark.parametrize(("tnp", "verdict"), [(-0.18, "undecided"), (0.1, "holds")])
+def test_a_rival_at_the_prior_is_not_beaten(tnp, verdict):
+    def three(*values):
+        names = ("tetnp__post__w32", "tnp__attention__w32", "convcnp__plain__w32")
+        pairs = zip(names, values, strict=True)
+        return {cell: at for name, value in pairs
+                for cell, at in seeds(name, value, value + 0.01, value + 0.02).items()}  # fmt: skip
+
+    found = {"sawtooth_1d": measured("sawtooth_1d", **three(0.5, tnp, 0.2)),
+             "eq_1d": measured("eq_1d", **three(0.5, 0.5, 0.5))}  # fmt: skip
+    entry = claims.p2(found)
+    assert entry["verdict"] == verdict
+    assert ("untrained: tnp-attention-w32" in entry["why"]) == (verdict == "undecided")

@@ -2,8 +2,9 @@
 
 tasks.safetensors: of "val" and "test" SPLIT.NAME, positions and values float32, the exact laws
 float64 (both_mean, off_sd, ...), or where none is known those of the rivals; of real hours also the
-day of each task, which it shares with others. about.json: how the tasks were drawn, the grid's
-axes, each split's bounds. Shapes: S tasks, C context points, T targets, X axes, M cells.
+day of each task (measure.py joins the days of one unbroken stretch). about.json: how the tasks were
+drawn, the grid's axes, each split's bounds. Shapes: S tasks, C context points, T targets, X axes, M
+cells.
 """
 
 from collections.abc import Sequence

@@ -2,10 +2,11 @@
 known, the rivals) and the prior.
 
 A number is a mean over targets, then over tasks, with its 90 % interval over tasks (of real hours
-over days, whose tasks go together): the log-density in nats a target; `gap`, how far it lies below
-the exact law's that reads both sources; in the set's unit the continuous ranked probability score,
-the root of the mean squared error of a task, and that of tasks with few and with many points;
-coverage; the mean square of z-scores. Of a globe also the spread over land, and over that at sea.
+over their unbroken stretches, whose tasks go together): the log-density in nats a target; `gap`,
+how far it lies below the exact law's that reads both sources; in the set's unit the continuous
+ranked probability score, the root of the mean squared error of a task, and that of tasks with few
+and with many points; coverage; the mean square of z-scores. Of a globe also the spread over land,
+and over that at sea.
 Written: metrics.json; items.npz, what claims compare of each task (stages/scores/items.py); and
 picture.npz, what the cells say of one task everywhere. Shapes: S tasks, T targets, P places drawn.
 """
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.numpy import load_file
 
 from stages import arrays, files, seeds
 from stages.contracts import FieldModel
@@ -24,7 +26,7 @@ from stages.errors import DivergedError
 from stages.fields.grids import kept, stale
 from stages.fields.grids.fresh import CHUNK
 from stages.fields.grids.kept import Law
-from stages.fields.grids.layout import COMPANIONS, PICTURE, PRIOR
+from stages.fields.grids.layout import COMPANIONS, HOURS, PICTURE, PRIOR, TASKS
 from stages.fields.grids.settings import FAMILY, Grids, Stale, Told
 from stages.fields.problems.coupled.globe import Earth
 from stages.scores import groups, items, shell
@@ -52,6 +54,8 @@ class Data:
         """That of a prepared folder."""
         about = kept.about(prepared)
         test = kept.read(prepared, "test")
+        if isinstance(coupled, Stale):
+            test = replace(test, group=stretches(prepared, coupled))
         return cls(test, coupled, about, told.resamples, seed, prepared)
 
     @property
@@ -68,6 +72,15 @@ class Data:
         from the same draws."""
         rng = seeds.stream(self.seed, FAMILY, "resamples")
         return groups.mean_of(values[some], self.test.group[some], unit, self.resamples, rng)
+
+
+def stretches(prepared: Path, told: Stale) -> np.ndarray:
+    """Which stretch of test each task's hour lies in (S,). Runs of train, val and test follow each
+    other with gaps; weather that spans midnight makes the days of one stretch go together."""
+    begun = load_file(prepared / HOURS)["hour"][0]
+    round_h = told.train_h + told.val_h + told.test_h + 3 * told.gap_h
+    found: np.ndarray = (load_file(prepared / TASKS)["test.now"] - begun) // round_h
+    return found
 
 
 @torch.no_grad()

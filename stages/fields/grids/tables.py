@@ -142,7 +142,7 @@ def sentence(about: dict[str, Any]) -> str:
             f"nodes {young} to {old} hours ago; 1 to {made['context']} points and "
             f"{made['targets']} targets are of the present: {about['tasks']} test tasks. Few "
             f"points are up to {made['context'] // 2}. No exact law is known; intervals are over "
-            f"days. Likelihoods are of values over {about['unit'][0]:.3g} K."
+            f"unbroken stretches of hours. Likelihoods are of values over {about['unit'][0]:.3g} K."
         )
     drawn = (
         f"Two functions of one Gaussian process, correlation {made['correlation']:g}, log10 of the "

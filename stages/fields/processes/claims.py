@@ -3,8 +3,9 @@
 Likelihoods are compared in nats a target by their difference task by task
 (stages/claims/paired.py), with the spread of training of data/spreads. A model that is not GAINED
 better than the prior has not learned: what rests on it is `undecided`, and says `untrained`, but
-where failing is what is claimed. Words that name no number are read as the bars below, and every
-entry says so.
+where failing is what is claimed. Models that were trained for different numbers of steps are not
+compared: such a part is `undecided`, and says `steps`. Words that name no number are read as the
+bars below, and every entry says so.
 """
 
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from typing import Any
 from stages.claims.levels import Side, against, level
 from stages.claims.paired import PairedEvaluation, difference, evaluations
 from stages.claims.parts import UNDECIDED, Part, conclude, unmeasured, verdict_of
+from stages.claims.trained import withheld
 from stages.fields.processes.layout import PRIOR
 from stages.scores import items
 from stages.spreads import kind_of
@@ -61,33 +63,45 @@ def learned(part: Part, measured: PairedEvaluation, arms: Iterable[str]) -> Part
         found = level(measured, Side(arm, LL), False) if measured.arm(arm) else None
         if bar and found and kind_of(measured.arm(arm)[0]) and found.value < bar.value + GAINED:
             lags.append(f"{arm} is not {GAINED:g} nats above the {PRIOR}")
-    if not lags:
-        return part
-    told = part.why.removeprefix(f"{part.name}: ")
-    return replace(
-        part,
-        verdict=UNDECIDED,
-        numbers=part.numbers | {"verdict": UNDECIDED, "untrained": lags},
-        why=f"{part.name}: untrained: {'; '.join(lags)}; measured: {told}",
-    )
+    return withheld(part, lags)
+
+
+def steps_of(measured: PairedEvaluation, arm: str) -> int:
+    """The most steps that a cell of an arm was trained for, by its last validation; 0 where no
+    history tells."""
+    histories = [measured.cells[cell].get("history") for cell in measured.arm(arm)]
+    return max((int(one["val"][-1][0]) for one in histories if one), default=0)
+
+
+def fair(part: Part, measured: PairedEvaluation, arms: Iterable[str]) -> Part:
+    """The part, undecided where its models have not learned, or not in the same number of steps."""
+    known = {arm: steps for arm in arms if (steps := steps_of(measured, arm))}
+    if len({*known.values()}) > 1:
+        told = part.why.removeprefix(f"{part.name}: ")
+        apart = ", ".join(f"{arm} has {steps:,}" for arm, steps in known.items())
+        numbers = part.numbers | {"verdict": UNDECIDED, "steps": known}
+        why = f"{part.name}: steps: {apart}; measured: {told}"
+        part = replace(part, verdict=UNDECIDED, numbers=numbers, why=why)
+    return learned(part, measured, arms)
 
 
 def above(
     measured: PairedEvaluation, one: str, other: str, by: float = 0.0, path: tuple[str, ...] = LL
 ) -> Part:
-    """`one` reaches more than `other` plus `by`; what `other` learned is not asked."""
+    """`one` reaches more than `other` plus `by`; both learned, in equal steps."""
     left, right = sides(measured, path, one, other)
     more = f" by {by:g}" if by else ""
     name = f"{measured.dataset}: {left.arm} > {right.arm}{more}"
-    return learned(difference(measured, name, left, right, by, True), measured, (left.arm,))
+    part = difference(measured, name, left, right, by, True)
+    return fair(part, measured, (left.arm, right.arm))
 
 
 def near(measured: PairedEvaluation, one: str, other: str) -> Part:
-    """`one` lies not more than TIE below `other`."""
+    """`one` lies not more than TIE below `other`; both learned, in equal steps."""
     left, right = sides(measured, LL, one, other)
     name = f"{measured.dataset}: {left.arm} within {TIE:g} of {right.arm}, or above"
     part = difference(measured, name, left, right, -TIE, True)
-    return learned(part, measured, (left.arm, right.arm))
+    return fair(part, measured, (left.arm, right.arm))
 
 
 def fits(measured: PairedEvaluation, one: str) -> Part:

@@ -3,7 +3,7 @@ wind (m/s a component, the root of the mean square over targets and tasks) and o
 the log-density of what an aircraft would measure there and what that lacks to the optimum's, its
 continuous ranked probability score (CRPS, m/s a component), the shares within its 50 % and 90 %
 intervals; error and CRPS by lead time, altitude and distance to data, and by the age of the grid.
-Intervals are the central 90 % over tasks where each has a sky of its own; over squares of places
+Intervals are the central 90 % over tasks where each has a sky of its own; over blocks of places
 where the sky is real. No optimum is known of a real sky: kriging of the increments stands in its
 place (`over_increments`, `gain`).
 
@@ -121,11 +121,21 @@ class Scored:
 
 
 def together(test: kept.KeptTasks, made: Told) -> np.ndarray:
-    """Which test tasks go together (S,): each for itself, but of a real sky those of one square."""
-    if isinstance(made, Real):
-        assert test.where is not None
-        return reanalysis.squares(test.where, made.group_km)
-    return np.arange(len(test))
+    """Which test tasks go together (S,): each for itself, but of a real sky those of one block. A
+    strip's latitudes are cut into as many equal blocks as are `group_km` or longer; its width is
+    not cut, for there all areas overlap."""
+    if not isinstance(made, Real):
+        return np.arange(len(test))
+    assert test.where is not None
+    low, high = (latitude * reanalysis.DEGREE_KM for latitude in made.latitudes_deg)
+    count = max(int((high - low) // made.group_km), 1)
+    north = test.where[:, 0] - made.latitudes_deg[0]
+    # all of a strip counts as one meridian
+    meridian = np.stack((north, np.zeros_like(north)), 1)
+    block = reanalysis.squares(meridian, (high - low) / count)
+    strip = np.searchsorted([east for _, east in made.strips_deg.test], test.where[:, 1])
+    found: np.ndarray = strip * count + block
+    return found
 
 
 def scored(law: Answer, data: Data) -> Scored:

@@ -55,7 +55,7 @@ NOTES = (
     "smoothed, biased and late. The wind is drawn from a known law, or that of a reanalysis. "
     "Errors are against the true wind, likelihoods, CRPS and intervals of what an aircraft would "
     "measure. Intervals are the central 90 % over test tasks, of one training, where each task "
-    "has a sky of its own; over squares of places where the sky is one. Trained cells draw new "
+    "has a sky of its own; over blocks of places where the sky is one. Trained cells draw new "
     "tasks at every step, for seconds. Rivals have their numbers from skies that no test has."
 )
 Content = dict[str, Any]
@@ -159,8 +159,9 @@ def sentence(about: dict[str, Any]) -> str:
             f"to {made['altitude_km'][1]:g} km high, are cut out of strips of longitude: other "
             f"strips train than select and test, and no node serves two of them. {seen} The grid "
             f"is of another member of the ensemble. Simulated are the aircraft, their noise, and "
-            f"the grid's bias, noise and age. Test tasks lie in {about['groups']} squares of "
-            f"{made['group_km']:g} km, over which intervals are drawn. No exact law is known."
+            f"the grid's bias, noise and age. Test tasks lie in {about['groups']} blocks of "
+            f"strips, {made['group_km']:g} km long or longer, over which intervals are drawn. No "
+            f"exact law is known."
         )
     parts = " and ".join(
         f"{one['sd_m_s']:g} m/s over {one['horizontal_km']:g} km, {one['vertical_km']:g} km of "
