@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from stages import files, seeds
 from stages.dynamics.layout import ABOUT, SERIES, STARTS
@@ -235,7 +236,11 @@ def test_windows_hold_no_masked_cell_and_stay_in_their_part(place, series_told):
 def test_a_months_window_reaches_back_over_its_border(place, series_told):
     data = SeriesWindows.open(place / "prepared/tides", series_told.training["tides"], 0)
     data.about["convention"] = "months"
-    assert min(data.slices("val")) == 360 - data.length, "its target is the part's first row"
+    window = min(data.slices("val"))
+    targets = window + 1 + np.arange(data.length)[-data.budget.counted :]
+    assert targets[0] == 360, "no row that trains is a target; the first that selects is one"
+    batch = data.batch([window], None)
+    assert torch.equal(batch.targets[0], data.series[0, targets])
 
 
 def test_the_gate_counts_what_is_masked_and_how_levels_move(place):
