@@ -222,7 +222,6 @@ class Dynamics(Section):
     forecasts: dict[Name, Forecasts] = {}
     training: dict[Name, Budget] = {}
     rivals: dict[Name, Rivals] = {}
-    resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
 
     @model_validator(mode="after")
     def meets(self) -> Self:

@@ -115,8 +115,7 @@ def moved(profile: str) -> dict:
             loop.train(network, windows, settings, kept)
             kept.clear()
             ahead = free_run.forecast(network, data.context, data.asked.horizon)
-            rng = seeds.stream(data.seed, FAMILY, "resamples")
-            entry = forecasts.forecast_metrics(ahead, data.truth, told.resamples, rng)
+            entry = forecasts.forecast_metrics(ahead, data.truth)
             found[f"{cell.dataset}/{named.name}"] = {"metrics": entry["metrics"]}
             print(cell.dataset, named.name, entry["metrics"]["vpt"]["value"], flush=True)
     return {"between": [], "rounding": {}, "seeds": of_seeds({"cells": found})}

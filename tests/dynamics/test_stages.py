@@ -50,7 +50,6 @@ TOLD = {
                         "counted": 6, "noise": 0.01, "val_windows": 32}},
     "rivals": {"ks": {"train": 120, "linear": LOCAL, "quadratic": LOCAL, "reservoir": RESERVOIR,
                       "reservoirs": RESERVOIR | {"group": 8, "overlap": 4}}},
-    "resamples": 100,
 }  # fmt: skip
 
 

@@ -90,7 +90,6 @@ class Series(Section):
     training: dict[Name, Budget] = {}
     rivals: dict[Name, Rules] = {}
     searches: dict[Name, dict[Name, Search]] = {}
-    resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
 
     @model_validator(mode="after")
     def meets(self) -> Self:
