@@ -105,17 +105,15 @@ def network(run: Path, data: Data, threads: int, device: str) -> CellResult:
     import torch
 
     from stages.dynamics import free_run, selection
-    from stages.training import store
 
     torch.set_num_threads(threads)
-    model, _ = store.load(str(run / shell.WEIGHTS))
-    model.to(device)
-    forecast = free_run.forecast(model, data.context, data.asked.horizon)  # type: ignore[arg-type]
+    model, length = free_run.loaded(run / shell.WEIGHTS, device)
+    forecast = free_run.forecast(model, data.context, data.asked.horizon, length)
     weights = sum(one.numel() for one in model.parameters())
     more = {"weights": weights, "history": shell.validation_losses(run)}
     found, asked = evaluate_forecast(forecast, data, more), data.asked
     chosen = selection.runs(data.series, data.about, "val", asked.selection, asked.threshold)
-    times = chosen.of(model)
+    times = chosen.of(model, length)
     found.entry["metrics"][SELECTS] = few.mean_of(times, chosen.member, "Lyapunov times")
     return found
 

@@ -114,7 +114,7 @@ def moved(profile: str) -> dict:
             kept.clear()
             loop.train(network, windows, settings, kept)
             kept.clear()
-            ahead = free_run.forecast(network, data.context, data.asked.horizon)
+            ahead = free_run.forecast(network, data.context, data.asked.horizon, windows.length)
             entry = forecasts.forecast_metrics(ahead, data.truth)
             found[f"{cell.dataset}/{named.name}"] = {"metrics": entry["metrics"]}
             print(cell.dataset, named.name, entry["metrics"]["vpt"]["value"], flush=True)

@@ -302,7 +302,7 @@ def test_a_network_and_its_rivals_are_measured_tabulated_and_drawn(place, series
     run = tmp_path / "runs/tides/gru-base-none-s0"
     run.mkdir(parents=True)
     metadata = {"model": "gru", "arm": "base", "size": "none", "seed": 0, "observed": 3,
-                "arguments": chosen, "scale": model.scale}  # fmt: skip
+                "arguments": chosen, "scale": model.scale, "length": data.length}  # fmt: skip
     (run / shell.WEIGHTS).write_bytes(store.dump(model, metadata))
     files.write_json(run / "history.json", history)
     opened = measure.Data.open(prepared, told_, 0)

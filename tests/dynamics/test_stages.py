@@ -14,6 +14,7 @@ from stages.dynamics import (
     claims,
     evaluate,
     figures,
+    free_run,
     measure,
     prepare,
     tables,
@@ -207,7 +208,7 @@ def evaluated(prepared, told, tmp_path_factory) -> Path:
     run.mkdir(parents=True)
     model, history = trained(prepared, told, home / "kept")
     metadata = {"model": "gru", "arm": "base", "size": "none", "seed": 0, "observed": 32,
-                "arguments": ARGUMENTS, "scale": model.scale}  # fmt: skip
+                "arguments": ARGUMENTS, "scale": model.scale, "length": 12}  # fmt: skip
     (run / shell.WEIGHTS).write_bytes(store.dump(model, metadata))
     files.write_json(run / "history.json", history)
     data = measure.Data.open(prepared, told, 0)
@@ -215,6 +216,27 @@ def evaluated(prepared, told, tmp_path_factory) -> Path:
     found |= {run.name: measure.network(run, data, 1, "cpu")}
     measure.write(found, data, home / "evaluated/ks")
     return home / "evaluated/ks"
+
+
+def test_networks_are_driven_by_what_a_window_has_and_rivals_by_all(prepared, told, evaluated):
+    """Of 24 observations before a start a network is given the last 12: 4 that warm up, and 8."""
+    run = evaluated.parents[1] / "runs/ks/gru-base-none-s0"
+    data = measure.Data.open(prepared, told, 0)
+    assert data.context.shape[1] == 24
+    model, length = free_run.loaded(run / shell.WEIGHTS, "cpu")
+    assert length == Windows.open(prepared, told.training["ks"], 0).length == 12
+    again = free_run.forecast(model, data.context[:, -12:], 30, 24)
+    images = np.load(evaluated / IMAGES)
+    place = files.read_json(evaluated / CURVES)["order"].index(run.name)
+    np.testing.assert_array_equal(images[1 + place], again[0].astype(np.float32))
+
+
+def test_weights_that_do_not_say_on_how_much_they_were_trained_are_refused(evaluated, tmp_path):
+    run = evaluated.parents[1] / "runs/ks/gru-base-none-s0"
+    model, kept = store.load(str(run / shell.WEIGHTS))
+    (tmp_path / "old").write_bytes(store.dump(model, {k: kept[k] for k in kept if k != "length"}))
+    with pytest.raises(DataError, match=r"how many observations[\s\S]*dvc repro"):
+        free_run.loaded(tmp_path / "old", "cpu")
 
 
 def content_of(evaluated: Path) -> dict:
