@@ -289,12 +289,12 @@ def claimed(tmp_path: Path, cells: dict, times: dict) -> dict[str, list[dict]]:
     return found
 
 
-def cell(vpt: float, zero: float = 0.0, psd: float = 0.2) -> dict:
+def cell(vpt: float, psd: float = 0.2) -> dict:
     def one(value, unit, half):
         return {"value": value, "unit": unit, "n": 112, "low": value - half, "high": value + half}
 
     return {"metrics": {"vpt": one(vpt, "Lyapunov times", 0.05),
-                        "vpt_val": one(vpt, "Lyapunov times", 0.05), "zero": one(zero, "1", 0.0),
+                        "vpt_val": one(vpt, "Lyapunov times", 0.05),
                         "psd_db": {"value": psd, "unit": "dB", "n": 112}}}  # fmt: skip
 
 
@@ -303,14 +303,14 @@ def seeded(name: str, vpt: float, **more) -> dict:
 
 
 def test_claims_are_decided_from_seeds_and_only_by_what_has_learned(tmp_path):
-    cells = {"linear": cell(0.7)}
+    cells = {"linear": cell(0.7), "persistence": cell(0.2)}
     levels = {"gru-base": 1.2, "gru-attention": 2.0, "transformer-pre": 2.4,
               "recurrent_transformer-pre": 1.3, "lstm-base": 0.3, "lstm-attention": 0.2,
               "rhn-base": 2.0, "rhn-attention": 1.0}  # fmt: skip
     for name, vpt in levels.items():
         cells |= seeded(name, vpt)
     for name in ("gru-additive", "gru-rate", "rhn-additive", "rhn-rate"):
-        cells |= seeded(name, 0.0, zero=0.9)
+        cells |= seeded(name, 0.0)
     for name in ("lstm-additive", "lstm-rate"):
         cells |= seeded(name, 1.0)
     times = {"ratios": {"transformer / rhn": {"value": 0.4, "low": 0.38, "high": 0.42}}}
@@ -323,6 +323,22 @@ def test_claims_are_decided_from_seeds_and_only_by_what_has_learned(tmp_path):
     assert "not trained here: attention_dependent, dependent" in found["D-1"][0]["why"]
     assert "untrained: lstm" in found["D-2"][0]["why"]
     assert {verdicts[name] for name in ("D-3", "D-6", "D-9")} == {"undecided"}
+
+
+@pytest.mark.parametrize(
+    ("gru", "lstm", "verdict"),
+    [(0.0, 1.0, "holds"), (0.05, 1.0, "holds"), (0.25, 1.0, "undecided"), (1.0, 1.0, "fails"),
+     (0.05, 0.25, "undecided"), (0.05, 0.05, "fails")],
+)  # fmt: skip
+def test_a_gate_diverges_where_persistence_is_surely_valid_for_longer(gru, lstm, verdict, tmp_path):
+    """No forecast is lost at once here: none of the networks has a valid time of 0 at any start."""
+    cells = {"linear": cell(0.7), "persistence": cell(0.2)}
+    for name in ("gru-additive", "gru-rate", "rhn-additive", "rhn-rate"):
+        cells |= seeded(name, gru)
+    for name in ("lstm-additive", "lstm-rate"):
+        cells |= seeded(name, lstm)
+    (found,) = claimed(tmp_path, cells, {})["D-5"]
+    assert found["verdict"] == verdict, found["why"]
 
 
 def test_a_ratio_of_times_outside_the_printed_range_fails(tmp_path):
