@@ -2,7 +2,8 @@
 
 Valid times are compared in Lyapunov times by their difference, trained arms with trained arms, with
 the spread of training of data/spreads (stages/claims/levels.py). A network that stays behind the
-linear rival has not learned to forecast: what rests on it is `undecided`, and says `untrained`.
+linear rival has not learned to forecast: what rests on it is `undecided`, and says `untrained` (but
+D-5, which is about such networks).
 Words that name no number are read as the bars below, and every entry says so. Training times are
 those that tests/benchmarks/bench_dynamics.py measured once.
 """
@@ -21,14 +22,14 @@ from stages.dynamics.searched import ORDERS, spread, tables
 from stages.files import read_json
 from stages.spreads import Spreads, kind_of
 
-VPT, ZERO, PSD, CHOSEN = (("metrics", name) for name in ("vpt", "zero", "psd_db", "vpt_val"))
+VPT, PSD, CHOSEN = (("metrics", name) for name in ("vpt", "psd_db", "vpt_val"))
 RECURRENT, TRANSFORMERS = ("lstm", "gru", "rhn"), ("transformer",)
 BLIND = ("additive", "rate")  # gates that see no data
 OTHERWISE = ("adabelief", "pre_adabelief")  # no modification: trained by another optimizer
-HALF = 0.5  # of the starts: a cell "diverges" where more are never valid, else it "survives"
 CLOSE = 1.0  # decibels: a spectrum is "reproduced" within them
 SHARE = (0.25, 0.5)  # of the recurrent training time
 RIVAL = "linear"
+STILL = "persistence"  # a cell that is valid for less long "diverges", for longer "survives"
 RESAMPLES = 2000  # of a search's trials
 MODIFIED = {  # what R's best modification of a class was chosen from, of its arms here
     "lstm": {"coupled", "attention", "attention_coupled"},
@@ -153,18 +154,17 @@ def d4(measured: Evaluation) -> dict[Any, Any]:
 
 
 def d5(measured: Evaluation) -> dict[Any, Any]:
-    """Gates that see no data: whose forecasts are never valid."""
-    parts = []
+    """Gates that see no data, against persistence, which has learned nothing."""
+    parts, still = [], Side(STILL, VPT)
     for model in RECURRENT:
         for gate in BLIND:
-            one, lost = side(measured, model, gate, ZERO), model != "lstm"
+            one, lost = side(measured, model, gate, VPT), model != "lstm"
             name = f"{one.arm} {'diverges' if lost else 'survives'}"
-            words = "share of starts never valid"
-            parts.append(against(measured, name, one, HALF, lost, words))
+            parts.append(difference(measured, name, one, still, 0.0, not lost))
     note = (
-        f"'diverge' is read as more than {100 * HALF:g} % of the starts with a valid time of 0, "
-        "'survive' as fewer; R says it of the models of its sweep, which say the next state: one "
-        "that says a change is right at first, however little it has learned"
+        f"'diverge' is read as valid for less long than {STILL}, 'survive' as for longer; R reads "
+        "it off valid times of 0 among the models of its sweep, which say the next state: one that "
+        "says a change is right at first, however little it has learned"
     )
     text = "Additive and learned-rate gates make GRU and RHN diverge; the LSTM survives."
     return conclude(measured, "D-5", text, "gating, section 4.3.1", parts, note)

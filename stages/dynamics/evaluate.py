@@ -46,7 +46,6 @@ def plan(asked: Asked) -> Work:
     used = {
         "forecasts": told.forecasts[dataset].model_dump(mode="json"),
         "rivals": told.rivals[dataset].model_dump(mode="json"),
-        "resamples": told.resamples,
     }
     evaluation = shell.Evaluation(evaluate, entry, "stages.dynamics.models", used, companions)
     return shell.work(MODULE, asked, evaluation, machine)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.scores import groups
+from stages.scores import few
 
 Array = np.ndarray
 LEAST = 1e-12  # of an amplitude whose logarithm is taken
@@ -60,9 +60,7 @@ def diverged(forecast: Array) -> Array:
     return np.where(lost.any(1), lost.argmax(1) + 1, 0)
 
 
-def forecast_metrics(
-    forecast: Array, truth: Truth, resamples: int, rng: np.random.Generator
-) -> dict[str, Any]:
+def forecast_metrics(forecast: Array, truth: Truth) -> dict[str, Any]:
     """The metrics of forecasts (B, H, O) with 90 % intervals over members, and where they
     diverged."""
     error = nrmse(forecast, truth.values)
@@ -71,7 +69,7 @@ def forecast_metrics(
     time = steps * truth.step
 
     def mean(values: Array, unit: str) -> dict[str, Any]:
-        return groups.mean_of(values, truth.member, unit, resamples, rng)
+        return few.mean_of(values, truth.member, unit)
 
     found = {
         "vpt": mean(time * truth.exponent, "Lyapunov times"),

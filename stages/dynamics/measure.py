@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from stages import files, seeds
+from stages import files
 from stages.dynamics import forecasts
 from stages.dynamics.forecasts import Array, Truth
 from stages.dynamics.layout import ABOUT, CURVES, IMAGES, SERIES, STARTS, STATES
 from stages.dynamics.rivals.build import NAMES, build
-from stages.dynamics.settings import FAMILY, Dynamics, Forecasts, Rivals, Simulated
+from stages.dynamics.settings import Dynamics, Forecasts, Rivals, Simulated
 from stages.dynamics.systems.simulate import carry_on
 from stages.params import checked
-from stages.scores import groups, shell
+from stages.scores import few, shell
 
 SELECTS = "vpt_val"  # the valid time within the part that selects, by which networks are chosen
 SOLVER = "solver"  # the ceiling: the solver against itself at a finer step
@@ -36,7 +36,6 @@ class Data:
     about: dict[Any, Any]
     asked: Forecasts
     rivals: Rivals
-    resamples: int
     seed: int
     truth: Truth
 
@@ -51,7 +50,7 @@ class Data:
         unit = about["printed_exponent"] or about["exponent"]["value"]
         truth = Truth(ahead, starts[:, 0], about["step"], unit, asked.threshold, asked.spectrum)
         rivals = told.rivals[prepared.name]
-        return cls(series, starts, states, about, asked, rivals, told.resamples, seed, truth)
+        return cls(series, starts, states, about, asked, rivals, seed, truth)
 
     @property
     def context(self) -> Array:
@@ -81,9 +80,8 @@ class CellResult:
 
 
 def evaluate_forecast(forecast: Array, data: Data, more: Mapping[str, Any]) -> CellResult:
-    """What is told of forecasts (B, H, O). Every cell's intervals come from the same draws."""
-    rng = seeds.stream(data.seed, FAMILY, "resamples")
-    entry = forecasts.forecast_metrics(forecast, data.truth, data.resamples, rng) | dict(more)
+    """What is told of forecasts (B, H, O)."""
+    entry = forecasts.forecast_metrics(forecast, data.truth) | dict(more)
     curve = forecasts.curve(forecasts.nrmse(forecast, data.truth.values))
     return CellResult(entry, curve, forecast[0].astype(np.float32))
 
@@ -107,20 +105,16 @@ def network(run: Path, data: Data, threads: int, device: str) -> CellResult:
     import torch
 
     from stages.dynamics import free_run, selection
-    from stages.training import store
 
     torch.set_num_threads(threads)
-    model, _ = store.load(str(run / shell.WEIGHTS))
-    model.to(device)
-    forecast = free_run.forecast(model, data.context, data.asked.horizon)  # type: ignore[arg-type]
+    model, length = free_run.loaded(run / shell.WEIGHTS, device)
+    forecast = free_run.forecast(model, data.context, data.asked.horizon, length)
     weights = sum(one.numel() for one in model.parameters())
     more = {"weights": weights, "history": shell.validation_losses(run)}
     found, asked = evaluate_forecast(forecast, data, more), data.asked
     chosen = selection.runs(data.series, data.about, "val", asked.selection, asked.threshold)
-    rng = seeds.stream(data.seed, FAMILY, "resamples", "val")
-    found.entry["metrics"][SELECTS] = groups.mean_of(
-        chosen.of(model), chosen.member, "Lyapunov times", data.resamples, rng
-    )
+    times = chosen.of(model, length)
+    found.entry["metrics"][SELECTS] = few.mean_of(times, chosen.member, "Lyapunov times")
     return found
 
 

@@ -31,10 +31,11 @@ class Runs:
         """How long each forecast (B, H, O) is valid, Lyapunov times (B,)."""
         return valid(nrmse(forecasts, self.ahead), self.threshold) * self.step
 
-    def of(self, model: Any) -> Array:
-        """Those of a network, which runs freely from all starts at once."""
+    def of(self, model: Any, length: int) -> Array:
+        """Those of a network, which runs freely from all starts at once; `length`: observations of
+        the windows that trained it."""
         model.eval()
-        return self.times(forecast(model, self.context, self.ahead.shape[1]))
+        return self.times(forecast(model, self.context, self.ahead.shape[1], length))
 
 
 def runs(

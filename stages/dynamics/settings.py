@@ -78,8 +78,8 @@ class Split(Section):
 
 class Selection(Section):
     """Free runs within the part that selects, by whose mean valid time the best of several cells
-    or trials is chosen: `starts` of each member, `context` observations given before each,
-    `horizon` steps ahead."""
+    or trials is chosen: `starts` of each member, `context` observations given before each
+    (as of Forecasts), `horizon` steps ahead."""
 
     starts: Count
     context: Count
@@ -88,9 +88,10 @@ class Selection(Section):
 
 class Forecasts(Section):
     """Free runs: `starts` of each member, spaced evenly over its test part, `context` observations
-    given before each, `horizon` steps ahead; valid as long as the NRMSE is below `threshold`. The
-    spectrum is of the last `spectrum` steps. The ceiling's solver steps are `finer` times
-    shorter. selection: the free runs that choose."""
+    given before each (of which a network takes no more than the windows had that trained it),
+    `horizon` steps ahead; valid as long as the NRMSE is below `threshold`. The spectrum is of the
+    last `spectrum` steps. The ceiling's solver steps are `finer` times shorter. selection: the free
+    runs that choose."""
 
     starts: Count
     context: Count
@@ -222,7 +223,6 @@ class Dynamics(Section):
     forecasts: dict[Name, Forecasts] = {}
     training: dict[Name, Budget] = {}
     rivals: dict[Name, Rivals] = {}
-    resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
 
     @model_validator(mode="after")
     def meets(self) -> Self:

@@ -80,7 +80,7 @@ class Score:
 
         def look(model: Any, found: dict[str, float]) -> None:
             number = int(row["steps"] or 0) // budget.validate_every + 1
-            value = float(runs["val"].of(model).mean())
+            value = float(runs["val"].of(model, windows.length).mean())
             steps = number * budget.validate_every
             row.update(vpt_val=value, loss_val=found["loss"], steps=steps)
             files.write_json(place, row)
@@ -107,7 +107,7 @@ class Score:
         finally:
             checkpoints.clear()
         for part, one in runs.items():
-            row[f"vpt_{part}"] = float(one.of(network).mean())
+            row[f"vpt_{part}"] = float(one.of(network, windows.length).mean())
         row.update(loss_train=history["train"][-1]["loss"], loss_val=history["best_loss"])
         files.write_json(place, row)
         return -float(row["vpt_val"] or 0.0)

@@ -122,7 +122,8 @@ def sentence(about: dict[str, Any]) -> str:
 
 
 NOTES = (
-    "Intervals are the central 90 % over runs of the system, of one training. Printed numbers are "
+    "Intervals are of 90 %, Student's over runs of the system, of one training. Networks are given "
+    "no more observations than a window that trained them has, rivals more. Printed numbers are "
     "those of document R's larger sweeps, at L = 60 for Kuramoto–Sivashinsky; its unit is read as "
     "t*/Λ1 (equation 38), which errata.md argues. Networks say the change of a step here, not the "
     "next state, and are trained for seconds: compare them with each other and with the rivals. "

@@ -65,7 +65,12 @@ def opened(
     return shell.Opened(
         build=partial(build, name, arguments, observed, scale),
         train=lambda model, kept, group: fit(model.to(where), data, budget, settings, kept, group),
-        metadata={"arguments": dict(arguments), "observed": observed, "scale": scale},
+        metadata={
+            "arguments": dict(arguments),
+            "observed": observed,
+            "scale": scale,
+            "length": data.length,
+        },
     )
 
 

@@ -118,13 +118,13 @@ def runs(steps: int) -> list[bool]:
     found = []
     for name in ("gru", "rhn", "transformer"):
         network = build(name, SMALL, 8, 0.1).eval()
-        context = torch.randn(STARTS, 16, 8, generator=seeds.torch_stream(0, "bench", name))
+        context = torch.randn(STARTS, TIMES, 8, generator=seeds.torch_stream(0, "bench", name))
         begun = time.perf_counter()
-        free_run(network, context, steps)
+        free_run(network, context, steps, TIMES)
         together = time.perf_counter() - begun
         begun = time.perf_counter()
         for place in range(ALONE):
-            free_run(network, context[place : place + 1], steps)
+            free_run(network, context[place : place + 1], steps, TIMES)
         loop = (time.perf_counter() - begun) * STARTS / ALONE
         words = f"free run of {name}: loop over {STARTS} starts / all at once"
         found.append(told(words, loop / together, 20.0, most=False))

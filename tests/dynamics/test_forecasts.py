@@ -19,7 +19,7 @@ def truth_of(values: np.ndarray, exponent: float = 2.2, step: float = 0.02) -> T
 
 
 def measured(forecast: np.ndarray, truth: Truth) -> dict:
-    return forecasts.forecast_metrics(forecast, truth, 200, seeds.stream(0, "resamples"))
+    return forecasts.forecast_metrics(forecast, truth)
 
 
 def test_the_error_is_the_root_of_the_mean_square_over_components():

@@ -200,13 +200,22 @@ def test_a_run_in_pieces_is_the_run_in_one(name, given):
 @each
 def test_a_free_run_is_what_is_computed_anew_at_every_step(name, given):
     model, context = made(name, given).eval(), drawn(3, 8, WIDE)
-    found, known = free_run(model, context, 7), context
+    found, known = free_run(model, context, 7, 8), context
     for step in range(7):
         seen = known[:, -model.span :] if name == "transformer" else known
         with torch.no_grad():
             said = model.run(seen)[0][:, -1]
         close(found[:, step], said, 1e-10)
         known = torch.cat((known, said[:, None]), 1)
+
+
+@each
+def test_no_more_is_given_than_a_window_had_that_trained(name, given):
+    model, context = made(name, given).eval(), drawn(3, 24, WIDE)
+    found, alone = free_run(model, context, 5, 8), free_run(model, context[:, -8:], 5, 8)
+    assert torch.equal(found, alone)
+    longer = free_run(model, context, 5, 24)
+    assert torch.equal(longer, found) != model.stateful, "one with a state would go on from more"
 
 
 @each
@@ -316,6 +325,6 @@ def test_a_forecast_that_grows_without_bound_is_no_number_from_its_step_on():
     model = made("gru", output="change", layers=1).eval()
     nn.init.zeros_(model.outward.weight)
     nn.init.constant_(model.outward.bias, LIMIT / SCALE / 4)
-    found = free_run(model, drawn(2, 3, WIDE), 8)
+    found = free_run(model, drawn(2, 3, WIDE), 8, 3)
     finite = torch.isfinite(found).all(2)
     assert finite[:, :3].all() and not finite[:, 5:].any()

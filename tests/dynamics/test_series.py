@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from stages import files, seeds
 from stages.dynamics.layout import ABOUT, SERIES, STARTS
@@ -50,7 +51,6 @@ TOLD = {
                            "learning_rate": 0.01, "schedule": "cosine", "window": 8, "warm": 4,
                            "counted": 8, "noise": 0.01, "val_windows": 32}},
     "rivals": {"tides": {"linear": {"delays": 12, "penalty": 1e-6}, "reservoir": RESERVOIR}},
-    "resamples": 100,
 }  # fmt: skip
 
 
@@ -235,7 +235,11 @@ def test_windows_hold_no_masked_cell_and_stay_in_their_part(place, series_told):
 def test_a_months_window_reaches_back_over_its_border(place, series_told):
     data = SeriesWindows.open(place / "prepared/tides", series_told.training["tides"], 0)
     data.about["convention"] = "months"
-    assert min(data.slices("val")) == 360 - data.length, "its target is the part's first row"
+    window = min(data.slices("val"))
+    targets = window + 1 + np.arange(data.length)[-data.budget.counted :]
+    assert targets[0] == 360, "no row that trains is a target; the first that selects is one"
+    batch = data.batch([window], None)
+    assert torch.equal(batch.targets[0], data.series[0, targets])
 
 
 def test_the_gate_counts_what_is_masked_and_how_levels_move(place):
@@ -270,7 +274,7 @@ def test_autoregression_that_explodes_is_told_as_diverged_and_never_a_nan():
     found = rule.forecast(np.full((2, 1, 1), 100.0), 40)
     assert np.isfinite(found[:, 0]).all() and np.isnan(found[:, -1]).all()
     truth = measure.Truth(np.zeros((2, 40, 1)), np.arange(2), 1.0, 1.0, 0.5, 10)
-    told_ = measure.forecasts.forecast_metrics(found, truth, 100, seeds.stream(0, "x"))
+    told_ = measure.forecasts.forecast_metrics(found, truth)
     assert told_["metrics"]["diverged"]["value"] == 1.0
     lost = int(np.isnan(found[0, :, 0]).argmax()) + 1
     assert told_["diverged_at"] == [lost] and 3 < lost < 12
@@ -298,7 +302,7 @@ def test_a_network_and_its_rivals_are_measured_tabulated_and_drawn(place, series
     run = tmp_path / "runs/tides/gru-base-none-s0"
     run.mkdir(parents=True)
     metadata = {"model": "gru", "arm": "base", "size": "none", "seed": 0, "observed": 3,
-                "arguments": chosen, "scale": model.scale}  # fmt: skip
+                "arguments": chosen, "scale": model.scale, "length": data.length}  # fmt: skip
     (run / shell.WEIGHTS).write_bytes(store.dump(model, metadata))
     files.write_json(run / "history.json", history)
     opened = measure.Data.open(prepared, told_, 0)

@@ -14,6 +14,7 @@ from stages.dynamics import (
     claims,
     evaluate,
     figures,
+    free_run,
     measure,
     prepare,
     tables,
@@ -50,7 +51,6 @@ TOLD = {
                         "counted": 6, "noise": 0.01, "val_windows": 32}},
     "rivals": {"ks": {"train": 120, "linear": LOCAL, "quadratic": LOCAL, "reservoir": RESERVOIR,
                       "reservoirs": RESERVOIR | {"group": 8, "overlap": 4}}},
-    "resamples": 100,
 }  # fmt: skip
 
 
@@ -208,7 +208,7 @@ def evaluated(prepared, told, tmp_path_factory) -> Path:
     run.mkdir(parents=True)
     model, history = trained(prepared, told, home / "kept")
     metadata = {"model": "gru", "arm": "base", "size": "none", "seed": 0, "observed": 32,
-                "arguments": ARGUMENTS, "scale": model.scale}  # fmt: skip
+                "arguments": ARGUMENTS, "scale": model.scale, "length": 12}  # fmt: skip
     (run / shell.WEIGHTS).write_bytes(store.dump(model, metadata))
     files.write_json(run / "history.json", history)
     data = measure.Data.open(prepared, told, 0)
@@ -216,6 +216,27 @@ def evaluated(prepared, told, tmp_path_factory) -> Path:
     found |= {run.name: measure.network(run, data, 1, "cpu")}
     measure.write(found, data, home / "evaluated/ks")
     return home / "evaluated/ks"
+
+
+def test_networks_are_driven_by_what_a_window_has_and_rivals_by_all(prepared, told, evaluated):
+    """Of 24 observations before a start a network is given the last 12: 4 that warm up, and 8."""
+    run = evaluated.parents[1] / "runs/ks/gru-base-none-s0"
+    data = measure.Data.open(prepared, told, 0)
+    assert data.context.shape[1] == 24
+    model, length = free_run.loaded(run / shell.WEIGHTS, "cpu")
+    assert length == Windows.open(prepared, told.training["ks"], 0).length == 12
+    again = free_run.forecast(model, data.context[:, -12:], 30, 24)
+    images = np.load(evaluated / IMAGES)
+    place = files.read_json(evaluated / CURVES)["order"].index(run.name)
+    np.testing.assert_array_equal(images[1 + place], again[0].astype(np.float32))
+
+
+def test_weights_that_do_not_say_on_how_much_they_were_trained_are_refused(evaluated, tmp_path):
+    run = evaluated.parents[1] / "runs/ks/gru-base-none-s0"
+    model, kept = store.load(str(run / shell.WEIGHTS))
+    (tmp_path / "old").write_bytes(store.dump(model, {k: kept[k] for k in kept if k != "length"}))
+    with pytest.raises(DataError, match=r"how many observations[\s\S]*dvc repro"):
+        free_run.loaded(tmp_path / "old", "cpu")
 
 
 def content_of(evaluated: Path) -> dict:
@@ -268,12 +289,12 @@ def claimed(tmp_path: Path, cells: dict, times: dict) -> dict[str, list[dict]]:
     return found
 
 
-def cell(vpt: float, zero: float = 0.0, psd: float = 0.2) -> dict:
+def cell(vpt: float, psd: float = 0.2) -> dict:
     def one(value, unit, half):
         return {"value": value, "unit": unit, "n": 112, "low": value - half, "high": value + half}
 
     return {"metrics": {"vpt": one(vpt, "Lyapunov times", 0.05),
-                        "vpt_val": one(vpt, "Lyapunov times", 0.05), "zero": one(zero, "1", 0.0),
+                        "vpt_val": one(vpt, "Lyapunov times", 0.05),
                         "psd_db": {"value": psd, "unit": "dB", "n": 112}}}  # fmt: skip
 
 
@@ -282,14 +303,14 @@ def seeded(name: str, vpt: float, **more) -> dict:
 
 
 def test_claims_are_decided_from_seeds_and_only_by_what_has_learned(tmp_path):
-    cells = {"linear": cell(0.7)}
+    cells = {"linear": cell(0.7), "persistence": cell(0.2)}
     levels = {"gru-base": 1.2, "gru-attention": 2.0, "transformer-pre": 2.4,
               "recurrent_transformer-pre": 1.3, "lstm-base": 0.3, "lstm-attention": 0.2,
               "rhn-base": 2.0, "rhn-attention": 1.0}  # fmt: skip
     for name, vpt in levels.items():
         cells |= seeded(name, vpt)
     for name in ("gru-additive", "gru-rate", "rhn-additive", "rhn-rate"):
-        cells |= seeded(name, 0.0, zero=0.9)
+        cells |= seeded(name, 0.0)
     for name in ("lstm-additive", "lstm-rate"):
         cells |= seeded(name, 1.0)
     times = {"ratios": {"transformer / rhn": {"value": 0.4, "low": 0.38, "high": 0.42}}}
@@ -302,6 +323,22 @@ def test_claims_are_decided_from_seeds_and_only_by_what_has_learned(tmp_path):
     assert "not trained here: attention_dependent, dependent" in found["D-1"][0]["why"]
     assert "untrained: lstm" in found["D-2"][0]["why"]
     assert {verdicts[name] for name in ("D-3", "D-6", "D-9")} == {"undecided"}
+
+
+@pytest.mark.parametrize(
+    ("gru", "lstm", "verdict"),
+    [(0.0, 1.0, "holds"), (0.05, 1.0, "holds"), (0.25, 1.0, "undecided"), (1.0, 1.0, "fails"),
+     (0.05, 0.25, "undecided"), (0.05, 0.05, "fails")],
+)  # fmt: skip
+def test_a_gate_diverges_where_persistence_is_surely_valid_for_longer(gru, lstm, verdict, tmp_path):
+    """No forecast is lost at once here: none of the networks has a valid time of 0 at any start."""
+    cells = {"linear": cell(0.7), "persistence": cell(0.2)}
+    for name in ("gru-additive", "gru-rate", "rhn-additive", "rhn-rate"):
+        cells |= seeded(name, gru)
+    for name in ("lstm-additive", "lstm-rate"):
+        cells |= seeded(name, lstm)
+    (found,) = claimed(tmp_path, cells, {})["D-5"]
+    assert found["verdict"] == verdict, found["why"]
 
 
 def test_a_ratio_of_times_outside_the_printed_range_fails(tmp_path):

@@ -33,6 +33,7 @@ TEXT, SMALL, RIGHT = "token_mixing/sample/sst2", "w64_text", "metrics/accuracy"
 HYPER, ATTENTION = "hypermixing-tied", "self_attention-post_norm"
 MANY, TALLY = "token_mixing/sample/shapes_27000", "grid_attention-tally"
 LARGE = "token_mixing/sample/pictures_12_16/self_attention-pre_norm-w64-s0"
+LORENZ, PRE = "chaos/mini/l96_f10", "transformer-pre-w48-s0"
 CHAOS, SWEPT = "chaos/sample/l96_f10", "transformer-swept-swept-s0"
 SHARES = ("coverage_90", "accuracy", "satisfied", "satisfied_other")  # of 1, told in percent
 REGION = "failure_modes/sample/darcy_overlap_{}/msa-shared-5k-s0/metrics/rmse"
@@ -114,8 +115,14 @@ TOLD = (
     ("the MLP {} (three", "0.72", f"{MINUTES}/sawtooth_1d/tetnp-post-w32/{NATS}"),
     ("points {} MB in blocks", "4.2", f"{CURVES}/tetnp-post-w32-s0/metrics/memory_1000_10"),
     ("{} MB with all pairs", "169", f"{CURVES}/tetnp-post-w32-s0/metrics/memory_whole_1000_10"),
-    ("valid for {} [2.81", "3.07", "chaos/mini/l96_f10/lstm-adabelief-w48-s0/metrics/vpt"),
-    ("for {} [1.58, 1.88] after", "1.71", "chaos/mini/l96_f10/lstm-base-w48-s0/metrics/vpt"),
+    ("valid for {} [2.78", "3.07", "chaos/mini/l96_f10/lstm-adabelief-w48-s0/metrics/vpt"),
+    ("for {} [1.55, 1.87] after", "1.71", "chaos/mini/l96_f10/lstm-base-w48-s0/metrics/vpt"),
+    ("instead of {}). At F", "2.16", f"{LORENZ}/recurrent_{PRE}/metrics/vpt"),
+    ("valid for {} [2.04", "2.16", f"{LORENZ}/recurrent_{PRE}/metrics/vpt"),
+    ("the other for {} [2.27", "2.43", f"{LORENZ}/{PRE}/metrics/vpt"),
+    ("valid for {} to 1.68", "0.27", f"{LORENZ}/gru-additive-w48-s0/metrics/vpt"),
+    ("0.27 to {}, pers", "1.68", f"{LORENZ}/rhn-additive-w48-s0/metrics/vpt"),
+    ("persistence for {}; the additive", "0.21", f"{LORENZ}/persistence/metrics/vpt"),
     ("the GRU at {} days", "0.122", "series/sample/etth1/gru-adabelief-w48-s0/metrics/vpt"),
     ("weather, {} [0.096", "0.111", "series/sample/jena/gru-adabelief-w48-s0/metrics/vpt"),
     (

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from stages import files, seeds
+from stages import files
 from stages.dynamics import forecasts
 from stages.dynamics.forecasts import Array, Truth
 from stages.dynamics.layout import ABOUT, CURVES, IMAGES, STARTS
 from stages.dynamics.layout import SERIES as ARRAY
 from stages.dynamics.series.rivals import NAMES, build
-from stages.dynamics.series.settings import SERIES, Ahead, Rules, Series
-from stages.scores import groups, shell
+from stages.dynamics.series.settings import Ahead, Rules, Series
+from stages.scores import few, shell
 
 SELECTS = "vpt_val"
 FOREIGN = ("vpt_document", "valid_time")  # of systems: of series all three are days
@@ -30,7 +30,6 @@ class Data:
     about: dict[Any, Any]
     asked: Ahead
     rivals: Rules
-    resamples: int
     seed: int
     truth: Truth
 
@@ -43,7 +42,7 @@ class Data:
         block = np.arange(len(starts)) * asked.blocks // len(starts)
         truth = Truth(ahead, block, about["step"], 1.0, asked.threshold, asked.spectrum)
         rivals = told.rivals[prepared.name]
-        return cls(series, starts, about, asked, rivals, told.resamples, seed, truth)
+        return cls(series, starts, about, asked, rivals, seed, truth)
 
     @property
     def context(self) -> Array:
@@ -78,9 +77,8 @@ class CellResult:
 
 
 def evaluate_forecast(forecast: Array, data: Data, more: Mapping[str, Any]) -> CellResult:
-    """What is told of forecasts (B, H, O). Every cell's intervals come from the same draws."""
-    rng = seeds.stream(data.seed, SERIES, "resamples")
-    entry = forecasts.forecast_metrics(forecast, data.truth, data.resamples, rng) | dict(more)
+    """What is told of forecasts (B, H, O)."""
+    entry = forecasts.forecast_metrics(forecast, data.truth) | dict(more)
     kept = {name: one for name, one in entry["metrics"].items() if name not in FOREIGN}
     kept["vpt"] |= {"unit": "days"}
     curve = forecasts.curve(forecasts.nrmse(forecast, data.truth.values))
@@ -100,21 +98,16 @@ def network(run: Path, data: Data, threads: int, device: str) -> CellResult:
     import torch
 
     from stages.dynamics import free_run, selection
-    from stages.training import store
 
     torch.set_num_threads(threads)
-    model, _ = store.load(str(run / shell.WEIGHTS))
-    model.to(device)
-    forecast = free_run.forecast(model, data.context, data.asked.horizon)  # type: ignore[arg-type]
+    model, length = free_run.loaded(run / shell.WEIGHTS, device)
+    forecast = free_run.forecast(model, data.context, data.asked.horizon, length)
     weights = sum(one.numel() for one in model.parameters())
     more = {"weights": weights, "history": shell.validation_losses(run)}
     found, asked = evaluate_forecast(forecast, data, more), data.asked
     chosen = selection.runs(data.series, data.about, "val", asked.selection, asked.threshold)
     block = np.arange(len(chosen.context)) * asked.blocks // len(chosen.context)
-    rng = seeds.stream(data.seed, SERIES, "resamples", "val")
-    found.entry["metrics"][SELECTS] = groups.mean_of(
-        chosen.of(model), block, "days", data.resamples, rng
-    )
+    found.entry["metrics"][SELECTS] = few.mean_of(chosen.of(model, length), block, "days")
     return found
 
 

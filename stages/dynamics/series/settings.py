@@ -52,10 +52,10 @@ class Borders(Section):
 
 
 class Ahead(Section):
-    """Free runs: `starts` evenly over the test part, `context` rows given before each, `horizon`
-    rows ahead; valid as long as the NRMSE is below `threshold`; the spectrum is of the last
-    `spectrum` rows, intervals are over `blocks` of consecutive starts. selection: the free runs
-    that choose."""
+    """Free runs: `starts` evenly over the test part, `context` rows given before each (of which a
+    network takes no more than the windows had that trained it), `horizon` rows ahead; valid as long
+    as the NRMSE is below `threshold`; the spectrum is of the last `spectrum` rows, intervals are
+    over `blocks` of consecutive starts. selection: the free runs that choose."""
 
     starts: Count
     context: Count
@@ -90,7 +90,6 @@ class Series(Section):
     training: dict[Name, Budget] = {}
     rivals: dict[Name, Rules] = {}
     searches: dict[Name, dict[Name, Search]] = {}
-    resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
 
     @model_validator(mode="after")
     def meets(self) -> Self:

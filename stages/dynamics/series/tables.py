@@ -90,8 +90,9 @@ def sentence(about: dict[str, Any]) -> str:
 
 
 NOTES = (
-    "Valid times in days, from free runs over the test part; intervals are the central 90 % over "
-    "blocks of consecutive starts, of one training. Each column is standardised by the rows that "
+    "Valid times in days, from free runs over the test part; intervals are of 90 %, Student's over "
+    "blocks of consecutive starts, of one training. Networks are given no more rows than a window "
+    "that trained them has, rivals more. Each column is standardised by the rows that "
     "train. Printed numbers are those of document R's larger sweeps (tables 6 and 7), of sets and "
     "borders of its own; the rivals are ours."
 )

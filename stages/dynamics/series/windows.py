@@ -1,5 +1,6 @@
 """Prepared series as the loop's data: the windows of systems (windows.py of the family), of which
-none holds a masked cell; where the borders say so, they reach back over their part's."""
+none holds a masked cell; where the borders say so, they reach back over their part's, but no target
+does."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +34,8 @@ class SeriesWindows(Windows):
         """The numbers of each part's windows that hold no masked cell."""
         found = {}
         for part, (first, end) in self.about["parts"].items():
-            reach = self.length if self.about["convention"] == "months" else 0
+            months = self.about["convention"] == "months"
+            reach = self.length - self.budget.counted + 1 if months else 0
             begin = np.arange(max(0, first - reach), end - self.length)
             clean = self.lost[begin + self.length + 1] == self.lost[begin]
             found[part] = begin[clean].tolist()
