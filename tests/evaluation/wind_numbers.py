@@ -46,9 +46,10 @@ def made(
     freedom=20,
     hardness=0.6,
     kinds=WINDS,
+    step=5,
 ):
     """An evaluation folder: cell -> RMSE in kn; leads and distances: cell -> {bin: RMSE}; every
-    slice holds 50 points.
+    slice holds 50 points, and every `step`-th minute is one.
 
     Slices differ in difficulty by a common factor (easy and hard minutes), and by `jitter` from
     model to model.
@@ -64,7 +65,7 @@ def made(
 
     def squares(value):
         square = (value * KNOT_M_S) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
-        return [(s, 50, float(e)) for s, e in enumerate(square)]
+        return [(step * s, 50, float(e)) for s, e in enumerate(square)]
 
     rows = []
     for cell in rmse:
