@@ -49,10 +49,9 @@ def made(
     step=5,
 ):
     """An evaluation folder: cell -> RMSE in kn; leads and distances: cell -> {bin: RMSE}; every
-    slice holds 50 points, and every `step`-th minute is one.
+    `step`-th minute is a slice, of 50 points.
 
-    Slices differ in difficulty by a common factor (easy and hard minutes), and by `jitter` from
-    model to model.
+    Slices differ in difficulty by a common factor, and by `jitter` from model to model.
     `spread`: measured of the training of `kinds`, with `freedom` degrees; None: nothing was.
     """
     rng = np.random.default_rng(seed)
