@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from stages.claims.levels import Level, half_width
-from stages.claims.parts import Evaluation, Part, unmeasured, verdict_of
+from stages.claims.parts import UNDECIDED, Evaluation, Part, unmeasured, verdict_of
 from stages.errors import DataError
 from stages.files import read_json
 from stages.scores import runs
@@ -167,8 +167,15 @@ def part(
     means = [float(one.by_seed.mean()) for one in found]
     value = form(means)
     told = f"{name}: difference {value:.2f} {unit}"
+    kept: dict[str, Any] = {
+        **numbers(means),
+        "difference_kn" if unit == "kn" else "difference": value,
+        "seeds": max(len(one.by_seed) for one in found),
+        "slices": len(slices),
+        "verdict": UNDECIDED,
+    }
     if short := runs.too_short(slices):
-        return unmeasured(name, f"{told}; {short}")
+        return Part(name, UNDECIDED, kept, f"{told}; {short}")
     levels = trainings(measured, found, form, len(slices))
     if any(math.isnan(one.spread) for one in levels):
         why = "of one seed, and the spread of training was not measured of its kind"
@@ -185,13 +192,6 @@ def part(
     return Part(
         name,
         verdict,
-        {
-            **numbers(means),
-            "difference_kn" if unit == "kn" else "difference": value,
-            "interval": [low, high],
-            "seeds": max(len(one.by_seed) for one in found),
-            "slices": len(slices),
-            "verdict": verdict,
-        },
+        kept | {"interval": [low, high], "verdict": verdict},
         f"{told}, 90 % interval [{low:.2f}, {high:.2f}] {SIDES[verdict]}",
     )
