@@ -1,193 +1,34 @@
 """The documents' claims as checks on what was measured: holds, fails or undecided.
 
-A claim is a set of parts that must all be true. A part compares two errors on the same minutes:
-slices and seeds are resampled together, so what both models share cancels, and the part holds or
-fails only when the 90 % interval of the difference leaves out zero. Of an arm of one seed the
-spread of training that was measured of its kind of model (spreads.py) is drawn with it; where none
-was measured the part is undecided, for another seed might flip it. One failed part fails the claim;
-otherwise one that is undecided, or whose model does not exist yet, leaves it undecided. Nothing is
-trained here. Shapes: S slices, K seeds, R resamples. Errors: RMSE per component, kn.
+A claim is a set of parts that must all be true. A part compares errors on the same minutes
+(paired.py) and holds or fails only when the 90 % interval of the difference leaves out zero. Of an
+arm of one seed the spread of training that was measured of its kind of model is in the interval;
+where none was measured the part is undecided, for another seed might flip it, and so is one whose
+test is too short for an interval. One failed part fails the claim; otherwise one that is undecided,
+or whose model does not exist yet, leaves it undecided. Nothing is trained here. Errors: RMSE per
+component, kn.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from scipy.special import stdtrit
 
-from stages import seeds
-from stages.claims.parts import (
-    RESAMPLES,
-    UNDECIDED,
-    Evaluation,
-    Part,
-    conclude,
-    unmeasured,
-    verdict_of,
-)
+from stages.claims.parts import UNDECIDED, Part, conclude, unmeasured
 from stages.claims.trained import Marks, decided
-from stages.errors import DataError
-from stages.files import read_json
-from stages.scores import bootstrap
-from stages.spreads import Spreads, kind_of
-from stages.units import KNOT_M_S
+from stages.spreads import kind_of
+from stages.winds.paired import Side, WindEvaluation, part
 
 COMPETITIVE = 1.1  # "competitive": at most this many times the other's error
-# of a logarithm: Student's tails at few degrees of freedom leave the floating-point numbers
-FARTHEST = 20.0
+CONSTANT = "hour_average"  # one wind for all places of a minute
 MARKS = Marks(
     ("metrics", "rmse_component_kn"), ("metrics", "rmse_permuted_component_kn"), ("metrics", "nse")
 )
 LEAST_SHARE = 0.05  # a distance bin with fewer of the points than this is not compared
-
-
-class WindEvaluation(Evaluation):
-    """One data set's evaluation: metrics.json and the squared errors of each slice."""
-
-    plainest = "shared"
-
-    def __init__(self, folder: Path):
-        if not (folder / "slices.parquet").exists():
-            raise DataError(
-                "an evaluation has no slices.parquet", where=str(folder), remedy="run `dvc repro`"
-            )
-        cells = read_json(folder / "metrics.json")["cells"]
-        super().__init__(folder.name, cells, Spreads.read(folder.parent.parent))
-        self.errors = pl.read_parquet(folder / "slices.parquet")
-
-    def squares(self, arm: str, by: str, bins: tuple[str, ...]) -> tuple[pl.DataFrame, int]:
-        """Slice, n and one column of squared error a seed (e0, e1, ...), for the points in
-        `bins`; and the number of seeds."""
-        frame, cells = None, self.arm(arm)
-        for k, cell in enumerate(cells):
-            here = self.errors.filter(
-                (pl.col("cell") == cell) & (pl.col("by") == by) & pl.col("bin").is_in(bins)
-            )
-            here = (
-                here.group_by("slice")
-                .agg(pl.col("n").sum(), pl.col("squared_error_m2_s2").sum().alias(f"e{k}"))
-                .sort("slice")
-            )
-            frame = here if frame is None else frame.join(here.drop("n"), on="slice", how="inner")
-        return frame.sort("slice"), len(cells)
-
-    def bins(self, arm: str, by: str) -> dict[str, int]:
-        """The bins of a breakdown in order, with their points."""
-        here = self.errors.filter((pl.col("cell") == self.arm(arm)[0]) & (pl.col("by") == by))
-        return dict(here.group_by("bin").agg(pl.col("n").sum()).sort("bin").rows())
-
-
-@dataclass(frozen=True)
-class Side:
-    """What is compared: an arm's error on the points of some bins of a breakdown."""
-
-    arm: str
-    by: str = "all"
-    bins: tuple[str, ...] = ("all",)
-
-
-def errors(
-    measured: WindEvaluation, sides: list[Side]
-) -> tuple[list[tuple[float, np.ndarray]], int, int]:
-    """For each side RMSE and its resamples (R,) in kn, all drawn alike; the number of seeds and of
-    common slices.
-
-    Sides over the same breakdown `by` and bins, or over leads, are cut to the slices they share;
-    distance bins are not, since one minute need not hold near and far points alike (there, a
-    missing bin counts nothing in that minute).
-    """
-    tables = [measured.squares(side.arm, side.by, side.bins) for side in sides]
-    key = [set(table["slice"]) for table, _ in tables]
-    common = sorted(set.union(*key) if sides[0].by == "distance" else set.intersection(*key))
-    if len(common) < 2:
-        return [], 0, len(common)
-    frame = pl.DataFrame({"slice": common}, schema={"slice": pl.Int32})
-    matrix, counts = [], []
-    table: Any
-    for table, k in tables:
-        matrix.append(
-            frame.join(table, on="slice", how="left")
-            .sort("slice")
-            .drop("slice")
-            .fill_null(0)
-            .to_numpy()
-            .astype(np.float64)
-        )
-        counts.append(k)
-    rng = seeds.stream(0, "claims", measured.dataset)
-    drawn = bootstrap.resample(np.concatenate(matrix, 1), RESAMPLES, rng)
-    picks = {k: rng.integers(k, size=(RESAMPLES, k)) for k in sorted(set(counts))}
-    found, first = [], 0
-    for side, table, k in zip(sides, matrix, counts, strict=True):
-        total, part = table.sum(0), drawn[:, first : first + 1 + k]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            by_seed = np.sqrt(part[:, 1:] / (2 * part[:, :1])) / KNOT_M_S
-        own = trained_again(measured, side.arm) if k == 1 else 1.0
-        found.append(
-            (
-                float((np.sqrt(total[1:] / (2 * total[0])) / KNOT_M_S).mean()),
-                np.take_along_axis(by_seed, picks[k], 1).mean(1) * own,
-            )
-        )
-        first += 1 + k
-    return found, max(counts), len(common)
-
-
-def trained_again(measured: WindEvaluation, arm: str) -> np.ndarray | float:
-    """Factors (R,) by which a single training of an arm might have come out otherwise, Student's;
-    nan where nothing tells, 1 of what is not trained. The sides of one part that are of one arm
-    share them; arms of one kind share what is not known of its spread."""
-    kind = kind_of(measured.arm(arm)[0])
-    if not kind:
-        return 1.0
-    known = measured.spreads.of(kind, "rmse_component_kn")
-    if known is None:
-        return math.nan
-    drawn = seeds.stream(0, "claims", "training", arm).standard_normal(RESAMPLES)
-    chi = seeds.stream(0, "claims", "spread", kind).chisquare(known.freedom, RESAMPLES)
-    drawn /= np.sqrt(chi / known.freedom)
-    return np.exp((known.relative * drawn).clip(-FARTHEST, FARTHEST))
-
-
-def part(
-    name: str,
-    value: float,
-    draws: np.ndarray,
-    numbers: dict[Any, Any],
-    seeds_used: int,
-    slices: int,
-) -> Part:
-    """A part from the difference that should be above zero and its resamples."""
-    draws = draws[np.isfinite(draws)]
-    if not len(draws):
-        return unmeasured(
-            name,
-            f"{name}: difference {value:.2f} kn of one seed, and the spread of training was not "
-            "measured of its kind",
-        )
-    low, high = bootstrap.interval(draws)
-    verdict = verdict_of(low, high, 0.0)
-    numbers = {
-        **numbers,
-        "difference_kn": value,
-        "interval": [low, high],
-        "seeds": seeds_used,
-        "slices": slices,
-        "verdict": verdict,
-    }
-    sides = {"holds": "above zero", "fails": "below zero", "undecided": "around zero"}
-    return Part(
-        name,
-        verdict,
-        numbers,
-        f"{name}: difference {value:.2f} kn, 90 % interval [{low:.2f}, {high:.2f}] "
-        f"{sides[verdict]}",
-    )
 
 
 def below(measured: WindEvaluation, left: str, right: str) -> Part:
@@ -197,12 +38,9 @@ def below(measured: WindEvaluation, left: str, right: str) -> Part:
     name = f"{left} < {right}"
     if absent:
         return unmeasured(name, f"{name}: no trained {' and no '.join(absent)} here")
-    found, k, slices = errors(measured, [Side(left), Side(right)])
-    if not found:
-        return unmeasured(name, f"{name}: {slices} test minute(s) give no interval")
-    (a, a_draws), (b, b_draws) = found
-    found_part = part(name, b - a, b_draws - a_draws, {left: a, right: b}, k, slices)
-    return decided(found_part, measured, [left, right], MARKS)
+    sides = [Side(left), Side(right)]
+    found = part(measured, name, sides, lambda e: e[1] - e[0], lambda e: {left: e[0], right: e[1]})
+    return decided(found, measured, [left, right], MARKS)
 
 
 def plainest(measured: WindEvaluation, model: str) -> str:
@@ -253,18 +91,19 @@ def over_leads(measured: WindEvaluation, arm: str) -> list[Part]:
         return []
     ends = leads[0], leads[-1]
     sides = [Side(name, "lead", (lead,)) for lead in ends for name in ("kernel", arm)]
-    found, k, slices = errors(measured, sides)
-    if not found:
-        return []
-    (ks, ks_d), (ms, ms_d), (kl, kl_d), (ml, ml_d) = found
     short, long = (f"{float(lead):g} min" for lead in ends)
-    near = f"kernel < {COMPETITIVE} x {arm} at {short}"
-    gap, gap_d = COMPETITIVE * ms - ks, COMPETITIVE * ms_d - ks_d
-    lost, lost_d = kl - ml - ks + ms, kl_d - ml_d - ks_d + ms_d
+    near, far = f"kernel < {COMPETITIVE} x {arm} at {short}", f"{arm} < kernel at {long}"
+    lost = f"kernel loses ground from {short} to {long}"
     parts = [
-        part(near, gap, gap_d, {"kernel": ks, arm: ms}, k, slices),
-        part(f"{arm} < kernel at {long}", kl - ml, kl_d - ml_d, {"kernel": kl, arm: ml}, k, slices),
-        part(f"kernel loses ground from {short} to {long}", lost, lost_d, {}, k, slices),
+        part(
+            measured,
+            near,
+            sides,
+            lambda e: COMPETITIVE * e[1] - e[0],
+            lambda e: {"kernel": e[0], arm: e[1]},
+        ),
+        part(measured, far, sides, lambda e: e[2] - e[3], lambda e: {"kernel": e[2], arm: e[3]}),
+        part(measured, lost, sides, lambda e: e[2] - e[3] - e[0] + e[1]),
     ]
     return [decided(one, measured, [arm], MARKS) for one in parts]
 
@@ -288,9 +127,12 @@ def in_hull(measured: WindEvaluation, arm: str, leaves: bool) -> Part:
     cells = measured.arm(arm)
     shares = [measured.cells[cell]["metrics"]["hull_share"] for cell in cells]
     name = f"{arm} {'leaves' if leaves else 'stays'}"
-    if not shares or any("low" not in share for share in shares):
+    if not shares:
         return unmeasured(name, f"{name}: not measured here")
     value = float(np.mean([share["value"] for share in shares]))
+    if any("low" not in share for share in shares):
+        short = measured.cells[cells[0]].get("undefined", {}).get("intervals", "no interval")
+        return unmeasured(name, f"{name}: {100 * value:.1f} % outside; {short}")
     low, high = min(share["low"] for share in shares), max(share["high"] for share in shares)
     if len(shares) == 1 and leaves:
         known = measured.spreads.of(kind_of(cells[0]), "hull_share", "absolute")
@@ -316,7 +158,7 @@ def in_hull(measured: WindEvaluation, arm: str, leaves: bool) -> Part:
         "slices": max(measured.cells[cell]["slices"] for cell in cells),
     }
     why = f"{name}: {100 * value:.1f} % outside, {told} [{100 * low:.1f}, {100 * high:.1f}]"
-    return Part(name, verdict, numbers, why)
+    return decided(Part(name, verdict, numbers, why), measured, [arm], MARKS)
 
 
 def i10(measured: WindEvaluation) -> dict[Any, Any]:
@@ -338,28 +180,31 @@ def i10(measured: WindEvaluation) -> dict[Any, Any]:
 
 
 def i12(measured: WindEvaluation) -> dict[Any, Any]:
-    """Error near the context against error far from it."""
-    arm, parts, note = plainest(measured, "msa"), [], ""
-    if measured.arm(arm):
+    """Error near the context against error far from it, both as shares of what a constant errs at
+    the same places: winds differ from bin to bin, whatever distance costs."""
+    arm, note = plainest(measured, "msa"), ""
+    parts = [unmeasured("msa near and far", "no two distances at which msa was measured")]
+    if measured.arm(arm) and measured.arm(CONSTANT):
         points = measured.bins(arm, "distance")
         bins = [name for name, n in points.items() if n >= LEAST_SHARE * sum(points.values())]
-        sides = [Side(arm, "distance", (name,)) for name in bins]
-        found, k, slices = errors(measured, sides) if len(bins) > 1 else ([], 0, 0)
-        if found:
-            (near, near_draws), (far, far_draws) = found[0], found[-1]
-            numbers = {name: value for name, (value, _) in zip(bins, found, strict=True)}
-            parts = [
-                part(
-                    f"{arm} at {bins[0]} < at {bins[-1]}",
-                    far - near,
-                    far_draws - near_draws,
-                    numbers,
-                    k,
-                    slices,
-                )
-            ]
-        note = f"bins with fewer than {100 * LEAST_SHARE:g} % of the points are left out"
-    parts = parts or [unmeasured("msa near and far", "no two distances at which msa was measured")]
+        sides = [Side(one, "distance", (name,)) for name in bins for one in (arm, CONSTANT)]
+        if len(bins) > 1:
+            name = f"{arm} at {bins[0]} < at {bins[-1]}, as shares of {CONSTANT}'s error"
+            found = part(
+                measured,
+                name,
+                sides,
+                lambda e: e[-2] / e[-1] - e[0] / e[1],
+                lambda e: dict(
+                    zip(bins, (a / b for a, b in zip(e[::2], e[1::2], strict=True)), strict=True)
+                ),
+                "of its error",
+            )
+            parts = [decided(found, measured, [arm], MARKS)]
+        note = (
+            f"{CONSTANT} is one wind for all places, so that its share is 1 at any distance; bins "
+            f"with fewer than {100 * LEAST_SHARE:g} % of the points are left out"
+        )
     text = "The error grows with the distance from the target to the nearest point of the context."
     return conclude(measured, "I-12", text, "thesis, table C.7", parts, note)
 

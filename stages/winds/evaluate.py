@@ -32,12 +32,7 @@ def plan(asked: Asked) -> Work:
 
     machine, contexts = shell.Machine.of(asked), asked.parameters.contexts
     settings = Settings(
-        profile.evaluation.leads_min,
-        profile.evaluation.bootstrap,
-        machine.seed,
-        contexts,
-        machine.threads,
-        machine.device,
+        profile.evaluation.leads_min, machine.seed, contexts, machine.threads, machine.device
     )
     return shell.work(
         MODULE,

@@ -41,11 +41,10 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Leads of the horizon curve (minutes), bootstrap resamples and its seed, how neighbours are
-    found, torch threads, device."""
+    """Leads of the horizon curve (minutes), the seed by which winds are dealt anew, how neighbours
+    are found, torch threads, device."""
 
     leads_min: tuple[float, ...]
-    resamples: int
     seed: int
     contexts: ContextSettings
     threads: int = 1

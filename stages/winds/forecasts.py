@@ -25,6 +25,7 @@ from stages.fields.models.particle import Particle
 from stages.scores.hull import Hull
 from stages.winds import breakdown
 from stages.winds.contexts.cache import Asker
+from stages.winds.contexts.dealt import dealt
 from stages.winds.contexts.given import Contexts, Given
 from stages.winds.contexts.nearby import Nearby
 from stages.winds.pairs import Pairs
@@ -126,8 +127,8 @@ def forecasts(
                     hull.outside(values, breakdown.HULL_TOLERANCE_M_S)
                     for values in (mean, measured)
                 )
-                dealt = given.shuffled(seeds.stream(permute, "permute", j))
-                permuted = flat(model(of(dealt.batch, own).to(device)).mean)
+                anew = dealt(given, seeds.stream(permute, "permute", j))
+                permuted = flat(model(of(anew.batch, own).to(device)).mean)
                 refuse_infinite(permuted, j, lead)
                 permuted = permuted * y_std + y_mean
             scale = None if scale is None else scale * y_std

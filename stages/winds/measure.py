@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import torch
 
-from stages import files, seeds
+from stages import files
 from stages.scores import pool, shell
 from stages.training import store
 from stages.winds import forecasts as field
@@ -60,19 +60,14 @@ def points_of(data: EvaluationData, given: field.Forecast) -> metrics.Points:
 
 
 def grouped(
-    points: metrics.Points, labels: np.ndarray, settings: Settings
+    points: metrics.Points, labels: np.ndarray
 ) -> tuple[dict[Any, Any], list[tuple[Any, ...]]]:
     """Metrics of each bin, and each bin's squared error by slice as rows (bin, slice, n, squared
     error)."""
     found, rows = {}, []
     for label in np.unique(labels):
         numbers, sums = summed(points.take(labels == label))
-        found[str(label)] = metrics.summarise(
-            sums,
-            settings.resamples,
-            seeds.stream(settings.seed, "bootstrap"),
-            metrics.GROUP_METRICS,
-        )[0]
+        found[str(label)] = metrics.summarise(numbers, sums, metrics.GROUP_METRICS)[0]
         rows += [(str(label), *row) for row in slice_rows(numbers, sums)]
     return found, rows
 
@@ -116,9 +111,7 @@ def measure(
     if recalibration is not None:
         points = replace(points, spread=recalibration.spread(points.scale, data.distance[place]))
     numbers, sums = summed(points)
-    values, undefined = metrics.summarise(
-        sums, settings.resamples, seeds.stream(settings.seed, "bootstrap")
-    )
+    values, undefined = metrics.summarise(numbers, sums)
     entry = {"metrics": values | validated, "undefined": undefined, "slices": len(numbers)}
     if recalibration is not None:
         entry["recalibration"] = recalibration.entry(points.scale is not None)
@@ -128,7 +121,7 @@ def measure(
         ("day", data.days[place]),
         ("distance", data.distance[place]),
     ):
-        entry[f"by_{name}"], rows = grouped(points, labels, settings)
+        entry[f"by_{name}"], rows = grouped(points, labels)
         errors += [(name, *row) for row in rows]
     entry["by_lead"] = {}
     for lead, slices in data.reached.items():
@@ -137,7 +130,7 @@ def measure(
         if lead not in told:
             told = field.forecasts(model, data.contexts, {lead: slices}, settings.device)
         there = points if lead == main else points_of(data, told[lead])
-        found, rows = grouped(there, np.full(len(there.slice), lead_name(lead)), settings)
+        found, rows = grouped(there, np.full(len(there.slice), lead_name(lead)))
         entry["by_lead"] |= found
         errors += [("lead", *row) for row in rows]
     return (entry, predictions(data, given), pl.DataFrame(errors, orient="row", schema=ERRORS))
@@ -156,9 +149,7 @@ def validation(
     )
     points = points_of(data, told[main])
     names = [f"{stem}_{unit}" for stem in JUDGED for unit in ("m_s", "kn")]
-    values, _ = metrics.summarise(
-        summed(points)[1], settings.resamples, seeds.stream(settings.seed, "bootstrap"), names
-    )
+    values, _ = metrics.summarise(*summed(points), names)
     found = {
         f"{stem}_val_{unit}": values[f"{stem}_{unit}"]
         for stem in JUDGED

@@ -1,14 +1,14 @@
 """The metrics of a wind forecast (thesis eq. C.5-C.10 as corrected by the errata).
 
 Every metric is a function of sums over points, so one pass over the points gives its value, its
-value on any group of slices, and its bootstrap resamples. `columns` gives what is summed,
+value on any group of slices, and what it is without some of them. `columns` gives what is summed,
 `by_slice` sums it, `METRICS` says what is made of the sums. RMSE per component averages over points
 AND the two components (the vector's is sqrt(2) larger); `rmse_batch_mean` is the documents' mean
 over slices of each slice's RMSE, a smaller number; `rmse_permuted_component` is the RMSE when the
-context's winds have changed places among its own points: one equal to `rmse_component` is of a
+context's winds have changed places among all that are read: one equal to `rmse_component` is of a
 model that does not use where they were measured. What is `recalibrated` goes by the validation
 minutes (recalibration.py). Sums are in m/s; kn = 1852/3600 m/s.
-Shapes: N points, S slices, K sums, R resamples; vectors are (N, 2): east, north, blowing towards.
+Shapes: N points, S slices, G runs; vectors are (N, 2): east, north, blowing towards.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.scores import bootstrap, scores
+from stages.scores import runs, scores
 from stages.units import KNOT_M_S
 
 REFERENCE_KT = 450.0  # ground speed at which an along-track wind error is turned into time
@@ -223,6 +223,7 @@ _WHOLE = (
     "hull",
     "spread",
 )
+_SHARES = ("coverage", "hull")
 GROUP_METRICS = tuple(name for name in METRICS if not name.startswith(_WHOLE))
 
 
@@ -236,20 +237,20 @@ def _formula(name: str, sums: Sums) -> np.ndarray | None:
 
 
 def summarise(
-    sums: Sums, resamples: int, rng: np.random.Generator, names: Sequence[str] = tuple(METRICS)
+    numbers: np.ndarray, sums: Sums, names: Sequence[str] = tuple(METRICS)
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """Metrics of slice sums (S,): name -> {value, unit, low, high, n}, and name -> why a metric is
-    undefined.
+    """Metrics of slice sums (S,), by the slices' numbers (S,): name -> {value, unit, low, high, n},
+    and name -> why a metric is undefined.
 
-    low and high are the 90 % bootstrap interval over slices; absent for a single slice, which has
-    none.
+    low and high are the 90 % interval over six runs of slices (stages/scores/runs.py), a share's
+    cut to 0 and 1; absent where the test is too short for one, and `intervals` says so.
     """
     total = {name: column.sum() for name, column in sums.items()}
-    drawn = None
-    if len(sums["n"]) > 1:
-        matrix = bootstrap.resample(np.stack(list(sums.values()), 1), resamples, rng)
-        drawn = dict(zip(sums, matrix.T, strict=True))
-    metrics, undefined = {}, {}
+    short = runs.too_short(numbers)
+    without = runs.without_each(np.stack(list(sums.values()), 1))
+    left = dict(zip(sums, without.T, strict=True))
+    metrics: dict[Any, Any] = {}
+    undefined: dict[Any, Any] = {"intervals": short} if short else {}
     for name in names:
         value = _formula(name, total)
         if value is None:
@@ -259,11 +260,14 @@ def summarise(
             undefined[name] = "its denominator is zero on these points"
             continue
         metrics[name] = {"value": float(value), "unit": unit, "n": int(total[count])}
-        if drawn is None:
+        if short:
             continue
-        replicates = _formula(name, drawn)
-        if np.isfinite(replicates).all():
-            metrics[name]["low"], metrics[name]["high"] = bootstrap.interval(replicates)
+        others = _formula(name, left)
+        if others is not None and np.isfinite(others).all():
+            ends = runs.interval(float(value), others)
+            if name.startswith(_SHARES):
+                ends = max(ends[0], 0.0), min(ends[1], 1.0)
+            metrics[name]["low"], metrics[name]["high"] = ends
         else:
-            undefined[f"{name} (interval)"] = "its denominator is zero on some resamples"
+            undefined[f"{name} (interval)"] = "its denominator is zero without some run"
     return metrics, undefined

@@ -37,14 +37,14 @@ from stages.winds.tabulate import OPTIMUM
 FAMILY = "winds"
 TIMES = Path("reports/neighbours")  # where `make bench-neighbours` timed an epoch
 SPREADS = (
-    "± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over runs of "
-    "test slices (an hour, at most a sixth of the test; on slow weather still too narrow)."
+    "± is the sample standard deviation over seeds; [ ] the 90 % interval, Student's over six runs "
+    "of test minutes; a test of less than six half hours is too short for one."
 )
 BESIDE = (
     "Printed values are the documents', on their own data: a level to compare with, not a target "
-    "on this set. Context shuffled permutes the context's values among its points: an error that "
-    "stays the same says that the model does not use where the winds were measured. day_average is "
-    "not causal."
+    "on this set. Context shuffled deals the context's values anew among all points that a "
+    "minute's targets read: an error that stays the same says that the model does not use where "
+    "the winds were measured. day_average is not causal."
 )
 WIDE = {
     "nowcast": "One test minute: the winds known at issue time, and the forecast over what was "
@@ -56,7 +56,7 @@ WIDE = {
 }
 NARROW = {
     "by_lead": "Error against lead time: the same held-out targets, older and older contexts. "
-    "Bands are 90 % bootstrap intervals.",
+    "Bands are 90 % intervals.",
     "by_distance": "Error by distance from the nearest measurement the model was given.",
     "by_altitude": "Error by altitude.",
 }
@@ -152,7 +152,7 @@ def section(experiment: str, profile: str, content: Content, dataset: str) -> Se
         narrow, {f"{dataset}-{group}": breakdown(arms, cells, dataset, group) for group in NARROW}
     )
     blocks: list[Block] = [
-        Words(about(arms, dataset)),
+        Words(about(arms, dataset) + tables.without_intervals(cells, dataset)),
         Grid(tables.results(arms, dataset, printed)),
         Words(BESIDE, quiet=True),
         *(Grid(table, title, words) for title, table, words in more if table),

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 import torch
 
-from stages import seeds
 from stages.errors import InputError
 from stages.scores import lone
 from stages.winds import forecasts, measure, metrics
@@ -44,7 +43,7 @@ FITTED = (0, 1)  # codes of train and val in rows.parquet
 def score(asked: lone.Asked) -> lone.Scored:
     """RMSE and what else the evaluation measures of winds. InputError for a capture that is none,
     that the cell's lead does not reach, that lies elsewhere, or that the cell was trained on."""
-    profile, machine, settings = asked.profile, asked.machine, asked.parameters
+    machine, settings = asked.machine, asked.parameters
     torch.set_num_threads(machine.threads)
     model: Any
     model, meta = nowcast.load(asked.run)
@@ -74,9 +73,7 @@ def score(asked: lone.Asked) -> lone.Scored:
     )[lead]
     points = points_of(rows, given, prepared).take(inside[given.row])
     numbers, sums = measure.summed(points)
-    found, undefined = metrics.summarise(
-        sums, profile.evaluation.bootstrap, seeds.stream(machine.seed, "bootstrap")
-    )
+    found, undefined = metrics.summarise(numbers, sums)
     more = {
         "without a wind one lead before": len(rows) - len(targets),
         "outside the area that the cell was trained in": len(targets) - len(chosen),
@@ -90,6 +87,7 @@ def score(asked: lone.Asked) -> lone.Scored:
         undefined=undefined,
         notes=(
             f"lead {lead / 60:g} min; winds from {iso(rows['t_s'][0])} to {iso(rows['t_s'][-1])}",
+            *([undefined["intervals"]] if "intervals" in undefined else []),
         ),
     )
 

@@ -48,7 +48,10 @@ WEATHER = (  # thesis table 3.3: ours, as printed, title
 NOISE = "noise_floor_component_kn"
 TOLD = (*(key for key, _ in COLUMNS), *(key for key, *_ in WEATHER), NOISE, "log_likelihood")
 # What metrics.json keeps of a cell: what the tables and words.csv tell, in one unit.
-KEPT = tuple(f"metrics/{key}" for key in (*TOLD, "hull_share") if not key.endswith("_m_s"))
+KEPT = (
+    *(f"metrics/{key}" for key in (*TOLD, "hull_share") if not key.endswith("_m_s")),
+    "undefined/intervals",
+)
 KERNELS = (
     "persistence",
     "knn_tnn",
@@ -69,6 +72,13 @@ def number(summary: dict[str, Any] | None, interval: bool = False) -> str:
 def of_optimum(mean: float, best: float) -> str:
     """What percent of the best forecast there is a model reaches: 100 RMSE_optimum / RMSE."""
     return f"{100 * best / mean:.1f}"
+
+
+def without_intervals(cells: dict[str, Any], dataset: str) -> str:
+    """A sentence on why nothing of a data set has an interval, "" where it has."""
+    mine = (one for name, one in cells.items() if name.startswith(dataset + "/"))
+    why = next((one["undefined"].get("intervals") for one in mine if "undefined" in one), None)
+    return f" No intervals: {why}." if why else ""
 
 
 def error_of(arms: dict[str, Any], dataset: str, arm: str) -> float | None:
@@ -181,7 +191,7 @@ def broken(
     bins = sorted({key for found in curves.values() for key in found})
 
     def text(value, low, high):
-        return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+        return f"{value:.2f} [{low:.2f}, {high:.2f}]" if low < high else f"{value:.2f}"
 
     return bins, {
         name: {key: text(*values) for key, values in found.items()}

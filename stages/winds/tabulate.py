@@ -2,8 +2,7 @@
 claims.json, figures.
 
 `python -m stages.winds.tabulate EXPERIMENT PROFILE`. A cell is one trained model; an arm is the
-same model over its seeds. An arm's interval is the mean over seeds of the cells' 90 %
-slice-bootstrap bounds.
+same model over its seeds. An arm's interval is the mean over seeds of the cells' 90 % bounds.
 """
 
 import sys
@@ -17,10 +16,12 @@ from stages.winds import claims, tables
 from stages.winds.printed import companions, epochs, weather
 
 LEGEND = (
-    "± is the sample standard deviation over seeds; [ ] the 90 % bootstrap interval over runs of "
-    "test slices (an hour, at most a sixth of the test). RMSE is over points and both components "
+    "± is the sample standard deviation over seeds; [ ] the 90 % interval, Student's over six runs "
+    "of test minutes; a test of less than six half hours is too short for one. RMSE is over points "
+    "and both components "
     "unless a column says otherwise; 'printed' is the document's RMSE in knots on its own data. "
-    "'Context shuffled' permutes the context's values among its points: an error that stays the "
+    "'Context shuffled' deals the context's values anew among all points that a minute's targets "
+    "read: an error that stays the "
     "same says that the model does not use where the winds were measured. day_average is not "
     "causal: it is the mean of the whole day, test minutes included; on a capture shorter than a "
     "day or an hour the averages are over what there is."
@@ -42,6 +43,7 @@ def table(experiment: str, profile: str, content: Content) -> str:
         names, floor = tables.ordered(arms, dataset), tables.floor_of(arms, dataset)
         n = arms[names[0]]["metrics"][tables.RMSE]["n"]
         noise = f" Noise floor of the sensors: {floor:.2f} kn per component." if floor else ""
+        noise += tables.without_intervals(cells, dataset)
         lines += [f"## {dataset}", "", f"{n:,} held-out points.{noise}", ""]
         lines += [OPTIMUM, ""] if tables.error_of(arms, dataset, tables.OPTIMUM) else []
         lines += tables.results(arms, dataset, printed).markdown()

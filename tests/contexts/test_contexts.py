@@ -13,6 +13,7 @@ from stages import files, params
 from stages.errors import DataError
 from stages.layers.local import weights
 from stages.winds.contexts import cache
+from stages.winds.contexts.dealt import dealt
 from stages.winds.contexts.given import Contexts
 from stages.winds.pairs import Pairs
 
@@ -205,24 +206,38 @@ def test_before_any_measurement_there_is_no_context(pairs):
     )
 
 
-@pytest.mark.parametrize("context", ["slice", "neighbours"])
-def test_shuffling_deals_each_sets_values_to_its_own_real_points(pairs, context):
-    given = Contexts(pairs, SETTINGS).given(
-        6, Asking(context, places=25)
-    )  # fewer than 25 are known: the sets are padded
-    mixed = given.shuffled(np.random.default_rng(0))
-    assert torch.equal(mixed.batch.context_x, given.batch.context_x) and torch.equal(
-        mixed.batch.context_mask, given.batch.context_mask
-    )
-    assert not torch.equal(mixed.batch.context_y, given.batch.context_y) and (
-        context == "slice" or not given.batch.context_mask.all()
-    )
-    for before, after, mask in zip(
-        given.batch.context_y, mixed.batch.context_y, given.batch.context_mask, strict=True
-    ):
-        assert (
-            sorted(before[mask].tolist()) == sorted(after[mask].tolist()) and not after[~mask].any()
-        )
+def test_shuffling_deals_a_sets_values_to_its_own_points(pairs):
+    given = Contexts(pairs, SETTINGS).given(6, Asking("slice"))
+    mixed = dealt(given, np.random.default_rng(0))
+    before, after = given.batch.context_y[0], mixed.batch.context_y[0]
+    assert torch.equal(mixed.batch.context_x, given.batch.context_x)
+    assert not torch.equal(before, after) and sorted(before.tolist()) == sorted(after.tolist())
+
+
+@pytest.mark.parametrize(("slice", "places"), [(6, 25), (14, 3)])  # padded sets; few of many rows
+def test_shuffling_deals_local_values_among_all_rows_that_are_read(pairs, slice, places):
+    """A row has one dealt wind, some other row's, in every set; padding stays empty."""
+    given = Contexts(pairs, SETTINGS).given(slice, Asking(places=places))
+    mixed, rows = dealt(given, np.random.default_rng(0)), given.context_rows
+    assert torch.equal(mixed.batch.context_x, given.batch.context_x)
+    assert torch.equal(mixed.batch.context_mask, given.batch.context_mask)
+    assert not mixed.batch.context_y[~given.batch.context_mask].any()
+    read = np.unique(rows[rows >= 0])
+    winds = {tuple(wind): row for row, wind in zip(read, pairs.winds(read).tolist(), strict=True)}
+    to = {}
+    for row, wind in zip(rows[rows >= 0], mixed.batch.context_y[rows >= 0].tolist(), strict=True):
+        assert to.setdefault(row, winds[tuple(wind)]) == winds[tuple(wind)]
+    assert sorted(to) == sorted(to.values()) == read.tolist()
+    assert sum(a != b for a, b in to.items()) > len(read) / 2
+
+
+def test_the_mean_of_a_targets_neighbours_errs_more_when_winds_are_dealt(pairs):
+    """Among its own neighbours alone winds may change places, and no mean of them changes."""
+    given = Contexts(pairs, SETTINGS).given(14, Asking(places=6))
+    own, every = given.shuffled(np.random.default_rng(0)), dealt(given, np.random.default_rng(0))
+    plain = given.batch.context_y.mean(1)
+    assert torch.allclose(own.batch.context_y.mean(1), plain, atol=1e-6)
+    assert not torch.allclose(every.batch.context_y.mean(1), plain, atol=0.1)
 
 
 def folder_of(pairs, where, settings=SETTINGS):

@@ -1,5 +1,4 @@
-"""Claims: verdicts on tables made by hand whose answer is known, and on intervals that a plain
-bootstrap must agree with."""
+"""Claims: verdicts on tables made by hand whose answer is known."""
 
 import numpy as np
 import polars as pl
@@ -8,6 +7,7 @@ from known_spreads import alike
 from scipy import stats
 from wind_numbers import ALL, CHAPTER_1, LEARNED, NARROW, NEAREST, ONE, entry, made
 
+from stages import files
 from stages.errors import DataError
 from stages.spreads import PRIOR
 from stages.winds import claims
@@ -168,7 +168,10 @@ def test_i10(tmp_path, kernel, msa, verdict):
 
 @pytest.mark.parametrize(("far", "verdict"), [(9.0, "holds"), (5.0, "undecided"), (3.0, "fails")])
 def test_i12(tmp_path, far, verdict):
-    distances = {"msa-shared-5k-s0": {"000-005 km": 5.0, "005-010 km": 6.0, "010-020 km": far}}
+    distances = {
+        "msa-shared-5k-s0": {"000-005 km": 5.0, "005-010 km": 6.0, "010-020 km": far},
+        "hour_average": dict.fromkeys(("000-005 km", "005-010 km", "010-020 km"), 10.0),
+    }
     got = entry(
         made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}, distances=distances, jitter=0.3), "I-12"
     )
@@ -178,18 +181,77 @@ def test_i12(tmp_path, far, verdict):
 
 
 def test_i12_leaves_out_bins_with_few_points_and_bears_minutes_without_some(tmp_path):
-    distances = {"msa-shared-5k-s0": {"000-005 km": 5.0, "005-010 km": 8.0, "160 km and more": 1.0}}
+    bins = {"000-005 km": 5.0, "005-010 km": 8.0, "160 km and more": 1.0}
+    distances = {"msa-shared-5k-s0": bins, "hour_average": dict.fromkeys(bins, 10.0)}
     home = made(tmp_path, ALL | {"msa-shared-5k-s0": 6.0}, distances=distances)
     file = home / "evaluated/toy/slices.parquet"
-    few = (pl.col("bin") == "160 km and more") & (pl.col("slice") > 1)
-    absent = (pl.col("bin") == "000-005 km") & (pl.col("slice") < 15)
+    few = (pl.col("bin") == "160 km and more") & (pl.col("slice") > 5)
+    absent = (pl.col("bin") == "000-005 km") & (pl.col("slice") < 75)
     pl.read_parquet(file).filter(~few & ~absent).write_parquet(file)
     got = entry(home, "I-12")
     assert (
         got["verdict"] == "holds"
-        and list(got["compared"]) == ["msa-shared-5k at 000-005 km < at 005-010 km"]
+        and list(got["compared"])
+        == ["msa-shared-5k at 000-005 km < at 005-010 km, as shares of hour_average's error"]
         and got["slices"] == 40
     )
+
+
+@pytest.mark.parametrize("winds", [(10.0, 10.0), (8.0, 16.0), (16.0, 8.0)])
+def test_i12_is_not_decided_of_a_constant_whatever_the_winds_are_near_and_far(tmp_path, winds):
+    """One wind for all places errs as much as the winds differ there: that is no cost of
+    distance."""
+    bins = dict(zip(("000-005 km", "040-080 km"), winds, strict=True))
+    cells = ALL | {"msa-shared-5k-s0": 10.0}
+    distances = dict.fromkeys(("msa-shared-5k-s0", "hour_average"), bins)
+    (part,) = entry(made(tmp_path, cells, distances=distances), "I-12")["compared"].values()
+    assert part["verdict"] == "undecided" and part["difference"] == pytest.approx(0, abs=0.02)
+
+
+def heard(home, arm, error, shuffled):
+    """Let an arm's metrics tell these errors, with its context as it is and shuffled."""
+    path = home / "evaluated/toy/metrics.json"
+    content = files.read_json(path)
+    for cell, one in content["cells"].items():
+        if cell.startswith(arm):
+            one["metrics"] |= {
+                "rmse_component_kn": {"value": error, "low": error - 0.1, "high": error + 0.1},
+                "rmse_permuted_component_kn": {
+                    "value": shuffled,
+                    "low": shuffled - 0.1,
+                    "high": shuffled + 0.1,
+                },
+            }
+    files.write_json(path, content)
+
+
+@pytest.mark.parametrize(
+    ("shuffled", "verdicts"),
+    [
+        (15.0, {"I-10": "holds", "I-12": "holds"}),
+        (6.0, dict.fromkeys(("I-10", "I-12"), "undecided")),
+    ],
+)
+def test_i10_and_i12_are_decided_only_by_a_model_that_uses_its_context(
+    tmp_path, shuffled, verdicts
+):
+    cells = {f"msa-shared-5k-s{k}": 6.0 + 0.01 * k for k in (0, 1)}
+    bins = {"000-005 km": 5.0, "040-080 km": 9.0}
+    distances = dict.fromkeys(cells, bins) | {"hour_average": dict.fromkeys(bins, 10.0)}
+    hulls = dict.fromkeys(cells, (0.2, 0.19, 0.21))
+    home = made(tmp_path, ALL | cells, distances=distances, hulls=hulls)
+    heard(home, "msa", 6.0, shuffled)
+    for name, verdict in verdicts.items():
+        got = entry(home, name)
+        assert got["verdict"] == verdict
+        assert ("untrained: " in got["why"]) == (verdict == "undecided")
+
+
+def test_a_short_test_decides_nothing_and_says_so(tmp_path):
+    """40 minutes in a row: the difference of a whole knot is told, no interval of it."""
+    got = entry(made(tmp_path, CHAPTER_1 | {f"{LEARNED}-s0": 5.0}, step=1), "W-1")
+    assert got["verdict"] == "undecided" and got["interval"] is None
+    assert "a test of 40 minutes; too short for an interval" in got["why"]
 
 
 def test_same_input_same_verdicts(tmp_path):

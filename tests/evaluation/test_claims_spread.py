@@ -1,5 +1,5 @@
-"""How unsure a claim on winds is: one training or several, measured spreads, paired minutes, and a
-bootstrap written out."""
+"""How unsure a claim on winds is: one training or several, measured spreads, paired minutes, and
+runs of them written out."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,12 @@ from known_spreads import alike
 from scipy import stats
 from wind_numbers import ALL, CHAPTER_1, LEARNED, NEAREST, ONE, compared, entry, made
 
+from stages.claims.levels import half_width
+from stages.scores import runs
 from stages.spreads import PRIOR
 from stages.units import KNOT_M_S
-from stages.winds import claims
+from stages.winds import claims, paired
+from stages.winds.paired import Side
 
 
 def test_pairing_decides_what_unpaired_minutes_could_not(tmp_path):
@@ -18,9 +21,9 @@ def test_pairing_decides_what_unpaired_minutes_could_not(tmp_path):
     home = made(tmp_path, CHAPTER_1 | {f"{ONE}-s0": 7.6}, jitter=0.01)
     part = entry(home, "W-1")["compared"][f"{ONE} < {NEAREST}"]
     assert part["verdict"] == "holds" and part["interval"][1] - part["interval"][0] < 0.3
-    measured = claims.WindEvaluation(home / "evaluated/toy")
-    ((_, draws),) = claims.errors(measured, [claims.Side(NEAREST)])[0]
-    assert np.quantile(draws, 0.95) - np.quantile(draws, 0.05) > 1.0
+    (alone,), _ = paired.errors(claims.WindEvaluation(home / "evaluated/toy"), [Side(NEAREST)])
+    low, high = runs.interval(float(alone.by_seed[0]), alone.without[:, 0])
+    assert high - low > 1.0
 
 
 def test_without_a_measured_spread_one_seed_decides_nothing_and_the_reason_is_given(tmp_path):
@@ -93,26 +96,58 @@ def test_two_arms_of_one_kind_share_the_one_measurement_of_its_spread(tmp_path):
     assert np.mean(part.interval) == pytest.approx(1, abs=0.3 * half)
 
 
-def test_resampled_errors_agree_with_a_bootstrap_written_out(tmp_path):
-    """Three seeds, 60 minutes: spread of the mean RMSE over drawn minutes (in runs) and seeds."""
+def test_the_interval_of_a_difference_is_that_of_six_runs_and_of_the_seeds(tmp_path):
+    """Three seeds, 60 minutes: Student's of what the difference is without each ten minutes, and
+    of the seeds, added as Welch and Satterthwaite do."""
     cells = {f"msa-shared-5k-s{s}": v for s, v in enumerate((5.0, 6.0, 7.0))}
-    measured = claims.WindEvaluation(made(tmp_path, ALL | cells, slices=60) / "evaluated/toy")
-    ((value, draws),), seeds, slices = claims.errors(
-        measured, [Side := claims.Side("msa-shared-5k")]
-    )
-    frame, _ = measured.squares(Side.arm, Side.by, Side.bins)
-    table = frame.select("e0", "e1", "e2").to_numpy()
-    rng, expected = np.random.default_rng(1), []
-    for _ in range(4000):
-        rows = np.concatenate([np.arange(s, s + 10) % 60 for s in rng.integers(60, size=6)])
-        rmse = np.sqrt(table[rows].sum(0) / (2 * 50 * 60)) / KNOT_M_S
-        expected.append(rmse[rng.integers(3, size=3)].mean())
-    assert (seeds, slices) == (3, 60) and value == pytest.approx(
-        (np.sqrt(table.sum(0) / 6000) / KNOT_M_S).mean()
-    )
-    assert draws.mean() == pytest.approx(
-        np.mean(expected), rel=0.02
-    ) and draws.std() == pytest.approx(np.std(expected), rel=0.08)
+    home = made(tmp_path, ALL | cells, slices=60)
+    measured = claims.WindEvaluation(home / "evaluated/toy")
+    found = claims.below(measured, "msa-shared-5k", "knn")
+    mine = measured.squares("msa-shared-5k", "all", ("all",)).select("e0", "e1", "e2").to_numpy()
+    other = measured.squares("knn", "all", ("all",)).select("e0").to_numpy()
+
+    def errors(table, keep):
+        return np.sqrt(table[keep].sum(0) / (2 * 50 * keep.sum())) / KNOT_M_S
+
+    def difference(keep):
+        return errors(other, keep)[0] - errors(mine, keep).mean()
+
+    every = np.ones(60, bool)
+    without = np.array([difference(np.arange(60) // 10 != run) for run in range(6)])
+    minutes = 5 / 6 * np.square(without - without.mean()).sum()
+    training = errors(mine, every).var(ddof=1) / 3
+    freedom = (minutes + training) ** 2 / (minutes**2 / 5 + training**2 / 2)
+    half = stats.t.ppf(0.95, freedom) * np.sqrt(minutes + training)
+    assert found.numbers["difference_kn"] == pytest.approx(difference(every))
+    value = found.numbers["difference_kn"]
+    assert found.interval == pytest.approx([value - half, value + half])
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_few_seeds_hold_what_a_90_percent_interval_should(tmp_path, count):
+    """Seeds whose true mean is the other's error: drawn with replacement, two of them held 50 %,
+    three 61 %. Minutes are all alike."""
+    home = made(tmp_path, {"knn": 8.0}, jitter=0, hardness=0, spread=None)
+    measured = claims.WindEvaluation(home / "evaluated/toy")
+    rng, hits = np.random.default_rng(0), 0
+    knn = paired.Errors("knn", np.array([8.0]), np.full((6, 1), 8.0))
+    for _ in range(1000):
+        drawn = 8 + rng.normal(0, 0.3, count)
+        arm = paired.Errors("msa", drawn, np.tile(drawn, (6, 1)))
+        measured.cells = {"knn": {}} | {f"msa-s{k}": {} for k in range(count)}
+        levels = paired.trainings(measured, [arm, knn], lambda e: e[1] - e[0], 40)
+        hits += abs(8 - drawn.mean()) <= half_width(levels)
+    assert 0.87 * 1000 < hits < 0.93 * 1000
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.001, 0.3])
+def test_a_second_seed_never_makes_training_surer_than_its_kind_is(tmp_path, apart):
+    """Two seeds may agree by chance."""
+    one = {"persistence": 9.0, f"{ONE}-s0": 6.0}
+    quiet = {"spread": 0.02, "jitter": 0, "hardness": 0}
+    alone = compared(tmp_path / "a", ONE, "persistence", one, **quiet)
+    both = compared(tmp_path / "b", ONE, "persistence", one | {f"{ONE}-s1": 6.0 + apart}, **quiet)
+    assert np.diff(both.interval) > np.diff(alone.interval)
 
 
 def test_one_minute_decides_nothing(tmp_path):

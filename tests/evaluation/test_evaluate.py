@@ -24,9 +24,7 @@ from stages.winds.pairs import Pairs
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 from evaluated_winds import NEARBY, PREPARED, RUNS
 
-SETTINGS = Settings(
-    leads_min=(2.0, 5.0, 10.0, 12.0, 45.0, 600.0), resamples=100, seed=0, contexts=NEARBY
-)
+SETTINGS = Settings(leads_min=(2.0, 5.0, 10.0, 12.0, 45.0, 600.0), seed=0, contexts=NEARBY)
 
 
 def curve(leads_min):
@@ -170,10 +168,8 @@ def test_the_table_follows_from_the_predictions(evaluated, written):
         assert metric["value"] == pytest.approx(
             math.sqrt((error**2).sum(1).mean()), rel=1e-5
         ) and metric["n"] == len(got)
-        assert (
-            metric["low"] < metric["value"] < metric["high"]
-            and entry["slices"] == got["slice"].n_unique()
-        )
+        assert entry["slices"] == got["slice"].n_unique()
+        assert "low" not in metric and "too short" in entry["undefined"]["intervals"]
         off_truth = got.select(
             pl.col("u_m_s") - pl.col("u_true_m_s"), pl.col("v_m_s") - pl.col("v_true_m_s")
         ).to_numpy()
@@ -295,9 +291,7 @@ def test_permuted_values_cost_a_model_what_it_knows_of_places(airspace, written)
     found = {cell: entry["metrics"] for cell, entry in written["cells"].items()}
     for cell, metrics in found.items():
         plain, permuted = metrics["rmse_component_kn"], metrics["rmse_permuted_component_kn"]
-        assert (
-            permuted["n"] == plain["n"] and permuted["low"] < permuted["value"] < permuted["high"]
-        )
+        assert permuted["n"] == plain["n"]
         assert permuted["value"] * 1852 / 3600 == pytest.approx(
             metrics["rmse_permuted_component_m_s"]["value"]
         )

@@ -13,6 +13,7 @@ from stages.fields.models.kalman import Kalman
 from stages.fields.models.particle import Particle
 from stages.params import Contexts as ContextSettings
 from stages.winds import forecasts as field
+from stages.winds.contexts.dealt import dealt
 from stages.winds.contexts.given import Contexts
 from stages.winds.contexts.nearby import Nearby
 from stages.winds.pairs import Pairs
@@ -32,7 +33,7 @@ def alone(model, contexts, slice, lead, permute=None):
     """The forecast as one plain call of the model makes it, m/s."""
     given = contexts.given(slice, model, lead)
     if permute is not None:
-        given = given.shuffled(field.seeds.stream(permute, "permute", slice))
+        given = dealt(given, field.seeds.stream(permute, "permute", slice))
     mean, std = (np.asarray(contexts.pairs.meta["scaler"][name]) for name in ("y_mean", "y_std"))
     with torch.no_grad():
         return model(given.batch).mean.reshape(-1, 2).double().numpy() * std + mean

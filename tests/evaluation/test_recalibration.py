@@ -69,7 +69,7 @@ def test_what_is_written_reads_back():
 
 def evaluated(airspace, settings, cell):
     """The entry of a cell of the toy airspace."""
-    asked = Settings((10,), 50, 0, settings.contexts)
+    asked = Settings((10,), 0, settings.contexts)
     prepared = airspace / "data/mini/prepared/toy"
     return measure.cell(airspace / "reports/wind_nowcast/mini/runs/toy" / cell, prepared, asked)
 
@@ -84,7 +84,7 @@ def test_an_evaluation_recalibrates_by_the_validation_minutes(airspace, settings
     monkeypatch.setattr(measure, "MINUTES", 5)
     entry = evaluated(airspace, settings, "kriging")
     data = EvaluationData.open(
-        airspace / "data/mini/prepared/toy", Settings((10,), 50, 0, settings.contexts)
+        airspace / "data/mini/prepared/toy", Settings((10,), 0, settings.contexts)
     )
     assert not set(data.rows["slice"]) & set(data.validation.rows["slice"])
     assert entry["recalibration"][ALL]["n"] == 2 * len(data.validation.rows)

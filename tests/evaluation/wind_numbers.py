@@ -46,12 +46,12 @@ def made(
     freedom=20,
     hardness=0.6,
     kinds=WINDS,
+    step=5,
 ):
     """An evaluation folder: cell -> RMSE in kn; leads and distances: cell -> {bin: RMSE}; every
-    slice holds 50 points.
+    `step`-th minute is a slice, of 50 points.
 
-    Slices differ in difficulty by a common factor (easy and hard minutes), and by `jitter` from
-    model to model.
+    Slices differ in difficulty by a common factor, and by `jitter` from model to model.
     `spread`: measured of the training of `kinds`, with `freedom` degrees; None: nothing was.
     """
     rng = np.random.default_rng(seed)
@@ -64,7 +64,7 @@ def made(
 
     def squares(value):
         square = (value * KNOT_M_S) ** 2 * 2 * 50 * hard * rng.lognormal(0, jitter, slices)
-        return [(s, 50, float(e)) for s, e in enumerate(square)]
+        return [(step * s, 50, float(e)) for s, e in enumerate(square)]
 
     rows = []
     for cell in rmse:

@@ -32,8 +32,8 @@ class Given:
     context_rows: np.ndarray  # (B, C), -1 where padded
 
     def shuffled(self, rng: np.random.Generator) -> "Given":
-        """The same with the context's values dealt anew among the context's own points, in each
-        set by itself."""
+        """The same with the context's values dealt anew in each set by itself. Of local contexts
+        that tells nothing of a mean: dealt.py deals theirs among all rows."""
         if len(self.context_rows) == 1:
             order = rng.permutation(self.context_rows.shape[1])[None]
         else:  # the padding lies last and stays there

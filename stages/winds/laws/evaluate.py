@@ -22,12 +22,7 @@ def plan(asked: Asked) -> Work:
     machine, contexts = shell.Machine.of(asked), asked.parameters.contexts
     evaluation = profile.evaluation
     settings = Settings(
-        evaluation.leads_min,
-        evaluation.bootstrap,
-        machine.seed,
-        contexts,
-        machine.threads,
-        machine.device,
+        evaluation.leads_min, machine.seed, contexts, machine.threads, machine.device
     )
     return shell.work(
         MODULE,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stages import files, seeds
-from stages.scores import bootstrap, groups, scores
+from stages import files
+from stages.scores import groups, runs, scores
 from stages.training import store
 from stages.winds import measure
 from stages.winds.evaluation_data import EvaluationData, Settings
@@ -48,8 +48,7 @@ def completed(
     inside = covered(table)
     if inside is None:
         return entry | {"weights": weights}
-    rng = seeds.stream(settings.seed, "bootstrap")
-    share = share_of(inside, table["slice"].to_numpy(), settings.resamples, rng)
+    share = share_of(inside, table["slice"].to_numpy())
     return entry | {"metrics": entry["metrics"] | {COVERAGE: share}, "weights": weights}
 
 
@@ -66,14 +65,13 @@ def covered(table: pl.DataFrame) -> np.ndarray | None:
     return scores.covered(vectors("_pred"), vectors("_scale"), vectors(""), LEVEL).mean(1)
 
 
-def share_of(
-    inside: np.ndarray, slices: np.ndarray, resamples: int, rng: np.random.Generator
-) -> dict[str, Any]:
-    """The mean of N values with its 90 % interval over runs of slices; without one for a single
-    slice."""
+def share_of(inside: np.ndarray, slices: np.ndarray) -> dict[str, Any]:
+    """The mean of N values with its 90 % interval over runs of slices; without one where the test
+    is too short."""
     sums = groups.grouped({"inside": inside, "n": np.ones(len(inside))}, slices)
     found: dict[str, Any] = {"value": float(inside.mean()), "unit": "1", "n": len(inside)}
-    if len(sums["n"]) > 1:
-        drawn = bootstrap.resample(np.stack([sums["inside"], sums["n"]], 1), resamples, rng)
-        found["low"], found["high"] = bootstrap.interval(drawn[:, 0] / drawn[:, 1])
+    if not runs.too_short(np.unique(slices)):
+        without = runs.without_each(np.stack([sums["inside"], sums["n"]], 1))
+        low, high = runs.interval(found["value"], without[:, 0] / without[:, 1])
+        found["low"], found["high"] = max(low, 0.0), min(high, 1.0)
     return found

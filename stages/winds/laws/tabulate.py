@@ -27,6 +27,7 @@ def table(experiment: str, profile: str, content: Content) -> str:
         names, floor = tables.ordered(arms, dataset), tables.floor_of(arms, dataset)
         n = arms[names[0]]["metrics"][tables.RMSE]["n"]
         noise = f" Noise floor of the sensors: {floor:.2f} kn per component." if floor else ""
+        noise += tables.without_intervals(content["cells"], dataset)
         lines += [f"## {dataset}", "", f"{n:,} held-out points.{noise}", ""]
         lines += tables.results(arms, dataset, printed).markdown()
         lines += ["As laws:", "", *laws(content, dataset).markdown()]
