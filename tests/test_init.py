@@ -12,7 +12,7 @@ import pytest
 
 from stages import cli, files, params
 from stages.params import Prepare
-from stages.verbs import init, looks
+from stages.verbs import containers, init, looks
 from stages.winds import acquire, decode, prepare, validate
 from stages.winds.nowcast import anywhere
 from stages.winds.sky import capture
@@ -123,7 +123,7 @@ def test_a_wrong_name_is_refused_of_a_file_that_is_never_declared_too(
 ):
     winds = anywhere.example() / "winds.parquet"
     assert run(monkeypatch, winds, *words) == 2 and told in capsys.readouterr().err
-    assert run(monkeypatch, winds) == 0 and "Nothing was declared" in capsys.readouterr().out
+    assert run(monkeypatch, winds) == 2 and "nothing was declared" in capsys.readouterr().err
 
 
 def test_a_declaration_that_the_parameters_refuse_is_taken_back(
@@ -190,7 +190,7 @@ def test_the_split_of_any_span_obeys_the_law(hours):
         ("a.npy", lambda f: np.save(f, np.zeros((9, 4), int)), "sequences", "array 9x4 int64"),
         (
             "a.npz",
-            lambda f: np.savez(f, **{n: np.zeros((9, 4, 1)) for n in looks.SETS}),
+            lambda f: np.savez(f, **{n: np.zeros((9, 4, 1)) for n in containers.SETS}),
             "sets",
             "context_x 9x4x1 float64",
         ),

@@ -46,8 +46,8 @@ def rows(cell: tuple[str, str, str, str], history: dict[str, Any]) -> Iterator[R
 
 
 def write(folder: Path, root: Path) -> list[Path]:
-    """Write all three of the project at `root` and return them. InputError where nothing was
-    trained or searched here."""
+    """Write all three of the project at `root` and return them. They are made beside the folder
+    and put into it when all are whole. InputError where nothing was trained or searched here."""
     found = [(cell, list(rows(cell, history))) for cell, history in histories(root)]
     sweeps = sorted((root / "reports").glob("[!.]*/*/sweeps/*/*/trials.csv"))
     if not any(values for _, values in found) and not sweeps:
@@ -58,7 +58,22 @@ def write(folder: Path, root: Path) -> list[Path]:
             found="none",
             remedy="run `dvc repro`, or `dvc checkout` where it has run",
         )
-    written = [folder / TABLE]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".export-", dir=folder.parent) as name:
+        scratch = Path(name)
+        tables(scratch, found)
+        if sweeps:
+            studies(scratch / STUDIES, root, sweeps)
+        for made in sorted(file for file in scratch.rglob("*") if file.is_file()):
+            place = folder / made.relative_to(scratch)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            made.replace(place)
+    told = {TABLE: True, EVENTS: bool(found), STUDIES: bool(sweeps)}
+    return [folder / name for name, there in told.items() if there]
+
+
+def tables(folder: Path, found: list[tuple[tuple[str, str, str, str], list[Row]]]) -> None:
+    """The losses of every cell, as a table and as TensorBoard's events."""
     with atomic_file(folder / TABLE, "w") as stream:
         text = io.StringIO(newline="")
         out = csv.writer(text, lineterminator="\n")
@@ -71,11 +86,6 @@ def write(folder: Path, root: Path) -> list[Path]:
             place = folder / EVENTS / Path(*cell) / "events.out.tfevents.0.tradewind"
             with atomic_file(place, "wb") as stream:
                 stream.write(data)
-    written += [folder / EVENTS] if found else []
-    if sweeps:
-        studies(folder / STUDIES, root, sweeps)
-        written.append(folder / STUDIES)
-    return written
 
 
 def studies(file: Path, root: Path, sweeps: list[Path]) -> None:
@@ -105,8 +115,7 @@ def draws(file: Path) -> list[Any]:
 
     with file.open(encoding="utf-8", newline="") as stream:
         told = list(csv.DictReader(stream))
-    with file.with_name("importance.csv").open(encoding="utf-8", newline="") as stream:
-        scales = {row["argument"]: row["scale"] for row in csv.DictReader(stream)}
+    scales = scales_of(file, list(told[0]))
     names = [name for name in told[0] if name in scales]
     axes = {name: axis([row[name] for row in told], scales[name]) for name in names}
     goal = list(told[0])[-2]  # the value stands before the state
@@ -128,6 +137,17 @@ def draws(file: Path) -> list[Any]:
             )
         )
     return found
+
+
+def scales_of(file: Path, columns: list[str]) -> dict[str, str]:
+    """The arguments that were searched, each with the scale that it was drawn on, as
+    importance.csv beside the draws tells; without it they stand between the draw's number and its
+    value, and are shown on a linear scale."""
+    beside = file.with_name("importance.csv")
+    if not beside.is_file():
+        return dict.fromkeys(columns[1:-2], "linear")
+    with beside.open(encoding="utf-8", newline="") as stream:
+        return {row["argument"]: row["scale"] for row in csv.DictReader(stream)}
 
 
 def number(text: str) -> int | float | str:

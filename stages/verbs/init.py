@@ -5,6 +5,7 @@ data/README.md.
 
 import argparse
 import difflib
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -19,21 +20,11 @@ LEADS = ((86_400.0, 1800), (9_000.0, 900), (3_000.0, 300))  # of data so long, s
 EMBARGO_S = 120
 PLACEHOLDER = "https://zenodo.org/records/0/files/"
 ENTERS = ("frames", "states", "winds")
-RECIPE = "CONTRIBUTING.md, Add a data set"
-INSTEAD = {
-    "our winds": "these winds are a context (`tradewind nowcast --context FILE`); to train on them "
-    f"give each row its aircraft, and a reader ({RECIPE})",
-    "sets": "tradewind.fit('msa', numpy.load(FILE)) fits a model at once; audited results take a "
-    f"reader in stages/fields/problems ({RECIPE})",
-    "sequences": "tradewind.fit('sigma_gpt', numpy.load(FILE)) fits a model at once; audited "
-    "results take a reader in stages/sequences/data",
-}
-READER = f"write a reader for its columns ({RECIPE}, step 2)"
 
 
 def init(arguments: argparse.Namespace) -> int:
     """Print what a file holds and declare it as a data set."""
-    from stages.verbs import looks
+    from stages.verbs import advice, looks
 
     path = Path(arguments.file)
     if arguments.name is not None or arguments.profile != PROFILE:
@@ -41,8 +32,13 @@ def init(arguments: argparse.Namespace) -> int:
     seen = looks.look(path)
     print(looks.render(path, seen))
     if seen.kind not in (*ENTERS, "text"):
-        print(f"\nNothing was declared: {INSTEAD.get(seen.kind, READER)}.")
-        return 0
+        raise InputError(
+            "nothing was declared",
+            where=str(path),
+            expected="frames, published winds or states, or a text",
+            found=f"{seen.kind} ({next(iter(seen.notes))})" if seen.notes else seen.kind,
+            remedy=advice.instead(path, seen),
+        )
     if seen.doubts and not arguments.in_spite_of_doubts:
         raise InputError(
             "the values look like another unit's",
@@ -58,9 +54,8 @@ def init(arguments: argparse.Namespace) -> int:
         return 0
     write(edits)
     print(f"\n{name} is declared in {', '.join(map(str, edits))}. Next:\n")
-    place = path.absolute().parent
-    print(f"  python -m flows.profiles --set {arguments.profile}")
-    print(f"  TRADEWIND_MIRROR={place} dvc repro prepare@{arguments.profile}-{name}")
+    entry = "sequences" if seen.kind == "text" else seen.kind
+    print(advice.following(name, arguments.profile, path.absolute().parent, entry))
     if arguments.url is None:
         print(
             f"\nThe file's address is a placeholder ({PLACEHOLDER}...); it is taken from a folder"
@@ -100,10 +95,8 @@ def edited(
     lists = ("sequences",) if text else ("datasets", "acquired", "wind")
     made[Path("params.yaml")] = lambda old: listed(old, asked.profile, lists, name)
     made[budgets / family] = lambda old: budgeted(old, name, seen)
-    row = (
-        f"| `{name}` | {asked.profile} | {'sequences' if text else seen.kind} | {path.name} | "
-        f"{asked.licence} | {units(seen)} | {path.stat().st_size:,} B |"
-    )
+    told = (f"`{name}`", asked.profile, "sequences" if text else seen.kind, path.name)
+    row = tabular(*told, asked.licence, units(seen), f"{path.stat().st_size:,} B")
     made[Path("data/README.md")] = lambda old: tabled(old, row)
     return {file: (old := file.read_text("utf-8"), change(old)) for file, change in made.items()}
 
@@ -118,11 +111,23 @@ def suffix(path: Path, kind: str) -> str:
 
 def declaration(path: Path, name: str, kept: str, asked: argparse.Namespace, entry: str) -> str:
     """The data set's own entry: one pinned file."""
-    return (
-        f"{name}:\n  entry: {entry}\n  kind: files\n  files:\n    {kept}:\n"
-        f"      url: {asked.url or PLACEHOLDER + kept}\n      sha256: {files.sha256(path)}\n"
-        f"      bytes: {path.stat().st_size}\n      licence: {asked.licence}\n"
-    )
+    from ruamel.yaml import YAML
+
+    pinned = {
+        "url": asked.url or PLACEHOLDER + kept,
+        "sha256": files.sha256(path),
+        "bytes": path.stat().st_size,
+        "licence": asked.licence,
+    }
+    writer, text = YAML(), io.StringIO()
+    writer.width = 1 << 16  # a line a value
+    writer.dump({name: {"entry": entry, "kind": "files", "files": {kept: pinned}}}, text)
+    return text.getvalue()
+
+
+def tabular(*cells: str) -> str:
+    """A row of a Markdown table: a bar in a cell is escaped, lines are one."""
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 
 
 def units(seen: Any) -> str:

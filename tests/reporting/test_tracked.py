@@ -5,6 +5,7 @@ import csv
 import json
 import math
 import struct
+from pathlib import Path
 
 import optuna
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from stages.errors import InputError
 from stages.exports import events, tracked
 
+ROOT = Path(__file__).parents[2]
 HISTORY = {
     "train": [{"step": 100, "loss": 2.5}, {"step": 300, "loss": 1.25}],
     "val": [{"step": 300, "loss": 1.5}, {"step": 600, "loss": math.inf}, {"step": 900}],
@@ -133,6 +135,30 @@ def test_a_sweep_opens_as_a_study_with_its_best_draw(project, tmp_path):
     axes = study.best_trial.distributions
     assert axes["rate"].log and not axes["width"].log and axes["gate"].choices == ("a", "b")
     assert study.trials[3].user_attrs["state"] == "not finite"
+
+
+def test_a_sweep_without_importance_is_exported_with_what_it_has(project, tmp_path):
+    (project / "reports/winds/mini/sweeps/sky/gka/importance.csv").unlink()
+    tracked.write(tmp_path, project)
+    study = optuna.load_study(
+        study_name="winds/mini/sky/gka", storage=f"sqlite:///{tmp_path}/sweeps.db"
+    )
+    assert study.best_params == {"width": 16, "rate": 0.01, "gate": "b"}
+
+
+def test_an_export_that_fails_leaves_nothing(project, tmp_path):
+    (project / "reports/winds/mini/sweeps/sky/gka/trials.csv").write_text("draw,error\n0,1\n")
+    with pytest.raises(KeyError):
+        tracked.write(tmp_path / "outer/out", project)
+    assert not list((tmp_path / "outer").iterdir())
+
+
+def test_every_sweep_that_git_keeps_is_exported(tmp_path):
+    written = tracked.write(tmp_path, ROOT)
+    assert tmp_path / "sweeps.db" in written
+    kept = list((ROOT / "reports").glob("[!.]*/*/sweeps/*/*/trials.csv"))
+    names = optuna.get_all_study_names(storage=f"sqlite:///{tmp_path}/sweeps.db")
+    assert len(names) == len(kept) > 0
 
 
 def test_a_project_where_nothing_was_trained_says_so(tmp_path):
