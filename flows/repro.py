@@ -52,8 +52,26 @@ def dvc(*arguments: str) -> str:
         check=False,
     )
     if done.returncode:
-        raise FlowError(f"`dvc {' '.join(arguments)}` failed:\n{done.stderr.strip()[-4000:]}")
+        told = done.stderr.strip()[-4000:]
+        if "read RWLock-file" in told:  # a killed dvc leaves it empty
+            told += "\n  remedy: when no dvc is running, `rm .dvc/tmp/rwlock`"
+        raise FlowError(f"`dvc {' '.join(arguments)}` failed:\n{told}")
     return done.stdout
+
+
+def refuse_parameters() -> None:
+    """FlowError 2 where the parameters do not fit their schema; a project without one has none."""
+    if not Path("stages/params/__main__.py").is_file():
+        return
+    done = subprocess.run(
+        leashed([sys.executable, "-m", "stages.params"]),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise FlowError(done.stderr.strip().removeprefix("error: "), done.returncode)
 
 
 def log_of(stage: str) -> Path:
@@ -343,6 +361,7 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, stop)
     try:
         with switched(asked.profile) as profile:
+            refuse_parameters()  # before anything moves
             for place in set_aside(profile):
                 print(f"set aside a run that no cell declares: {place}", file=sys.stderr)
             runner = (asked.cluster, profile) if asked.cluster else None

@@ -8,7 +8,7 @@ feet of pressure altitude; times are Unix seconds, UTC.
 
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from stages import files, params
 from stages.errors import DataError, InputError
 from stages.fields import fitted as fields
 from stages.sequences import fitted as sequences
+from stages.training import asked
 from stages.winds.forecasts import PLACE
 from stages.winds.nowcast import (
     answers,
@@ -48,9 +49,17 @@ class Nowcaster:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.model, meta = nowcast.load(folder)
-        self._prepared: dict[Any, Any] = meta["prepared"]
+        self._name, self._prepared = str(meta["model"]), meta["prepared"]
         self.lead_s: float = self._prepared["lead_s"]
         self.area: dict[str, list[float]] = self._prepared["area"]
+
+    def __repr__(self) -> str:
+        count = sum(p.numel() for p in self.model.parameters())
+        area = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in self.area.items())
+        return (
+            f"Nowcaster({self._name!r}, lead {self.lead_s / 60:g} min, {count:,} parameters, "
+            f"area {area})"
+        )
 
     def predict(self, asked: Any, *, context: Any) -> Any:
         """The wind at places and times.
@@ -118,9 +127,26 @@ def fit(model: str, data: Any, **settings: Any) -> fields.Fitted | sequences.Fit
     settings: steps, learning_rate, batch, seed, arguments, and of sequences order: as
     stages/fields/fitted.py and stages/sequences/fitted.py tell them. Gives a model that answers
     (`predict`; of sequences `sample` and `law`), with its `history` and its error (`error`; of
-    sequences `nats`) on what it was not trained on. InputError, DataError, DivergedError.
+    sequences `nats`) on what it was not trained on. InputError, DivergedError.
     """
-    return (fields if isinstance(data, Mapping) else sequences).fit(model, data, **settings)
+    family = _family(model)
+    asked.refuse_unknown(family.fit, settings)
+    return family.fit(model, data, **settings)
+
+
+def _family(model: str) -> Any:
+    """Whose a model is. InputError, naming those that can be fitted, for an unknown one."""
+    for family in (fields, sequences):
+        if model in family.names():
+            return family
+    known = fields.fittable() + sequences.fittable()
+    raise InputError(
+        "there is no such model",
+        where=asked.WHERE,
+        expected=f"of {', '.join(known)}",
+        found=f"{model!r}" + params.nearest(model, known).split(" (")[0],
+        remedy="name one of these",
+    )
 
 
 def decode(frames: Any, *, reports: bool = False) -> Any:

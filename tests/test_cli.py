@@ -201,6 +201,9 @@ def test_an_error_of_our_own_making_is_not_hidden(monkeypatch):
         ("impact", "x.csv"),
         ("compare",),
         ("compare", "HEAD", "--measure"),
+        ("why", "HEAD~1..HEAD", "wind_nowcast/mini/simulated/knn/nse"),
+        ("trend", "wind_nowcast/mini/simulated/knn/nse"),
+        ("rows", "--dataset", "mini/simulated"),
     ],
 )
 def test_a_folder_that_is_no_project_is_the_users_mistake(monkeypatch, capsys, tmp_path, arguments):
@@ -208,6 +211,7 @@ def test_a_folder_that_is_no_project_is_the_users_mistake(monkeypatch, capsys, t
     assert run(monkeypatch, *arguments) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("error: ")
+    assert arguments[0] in ("nowcast", "score") or "at the root of a clone" in err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -306,6 +310,7 @@ def test_audit_passes_on_number_depth_and_project_and_ends_with_the_verdicts_sta
     monkeypatch, capsys, tmp_path, status, given, depth
 ):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").touch()
     asked = []
     monkeypatch.setattr(
         audit,
@@ -331,6 +336,7 @@ def test_the_depths_offered_are_those_the_audit_knows():
 def test_compare_passes_on_what_was_asked_and_its_status(monkeypatch, capsys, tmp_path, status):
     asked = []
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").touch()
     finding = SimpleNamespace(exit_code=status)
     monkeypatch.setattr(comparison, "of_commit", lambda *given: asked.append(given) or finding)
     monkeypatch.setattr(comparison_text, "render", lambda one, every: f"{one is finding} {every}")
@@ -343,6 +349,7 @@ def test_compare_passes_on_what_was_asked_and_its_status(monkeypatch, capsys, tm
 def test_compare_prints_the_files_of_the_spreads_it_measured(monkeypatch, capsys, tmp_path):
     asked = []
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").touch()
     written = [tmp_path / "a/b.json"]
     monkeypatch.setattr(comparison, "keep_spreads", lambda *given: asked.append(given) or written)
     assert run(monkeypatch, "compare", "v1", "--results", "other", "--measure") == 0
@@ -351,6 +358,7 @@ def test_compare_prints_the_files_of_the_spreads_it_measured(monkeypatch, capsys
 
 def test_impact_prints_a_number_a_line(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").touch()
     monkeypatch.setattr(audit, "impact", lambda file, root: [f"{file} of {root}", "another"])
     assert run(monkeypatch, "impact", "data/x") == 0
     assert capsys.readouterr().out == f"data/x of {tmp_path}\nanother\n"

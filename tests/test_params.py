@@ -55,11 +55,7 @@ def test_the_profile_is_switched_by_one_word(tmp_path):
         (
             "    datasets: [simulated]  ",
             "    datasets: [simulatd]  ",
-            [
-                "'simulatd' is unknown",
-                "did you mean 'simulated'",
-                "'simulated' is not among its datasets",
-            ],
+            ["1 problem(s)", "'simulatd' is unknown", "did you mean 'simulated'"],
         ),
         (
             "    wind: [simulated]  ",

@@ -166,3 +166,26 @@ def test_a_new_profile_needs_its_word_in_every_file(tmp_path):
         with pytest.raises(ParamsError, match=file.parent.name):
             params.load(tmp_path / "params.yaml")
         file.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("training", "told"),
+    [
+        ("{learning_rat: 0.1}", "learning_rat is no setting; did you mean 'learning_rate'"),
+        ("{learning_rate: -0.1}", "training.learning_rate: Input should be greater than 0"),
+        ("{steps: 0}", "training.steps: Input should be greater than 0"),
+    ],
+)
+def test_what_a_cell_varies_wrongly_is_told_before_any_stage(tmp_path, training, told):
+    text = f"""mini: &mini
+  plain:
+    mini-simulated-kernel: {{dataset: simulated, model: kernel, training: {training}}}
+"""
+    whole, _, _ = TRUE.partition("\ncells:")
+    (tmp_path / "params.yaml").write_text(whole, encoding="utf-8")
+    file = tmp_path / "reports/wind_nowcast/cells.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text + OTHERS + WORD, encoding="utf-8")
+    with pytest.raises(ParamsError) as caught:
+        params.load(tmp_path / "params.yaml")
+    assert told in caught.value.found and str(file) in caught.value.where

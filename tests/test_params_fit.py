@@ -92,6 +92,40 @@ def test_a_part_that_is_no_part_is_told_with_its_file_or_key(tmp_path, file, tex
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("protocol", "learning_rate", "learning_rat", "training.learning_rat: "),
+        ("protocol", '"seed": 0', '"seed": -1', "training.seed: "),
+        ("budgets_mini_winds", '"bootstrap": ', '"bootstrap": -', "evaluation.bootstrap: "),
+        ("models_knn", "", '{"arms": {"plain": {"neighbours": [-1, 2]}}}', "of at least 1"),
+        ("models_knn", "", '{"arms": {"plain": {"neighbour": [2]}}}', "did you mean 'neighbours'"),
+        ("models_kernel", "", '{"arms": {"plain": {"width": -3}}}', "at least 0, not -3"),
+    ],
+)
+def test_a_mistake_is_told_once_and_with_the_file_that_holds_it(tmp_path, file, old, new, told):
+    parted(tmp_path)
+    place = tmp_path / "stages/params" / f"{'/'.join(file.split('_', 2))}.yaml"
+    text = place.read_text(encoding="utf-8") if place.exists() else ""
+    assert old in text
+    place.write_text(text.replace(old, new, 1) if old else new, encoding="utf-8")
+    with pytest.raises(ParamsError) as caught:
+        params.load(tmp_path / "params.yaml")
+    assert told in caught.value.found and caught.value.where == str(place)
+
+
+@pytest.mark.parametrize("part", ["wind", "datasets"])
+def test_of_one_wrong_name_one_line_is_told(tmp_path, part):
+    line = f"    {part}: [simulated"
+    message = refused(tmp_path, changed(line, line.replace("simulated", "simulatd")))
+    assert message.startswith("1 problem(s)") and "did you mean 'simulated'" in message
+
+
+def test_a_key_twice_is_told_without_a_way_around_the_check(tmp_path):
+    message = refused(tmp_path, changed("\nprofiles:", "\nrun: 1\nrun: 2\nprofiles:"))
+    assert "duplicate key" in message and "suppress" not in message
+
+
 def test_a_file_where_no_parameters_belong_is_refused(tmp_path):
     parted(tmp_path)
     stray = tmp_path / "stages/params/budgets/mini.yaml"

@@ -1,35 +1,94 @@
-"""Which published numbers rest on a file: every cell's chain in every table is walked and asked."""
+"""Which published numbers rest on a file: every cell's chain in every table is walked and asked; of
+code the lists of what each stage imports are, of parameters the locks."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from stages import code
 from stages.audit import history
-from stages.audit.chain import Ledger, Metric, walk
+from stages.audit.chain import Chain, Ledger, Metric, Node, walk
+from stages.audit.hashes import Locks
 from stages.errors import DataError, InputError
-from stages.files import sha256
+from stages.files import read_json, sha256
 from stages.params import nearest
 from stages.tables import parts
 
 
 def impact(path: str, root: Path = Path(".")) -> list[str]:
-    """The addresses of all metrics whose chain holds the file; InputError if no chain knows it."""
-    chains = all_chains(Ledger(Path(root)))
-    path = Path(path).as_posix().removeprefix("./")
+    """The addresses of all metrics whose chain holds the file, or of which a stage read a parameter
+    there; of code the stages that it belongs to, with how many metrics rest on each. InputError if
+    none does."""
+    ledger, path = Ledger(Path(root)), inside(path, Path(root))
+    chains = all_chains(ledger)
     known = {file for files, _ in chains for file in files}
-    if path not in known:
+    if path in known:
+        return resting({path}, chains)
+    if found := of_code(path, ledger) or of_parameters(path, ledger):
+        return found
+    if (Path(root) / path).is_file():
         raise InputError(
-            "no published number rests on that file, or it is no file of the project",
-            found=path + close(path, known),
-            remedy="give the path from the project's root, as a record names it",
+            "no published number rests on that file",
+            where=path,
+            expected="data, code of a stage, parameters, or what a stage wrote",
+            found="a file that no chain, list of code or lock of a stage names",
         )
-    return resting({path}, chains)
+    raise InputError(
+        "there is no such file of the project",
+        found=path + close(path, known),
+        remedy="give its path from the project's root, as a record names it",
+    )
+
+
+def inside(path: str, root: Path) -> str:
+    """The path from the project's root, with `/`; one from the file system's root may be given."""
+    given = Path(path)
+    for home in (root.absolute(), root.resolve()) if given.is_absolute() else ():
+        if given.is_relative_to(home):
+            given = given.relative_to(home)
+            break
+    return given.as_posix().removeprefix("./")
+
+
+def of_code(path: str, ledger: Ledger) -> list[str]:
+    """A line a stage whose closure (data/code) holds the file: its module, and how many metrics
+    rest on what it made."""
+    modules = {
+        f"{code.PACKAGE}.{file.stem}": file.stem
+        for file in sorted((ledger.root / code.HOME).glob("*.json"))
+        if path in read_json(file)
+    }
+    counts = dict.fromkeys(modules.values(), 0)
+    for nodes, metrics in walked(ledger) if modules else ():
+        made = {name for node in nodes for name in node.record.get("code", {}).get("modules", [])}
+        for module in made & modules.keys():
+            counts[modules[module]] += len(metrics)
+    told = {name: f"{count:,} numbers" if count else "no number" for name, count in counts.items()}
+    return [f"{name}: {told[name]}" for name in told]
+
+
+def of_parameters(path: str, ledger: Ledger) -> list[str]:
+    """The addresses of all metrics with a stage that, by its lock, reads a key of the file."""
+    experiments = {table.split("/")[1] for table in ledger.tables()}
+    locks = Locks(ledger.root, *sorted(experiments))
+    if not any(path in entry.params for entry in locks.entries):
+        return []
+    reads: dict[str, bool] = {}
+    found = []
+    for nodes, metrics in walked(ledger):
+        for node in nodes:
+            if node.path not in reads:
+                entries = map(locks.producer, node.homes)
+                reads[node.path] = any(entry and path in entry.params for entry in entries)
+        if any(reads[node.path] for node in nodes):
+            found += metrics
+    return sorted(found)
 
 
 def close(path: str, known: set[str]) -> str:
     """A hint, without listing every file."""
-    return nearest(path, known).split(" (known:")[0]
+    return nearest(path, known).split(" (")[0]
 
 
 def resting(paths: set[str], chains: list[tuple[frozenset[str], list[str]]]) -> list[str]:
@@ -39,15 +98,23 @@ def resting(paths: set[str], chains: list[tuple[frozenset[str], list[str]]]) -> 
 
 def all_chains(ledger: Ledger) -> list[tuple[frozenset[str], list[str]]]:
     """For every cell of every table: the files of its chain and the addresses of its metrics."""
-    chains = []
+    return [(frozenset(chain.files), metrics) for chain, metrics in every_chain(ledger)]
+
+
+def walked(ledger: Ledger) -> Iterator[tuple[list[Node], list[str]]]:
+    """For every cell of every table: the records of its chain and the addresses of its metrics."""
+    return ((chain.nodes, metrics) for chain, metrics in every_chain(ledger))
+
+
+def every_chain(ledger: Ledger) -> Iterator[tuple[Chain, list[str]]]:
+    """For every cell of every table: its chain and the addresses of its metrics."""
     for table in ledger.tables():
         _, experiment, profile, _ = table.split("/")
         for key, names in names_in(ledger, table).items():
             dataset, _, cell = key.partition("/")
             start = Metric(experiment, profile, dataset, cell, ())
-            files = frozenset(walk(ledger, start, (cell,)).files)
-            chains.append((files, [f"{experiment}/{profile}/{key}/{name}" for name in names]))
-    return chains
+            addresses = [f"{experiment}/{profile}/{key}/{name}" for name in names]
+            yield walk(ledger, start, (cell,)), addresses
 
 
 def names_in(ledger: Ledger, table: str) -> dict[str, tuple[str, ...]]:

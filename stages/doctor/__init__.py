@@ -15,6 +15,7 @@ from typing import Any
 
 from stages.doctor import alone, arithmetic, environment, machine, project, running, sources
 from stages.doctor.finding import FAIL, OK, WARN, Finding, Place, safe
+from stages.errors import ParamsError
 
 CHECKS: dict[str, Callable[[Place], "Finding | list[Finding]"]] = {
     "python": environment.python,
@@ -54,6 +55,13 @@ def examine(
     for name, check in checks.items():
         try:
             told = check(place)
+        except ParamsError:  # told once, by the check of the parameters
+            told = Finding(
+                name,
+                WARN,
+                "not looked at: the parameters are not right",
+                "mend what `parameters` tells above, then ask again",
+            )
         except Exception as error:  # a check that breaks says so; the others still speak
             told = Finding(
                 name,

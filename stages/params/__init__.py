@@ -6,6 +6,7 @@ non-finite numbers are refused. Below `cli.py` and the packages' `__main__.py` n
 file: they are handed the frozen objects defined here.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -14,7 +15,8 @@ from pydantic import BaseModel, model_validator
 
 from stages.errors import ParamsError
 from stages.params import checks
-from stages.params.base import nearest
+from stages.params.arguments import argument_problems
+from stages.params.base import Problems, nearest
 from stages.params.cells import Cells, Declared, cells_problems
 from stages.params.datasets import Dataset, Flown, Gaussian, Listed, Simulate, Source
 from stages.params.problems import (
@@ -27,7 +29,7 @@ from stages.params.problems import (
     Sines,
     Weather,
 )
-from stages.params.reading import PARTS, WHOLE, gathered, prefix, read_yaml
+from stages.params.reading import PARTS, WHOLE, gathered, holder, prefix, read_yaml
 from stages.params.sections import (
     Budget,
     Cell,
@@ -170,9 +172,10 @@ class Params(Inference):
             if model not in self.models
         ]
         problems += checks.msa_problems(self.models["msa"]) if "msa" in self.models else []
+        problems += argument_problems(self.models)
         problems += checks.retraining_problems(self)
         if problems:
-            raise ValueError("; ".join(problems))
+            raise Problems(checks.causes(problems, self.profiles, self.datasets))
         return self
 
     def trained(self, experiment: str, profile: str) -> Cells:
@@ -197,7 +200,7 @@ def load(path: str | Path = "params.yaml") -> Params:
     what is allowed and the nearest name."""
     path = Path(path)
     try:
-        return checked(Params, _tuples(gathered(path)), str(path))
+        return checked(Params, _tuples(gathered(path)), str(path), lambda key: holder(path, key))
     except RecursionError:
         raise ParamsError(
             "a part of the file contains itself",
@@ -220,34 +223,45 @@ def inference() -> Inference:
     return checked(Inference, _tuples(content), str(home() / WHOLE))
 
 
-def checked(schema: type[S], content: Any, where: str) -> S:
+def checked(
+    schema: type[S], content: Any, where: str, holds: Callable[[str], str] | None = None
+) -> S:
     """Parameters by their schema. ParamsError lists every problem with its key, what is allowed and
-    the nearest name."""
+    the nearest name; `holds`: the file in which a key stands, where that is not `where`."""
     try:
         return schema.model_validate(content)
     except pydantic.ValidationError as error:
-        lines = []
-        problem: Any
-        for problem in error.errors():
-            key = ".".join(str(part) for part in problem["loc"]) or "(whole file)"
-            found = problem.get("input")
-            shown = (
-                f" (found {found!r})"
-                if isinstance(found, str | int | float | bool) and len(repr(found)) < 80
-                else ""
-            )
-            hint = (
-                nearest(problem["loc"][-1], _siblings(schema, problem["loc"]))
-                if problem["type"] == "extra_forbidden"
-                else ""
-            )
-            lines.append(f"{key}: {problem['msg']}{shown}{hint}")
+        lines = [line for problem in error.errors() for line in _lines(schema, problem)]
+        own = {line.split(".", 2)[-1] for line in lines if line.startswith("profiles.")}
+        lines = [  # what `run: *mini` repeats of profiles.mini is one mistake
+            line
+            for line in dict.fromkeys(lines)
+            if not (line.startswith("run.") and line.removeprefix("run.") in own)
+        ]
+        files = dict.fromkeys(holds(line.split(":")[0]) if holds else where for line in lines)
         raise ParamsError(
             f"{len(lines)} problem(s) in the parameters",
-            where=where,
+            where=", ".join(files),
             found="\n    ".join(["", *lines]),
             remedy="mend the keys named above; stages/params/sections.py is the schema",
         ) from None
+
+
+def _lines(schema: type[BaseModel], problem: Any) -> list[str]:
+    """What one error of Pydantic says, a line a problem: key, what is wrong, what was found."""
+    told = problem.get("ctx", {}).get("error")
+    if isinstance(told, Problems):
+        return [*told.lines]
+    key = ".".join(str(part) for part in problem["loc"]) or "(whole file)"
+    found = problem.get("input")
+    short = isinstance(found, str | int | float | bool) and len(repr(found)) < 80
+    shown = f" (found {found!r})" if short else ""
+    hint = (
+        nearest(problem["loc"][-1], _siblings(schema, problem["loc"]))
+        if problem["type"] == "extra_forbidden"
+        else ""
+    )
+    return [f"{key}: {problem['msg']}{shown}{hint}"]
 
 
 def _tuples(content):

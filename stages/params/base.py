@@ -21,6 +21,14 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
+class Problems(ValueError):
+    """What parameters say that is not so, a line each; Pydantic takes it for one error."""
+
+    def __init__(self, lines: Iterable[str]):
+        self.lines = tuple(lines)
+        super().__init__("; ".join(self.lines))
+
+
 MOST = 24  # names that a message lists
 
 

@@ -7,9 +7,9 @@ Its key is its id, PROFILE-DATASET-CELL, which is also its stage's name; CELL na
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
-from stages.params.base import Name, Section, Seed, nearest
+from stages.params.base import Name, Positive, Section, Seed, nearest
 from stages.params.sections import Model, Profile
 
 Id = Annotated[str, Field(pattern=r"^[a-z0-9_]+(-[a-z0-9_]+)+$", max_length=200)]
@@ -71,9 +71,8 @@ def cells_problems(
         return [f"{where}: there is no such profile{nearest(profile, profiles)}"]
     known, problems, seen = known_datasets(profiles[profile]), [], set()
     for group, key, cell in part.declared():
-        problems += [
-            f"{where}.{group}.{key}: {problem}" for problem in cell_problems(cell, known, models)
-        ]
+        found = cell_problems(cell, known, models) + training_problems(cell, profiles[profile])
+        problems += [f"{where}.{group}.{key}: {problem}" for problem in found]
         if key != (right := f"{profile}-{cell.dataset}-{cell.name}"):
             problems.append(f"{where}.{group}.{key}: its id must be {right!r}, what it consists of")
         if (cell.dataset, cell.name) in seen:
@@ -98,6 +97,38 @@ def cell_problems(cell: Declared, known: list[str], models: Mapping[str, Model])
         for what, name, there in (("arm", cell.arm, model.arms), ("size", cell.size, sizes))
         if name not in there
     ]
+    return problems
+
+
+def training_problems(cell: Declared, profile: Profile) -> list[str]:
+    """Settings that a cell varies of its training and its budget does not have, and values out of
+    range. Of a family with a schema of its own the learning rate alone is known here."""
+    own, rate = dict(cell.training or {}), TypeAdapter(Positive)
+    if cell.dataset in profile.wind:
+        budget: Section | None = profile.training
+    else:
+        budget = profile.learning.get(cell.dataset) or profile.learning_orders.get(cell.dataset)
+    problems = []
+    if "learning_rate" not in (type(budget).model_fields if budget else {}) and own:
+        given = own.pop("learning_rate", 1.0)
+        try:
+            rate.validate_python(given, strict=True)
+        except ValidationError as error:
+            told = error.errors()[0]["msg"]
+            problems.append(f"training.learning_rate: {told} (found {given!r})")
+    if budget is None or not own:
+        return problems
+    names = {*type(budget).model_fields, "learning_rate"}
+    unknown = [name for name in own if name not in names]
+    problems += [f"training.{name} is no setting{nearest(name, names)}" for name in unknown]
+    known = {name: value for name, value in own.items() if name in names}
+    try:
+        type(budget).model_validate(dict(budget) | known)
+    except ValidationError as error:
+        problems += [
+            f"training.{'.'.join(map(str, one['loc']))}: {one['msg']} (found {one['input']!r})"
+            for one in error.errors()
+        ]
     return problems
 
 

@@ -11,6 +11,42 @@ from stages.params.cells import challenger_problems
 from stages.params.datasets import ENTRIES, Dataset
 from stages.params.sections import Model, Profile, Split
 
+FOLLOWING = (
+    "is not a data set of the profile",
+    "is not among its",
+    "is not in ",
+    "is missing",
+    "no cell of",
+)  # what is said of a right name where a profile's list has a wrong one
+
+
+def causes(
+    problems: list[str], profiles: Mapping[str, Profile], datasets: Mapping[str, Dataset]
+) -> list[str]:
+    """The problems without those that only follow from a name in a profile's lists that no data
+    set has: of one slip of the pen one line."""
+    for name, profile in profiles.items():
+        own = (f"profiles.{name}.", "reports/", "retraining.")
+        others = (part.datasets for part in profile.families.values())
+        lists = (profile.datasets, profile.wind, profile.sequences, *others)
+        wrong = {one for names in lists for one in names if one not in datasets}
+        roots = {
+            problem
+            for problem in problems
+            for one in wrong
+            if f": {one!r} is unknown" in problem or f".wind: {one!r} is not among" in problem
+        }
+        problems = [
+            problem
+            for problem in problems
+            if not roots
+            or problem in roots
+            or not problem.startswith(own)
+            or (problem.startswith("reports/") and f": {name}." not in problem)
+            or not any(words in problem for words in FOLLOWING)
+        ]
+    return problems
+
 
 def set_problems(
     name: str, profile: Profile, datasets: Mapping[str, Dataset], trained: set[str]

@@ -44,7 +44,9 @@ def read_yaml(path: Path) -> Any:
         raise ParamsError("the file is not UTF-8", where=str(path), found=str(error)) from None
     except (YAMLError, ValueError) as error:
         raise ParamsError(
-            "the file is not plain YAML", where=str(path), found=" ".join(str(error).split())
+            "the file is not plain YAML",
+            where=str(path),
+            found=" ".join(str(error).split()).split(" To suppress this check")[0],
         ) from None
 
 
@@ -87,6 +89,26 @@ def prefix(file: str) -> str | None:
         if path.match(pattern) and len(path.parts) == pattern.count("/") + 1:
             return place.format(file=path.stem, folder=path.parent.name)
     return None
+
+
+def holder(path: Path, key: str) -> str:
+    """The file in which a dotted key of the whole stands; params.yaml (`path`) where no part that
+    stands beside it holds the key."""
+    if (path.parent / key).is_file():  # a problem of cells is told by their file
+        return str(path.parent / key)
+    words, nearest = key.split("."), str(path)
+    for file in (*(path.parent / PARTS).rglob("*.yaml"), *path.parent.glob(CELLS)):
+        home = (prefix(file.relative_to(path.parent).as_posix()) or "").split(".")
+        home = [word for word in home if word]
+        if words[: len(home)] != home:
+            continue
+        rest = words[len(home) :]
+        content = read_yaml(file)
+        if rest and isinstance(content, dict) and rest[0] in content:
+            return str(file)
+        if home and home[0] in ("models", "cells"):  # a file is all that there is of it
+            nearest = str(file)
+    return nearest
 
 
 def gathered(path: Path) -> Any:

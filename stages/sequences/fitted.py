@@ -7,7 +7,7 @@ Shapes: N sequences, T tokens of each, V tokens of the vocabulary. Losses are in
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,16 +16,15 @@ from torch import Tensor
 from stages import seeds
 from stages.contracts import SequenceModel
 from stages.errors import InputError
-from stages.params import inference
 from stages.params.orders import OrderBudget
 from stages.sequences import permutations, tokens
 from stages.sequences.batches import OrderData, Prepared
 from stages.sequences.losses import nats
-from stages.sequences.models import build, model_class
+from stages.sequences.models import build, model_class, names
 from stages.sequences.sampling.sequential import density, sequential
 from stages.sequences.train import train
+from stages.training import asked
 from stages.training.checkpoint import Checkpoints
-from stages.training.loop import Settings
 
 PARTS = 10  # of the sequences, one validates and one tests
 OPEN = -1  # stands where a token is asked for
@@ -33,20 +32,30 @@ OPEN = -1  # stands where a token is asked for
 SMALL = {"width": 48, "keys": 16, "hidden": 192, "heads": 3, "blocks": 2}
 
 
+class Wanted(asked.Settings):
+    """The settings of a training of sequences in memory."""
+
+    order: Literal["random", "left_to_right", "fractal"]
+
+
 class Fitted:
     """A trained model of sequences in orders of kind `order`; `history` holds its losses, `nats`
     what a token of the sequences that it was not trained on costs in those orders."""
 
     def __init__(
-        self, model: SequenceModel, data: OrderData, history: dict[str, Any], seed: int
+        self, name: str, model: SequenceModel, data: OrderData, history: dict[str, Any], seed: int
     ) -> None:
-        self.model, self.history, self.order = model.eval(), history, data.order
+        self.name, self.model = name, model.eval()
+        self.history, self.order = history, data.order
         self.vocabulary, self.length = (data.prepared.meta[k] for k in ("vocabulary", "length"))
         held = data.tokens(data.slices("test"))
         stream = seeds.torch_stream(seed, "fitted", "test")
         order = permutations.draw(data.order, *held.shape, stream)
         with torch.no_grad():
             self.nats = float(nats(model(held, order), held, order).mean())
+
+    def __repr__(self) -> str:
+        return asked.described(self.name, self.nats, "nats a token", self.model)
 
     def sample(self, known: Any, *, seed: int = 0) -> np.ndarray:
         """Whole sequences (N, T), drawn by the model: `known` (N, T) holds the tokens that are
@@ -110,38 +119,64 @@ def fit(
     model: `sigma_gpt`, and its `arguments` (stages/params/models/sigma_gpt.yaml lists sizes).
     sequences: whole numbers (N, T) from 0, thirty rows or more, of which a tenth validates and a
     tenth tests, drawn by the seed. order: what training shows: random, left_to_right or
-    fractal. `batch` sequences a step. InputError, DataError, DivergedError.
+    fractal. `batch` sequences a step. InputError, DivergedError.
     """
-    if not model_class(model).ordered:
-        raise InputError("this model knows no order", found=model, expected="sigma_gpt")
+    wanted = asked.settings(
+        Wanted,
+        order=order,
+        arguments=arguments,
+        steps=steps,
+        learning_rate=learning_rate,
+        batch=batch,
+        seed=seed,
+    )
+    if model not in fittable():
+        raise InputError(
+            "no model that learns orders of sequences has that name",
+            where=asked.WHERE,
+            found=repr(model),
+            expected=f"of {', '.join(fittable())}",
+        )
     table = _array(sequences)
     if table.ndim == 2 and len(table) < 3 * PARTS:
         raise InputError(
             "there are too few sequences", found=str(len(table)), expected=f"{3 * PARTS} or more"
         )
-    made = _placed(table, seed)
-    tokens.check(made, "the sequences")
-    every = max(1, steps // PARTS)
-    budget = OrderBudget(
-        steps=steps, validate_every=every, patience=PARTS, batch=batch, learning_rate=learning_rate
-    )
-    clip = inference().training.clip
-    settings = Settings(steps, every, PARTS, learning_rate, clip, seed, slices=batch)
+    made = _placed(table, wanted.seed)
+    with asked.ones_own("the sequences", "give whole numbers from 0, (N, T), a row a sequence"):
+        tokens.check(made, "the sequences")
+    every = max(1, wanted.steps // PARTS)
+    told = {"batch": wanted.batch, "learning_rate": wanted.learning_rate}
+    budget = OrderBudget(steps=wanted.steps, validate_every=every, patience=PARTS, **told)
+    settings = asked.loop(wanted, every, PARTS)
     with tempfile.TemporaryDirectory(prefix="fitted-") as name:
         tokens.write(made, Path(name), {})
-        data = OrderData(Prepared.open(Path(name)), budget, order, seed)
+        data = OrderData(Prepared.open(Path(name)), budget, order, wanted.seed)
         with torch.random.fork_rng(devices=[]):  # the caller's stays as it was
-            torch.default_generator.manual_seed(seeds.derive(seed, "model"))
-            net = build(model, arguments or SMALL, None, made.vocabulary, table.shape[1])
+            torch.default_generator.manual_seed(seeds.derive(wanted.seed, "model"))
+            with asked.ones_own(f"{model} of these sequences", "mend `arguments`, or the array"):
+                net = build(model, wanted.arguments or SMALL, None, made.vocabulary, table.shape[1])
             history = train(net, data, settings, Checkpoints(Path(name)))
-    return Fitted(net, data, history, seed)
+    return Fitted(model, net, data, history, wanted.seed)
+
+
+def fittable() -> list[str]:
+    """The models that learn orders, sorted."""
+    return [name for name in names() if model_class(name).ordered]
 
 
 def _array(sequences: Any) -> np.ndarray:
     """Sequences as an array. InputError for those that are not all of one length."""
+    if isinstance(sequences, Mapping):
+        raise InputError(
+            "the data are no table of sequences",
+            found=f"a {type(sequences).__name__} of {', '.join(map(str, sequences))[:80]}",
+            expected="whole numbers (N, T): N sequences, each of T tokens",
+            remedy="give the array itself; mappings are sets, for a model of fields",
+        )
     try:
         return np.asarray(sequences)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(
             "the sequences are no table of numbers",
             found=str(error).splitlines()[0],

@@ -12,6 +12,7 @@ def audit(arguments: argparse.Namespace) -> int:
     STALE."""
     from stages import audit as auditor
 
+    only_in_clone("there is no published number here")
     finding = auditor.audit(arguments.metric, arguments.verify, Path.cwd())
     print(advice(auditor.render(finding)))
     return finding.exit_code
@@ -22,6 +23,7 @@ def compare(arguments: argparse.Namespace) -> int:
     more moved than training explains."""
     from stages.audit import comparison, comparison_text
 
+    only_in_clone("there are no published numbers to compare here")
     results = Path(arguments.results) if arguments.results else None
     if arguments.measure:
         for path in comparison.keep_spreads(Path.cwd(), arguments.commit, results):
@@ -36,6 +38,7 @@ def impact(arguments: argparse.Namespace) -> int:
     """Print every published metric that rests on a file."""
     from stages import audit as auditor
 
+    only_in_clone("there is no published number here")
     for name in auditor.impact(arguments.file, Path.cwd()):
         print(name)
     return 0
@@ -47,6 +50,7 @@ def why(arguments: argparse.Namespace) -> int:
     from stages.audit import attribute, telling
     from stages.audit import why as asking
 
+    only_in_clone("there is no published number here")
     answer = asking.why(arguments.commits, arguments.metric, Path.cwd())
     print(telling.render(answer), flush=True)
     if arguments.attribute:
@@ -58,6 +62,7 @@ def trend(arguments: argparse.Namespace) -> int:
     """Print a number at every commit that wrote its table."""
     from stages.audit import trend as over
 
+    only_in_clone("there is no published number here")
     if arguments.plot:
         drawable(arguments.plot, ".png")
     metric, found = over.trend(arguments.metric, Path.cwd())
@@ -83,6 +88,7 @@ def rows(arguments: argparse.Namespace) -> int:
     from stages.audit import rows as provenance
     from stages.audit import rows_read, twice
 
+    only_in_clone("there are no prepared rows here")
     held = rows_read.opened(arguments.dataset, Path.cwd())
     asked = {name: getattr(arguments, name) for name in ("day", "aircraft", "flight", "file")}
     if any(value is not None for value in asked.values()):
@@ -178,7 +184,8 @@ def add_impact(verbs: Verbs) -> None:
         verbs,
         "impact",
         "which published numbers rest on a file",
-        "Which published numbers rest on a file: every chain that holds it, one address a line.",
+        "Which published numbers rest on a file of data or of parameters, one address a line; of "
+        "code the stages that it belongs\nto, with how many numbers rest on each.",
         "tradewind impact data/mini/raw/simulated/frames_00.csv",
     )
     verb.add_argument("file", metavar="FILE")

@@ -84,6 +84,15 @@ def test_a_check_that_breaks_is_a_failed_finding_and_the_others_still_speak(plac
     )
 
 
+def test_wrong_parameters_are_told_once_and_break_no_other_check(place, tmp_path):
+    file = place.root / "params.yaml"
+    file.write_text(file.read_text().replace("    wind: [", "    wind: [nowhere, ", 1))
+    chosen = {name: doctor.CHECKS[name] for name in ("parameters", "mirror")}
+    found = doctor.examine(place.root, {"TRADEWIND_MIRROR": str(tmp_path)}, chosen)
+    assert states(found) == {"parameters": FAIL, "mirror": WARN}
+    assert "makers" not in told(found) and "parameters are not right" in found[1].found
+
+
 @pytest.mark.parametrize("state, code", [(OK, 0), (WARN, 0), (FAIL, 1)])
 def test_only_a_failure_ends_with_1_and_json_says_what_the_table_says(state, code):
     found = [Finding("a", OK, "well", "never shown"), Finding("bee", state, "like this", "do that")]

@@ -49,7 +49,8 @@ def test_a_name_is_as_long_as_it_must_be(project, name, cell):
     [
         ("msa", "winds/mini/sky/msa-a-s0 or winds/mini/sky/msa-b-s0"),
         ("sky/winds/msa-a-s0", "not a trained cell"),
-        ("fields/msa-a-s0", "not a trained cell"),
+        ("fields/msa-a-s0", "that trained cell is not of the winds"),
+        ("fields/mini/poisson/msa-a-s0", "found: fields/mini/poisson/msa-a-s0"),
         ("knnn", "did you mean 'knn'"),
         ("nope", "found: no cell 'nope' (known: "),
         ("winds/mini/sky", "not a trained cell"),

@@ -114,6 +114,41 @@ def test_a_column_of_other_things_is_named(example, more, found):
     assert found in refused.value.found
 
 
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame])
+def test_a_column_of_nearly_the_right_name_is_told(example, kind):
+    model, winds, time_s = example
+    places = {"alt_feet" if name == "alt_ft" else name: PLACES[name] for name in PLACES}
+    with pytest.raises(InputError) as refused:
+        model.predict(kind({**places, "ts_s": [time_s] * 2}), context=winds)
+    assert "no alt_ft; did you mean alt_ft by 'alt_feet'" in refused.value.found
+
+
+@pytest.mark.parametrize(
+    ("days", "remedy"), [(-3, "a later time, or give a capture with older"), (3, "an earlier time")]
+)
+def test_a_time_that_is_not_reached_has_the_remedy_of_its_side(example, days, remedy):
+    model, winds, time_s = example
+    asked = pl.DataFrame({**PLACES, "ts_s": [time_s + days * 86400.0] * 2})
+    with pytest.raises(InputError, match="no wind 30 minutes before") as refused:
+        model.predict(asked, context=winds)
+    assert remedy in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("other", "remedy"),
+    [
+        (pl.LazyFrame(PLACES), "`.collect()`"),
+        (PLACES, "polars.DataFrame"),
+        ([PLACES], "polars.DataFrame"),
+    ],
+)
+def test_what_becomes_a_table_has_the_way_there(example, other, remedy):
+    model, winds, _ = example
+    with pytest.raises(InputError, match="xarray") as refused:
+        model.predict(other, context=winds)
+    assert remedy in refused.value.remedy
+
+
 def test_columns_of_one_name_are_refused(example):
     model, winds, time_s = example
     table = pd.DataFrame([[46.5, 46.6, 7.2, 34e3, time_s]])

@@ -202,9 +202,22 @@ def test_a_flip_is_found_without_a_cache(project):
 def test_impact_lists_every_metric_below_a_file(project):
     assert set(impact(f"{DATA}/raw/simulated/frames_00.csv", project)) == ALL
     assert set(impact(f"./{RUN}/weights.safetensors", project)) == OF_CELL
+    assert set(impact(str(project.resolve() / RUN / "weights.safetensors"), project)) == OF_CELL
     with pytest.raises(InputError, match="did you mean 'data/mini/raw/simulated/frames_0"):
         impact(f"{DATA}/raw/simulated/frames_0.csv", project)
     with pytest.raises(InputError):
         impact(
             f"{DATA}/raw/simulated/truth.parquet", project
         )  # no number rests on what only the simulator reads
+
+
+def test_impact_knows_what_rests_on_code_and_parameters(project):
+    assert set(impact("params.yaml", project)) == ALL
+    modules = [file.stem for file in (project / "data/code").glob("*.json")]
+    told = [impact(f"stages/{name.replace('.', '/')}.py", project) for name in modules]
+    assert all(any(line.startswith(f"{name}: ") for line in lines)
+               for name, lines in zip(modules, told, strict=True))  # fmt: skip
+    assert any(f": {len(ALL)} numbers" in line for lines in told for line in lines)
+    (project / "notes.txt").touch()
+    with pytest.raises(InputError, match="no published number rests on that file"):
+        impact("notes.txt", project)

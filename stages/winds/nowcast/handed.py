@@ -4,6 +4,7 @@ Polars tables are taken as they are, of pandas ones the columns that are needed;
 (Unix seconds), datetimes (UTC where they have no zone) or texts in ISO 8601. Rows count from 1.
 """
 
+import difflib
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,14 +24,23 @@ def is_pandas(table: Any) -> bool:
 
 
 def polars(table: Any, names: Iterable[str]) -> pl.DataFrame:
-    """A table as Polars has it; of pandas those of the columns that it has. InputError for what is
-    no table."""
+    """A table as Polars has it; of pandas those of the columns that it has, and the others by
+    their names alone. InputError for what is no table."""
     if isinstance(table, pl.DataFrame):
         return table
     if is_pandas(table):
-        return pl.DataFrame([_of_pandas(table, name) for name in names if name in table.columns])
+        own = [_of_pandas(table, name) for name in names if name in table.columns]
+        others = {*filter(lambda name: isinstance(name, str), table.columns)} - {*names}
+        return pl.DataFrame([*own, *(pl.Series(n, [None] * len(table)) for n in sorted(others))])
     raise InputError(
-        "that is no table", found=type(table).__name__, expected="a Polars or pandas table"
+        "that is no table",
+        found=type(table).__name__,
+        expected="a Polars or pandas table; where points are asked for, an xarray dataset, too",
+        remedy="call `.collect()` of it first"
+        if isinstance(table, pl.LazyFrame)
+        else "make one of it: `polars.DataFrame(...)`"
+        if isinstance(table, dict | list)
+        else "",
     )
 
 
@@ -100,10 +110,17 @@ def columns(table: pl.DataFrame, names: tuple[str, ...], what: str) -> pl.DataFr
         raise InputError(
             f"{what} lack columns" if what.endswith("s") else f"{what} lacks columns",
             expected=", ".join(names),
-            found=f"no {', '.join(missing)}",
+            found=", ".join(f"no {name}{_meant(name, table.columns)}" for name in missing),
         )
     ways = {"ts_s": seconds}
     return table.select(ways.get(name, numbers)(table[name], what) for name in names)
+
+
+def _meant(name: str, there: list[str]) -> str:
+    """A hint at a column of nearly that name, which no other column's name is."""
+    other = [one for one in there if one not in (*ASKED, "time")]
+    close = difflib.get_close_matches(name, other, n=1)
+    return f"; did you mean {name} by {close[0]!r}?" if close else ""
 
 
 def numbers(column: pl.Series, what: str) -> pl.Series:

@@ -47,6 +47,7 @@ def folder(name: str | Path, root: Path = Path()) -> Path:
             expected=" or ".join(found[:SHOWN] + more),
             remedy="say more of it",
         )
+    _refuse_other_family(name, wanted, root)
     raise InputError(
         "that is not a trained cell",
         where=str(name),
@@ -62,13 +63,35 @@ def folder(name: str | Path, root: Path = Path()) -> Path:
 def cells(root: Path) -> dict[str, Path]:
     """Every trained cell of the winds, name -> folder: those whose weights tell a lead."""
     found = {}
-    for path in sorted(root.glob(f"reports/*/*/runs/*/[!.]*/{WEIGHTS}")):
-        with safe_open(str(path), framework="np") as file:
+    for name, folder in every_cell(root).items():
+        with safe_open(str(folder / WEIGHTS), framework="np") as file:
             told = json.loads((file.metadata() or {}).get(store.ENTRY, "{}"))
         if "lead_s" in told.get("prepared", {}):
-            experiment, profile, _, dataset, name = path.parent.parts[-5:]
-            found["/".join((experiment, profile, dataset, name))] = path.parent
+            found[name] = folder
     return found
+
+
+def every_cell(root: Path) -> dict[str, Path]:
+    """Every trained cell of any family, name -> folder."""
+    found = {}
+    for path in sorted(root.glob(f"reports/*/*/runs/*/[!.]*/{WEIGHTS}")):
+        experiment, profile, _, dataset, name = path.parent.parts[-5:]
+        found["/".join((experiment, profile, dataset, name))] = path.parent
+    return found
+
+
+def _refuse_other_family(name: str | Path, wanted: Sequence[str], root: Path) -> None:
+    """InputError for the name of a trained cell that is none of the winds."""
+    others = [one for one in every_cell(root) if within(wanted, one.split("/"))]
+    if others:
+        raise InputError(
+            "that trained cell is not of the winds, so it answers no nowcast",
+            where=str(name),
+            expected="a cell that was trained to answer winds a lead ahead",
+            found=" or ".join(others[:SHOWN]),
+            remedy="name a cell of the winds; a model of fields or sequences is fitted to your own "
+            "data by `tradewind.fit`",
+        )
 
 
 def within(wanted: Sequence[str], parts: Sequence[str], begins: bool = False) -> bool:

@@ -78,8 +78,17 @@ def refuse_unreached(
         expected=f"a time from {iso(first + w + lead)} to {iso(last + 2 * w + lead)} (end "
         "excluded), where the capture has no gap; that end lies "
         f"{(last + 2 * w + lead - known['ts_s'][-1]) / 60:.1f} minutes after its newest wind",
-        remedy="ask for an earlier time, or give a capture with newer winds",
+        remedy=_mended(late.ts_s, first + w + lead, last + 2 * w + lead),
     )
+
+
+def _mended(ts_s: float, begin: float, end: float) -> str:
+    """What to do about a time before, after or between those that the capture reaches."""
+    if ts_s < begin:
+        return "ask for a later time, or give a capture with older winds"
+    if ts_s >= end:
+        return "ask for an earlier time, or give a capture with newer winds"
+    return "ask for a time before or after the gap, or give a capture without it"
 
 
 def counted(dropped: dict[str, int]) -> str:

@@ -1,0 +1,52 @@
+"""What a flow refuses before it moves or makes anything: parameters that do not fit, a list of
+DVC's that a kill left empty."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from flows import repro
+from flows.process import FlowError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_wrong_parameters_are_refused_before_a_run_is_set_aside(tmp_path, monkeypatch, capsys):
+    shutil.copytree(ROOT / "stages/params", tmp_path / "stages/params")
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    for file in ROOT.glob("reports/*/cells.yaml"):
+        (tmp_path / file.relative_to(ROOT)).parent.mkdir(parents=True)
+        shutil.copy(file, tmp_path / file.relative_to(ROOT))
+    protocol = tmp_path / "stages/params/protocol.yaml"
+    protocol.write_text(protocol.read_text().replace("learning_rate: ", "learning_rate: -"))
+    old = tmp_path / "reports/wind_nowcast/mini/runs/simulated/old-a-b-s0"
+    old.mkdir(parents=True)
+    real = subprocess.run
+
+    def from_the_clone(words, **how):  # the copy holds the parameters of a project, not its code
+        return real(words, **how | {"env": {**how["env"], "PYTHONPATH": str(ROOT)}})
+
+    monkeypatch.setattr(repro.subprocess, "run", from_the_clone)
+    for name in ("__init__.py", "__main__.py"):
+        (tmp_path / "stages/params" / name).touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")  # the clone's `stages`, not the folder's
+    assert repro.main([]) == 2
+    told = capsys.readouterr().err
+    assert told.count("error:") == 1 and "training.learning_rate" in told
+    assert "where: stages/params/protocol.yaml" in told
+    assert old.is_dir() and not os.path.exists(".work/leftovers")
+
+
+def test_a_list_of_paths_that_a_kill_left_empty_has_its_remedy(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in (["git", "init", "-q"], [*repro.DVC, "init", "-q"]):
+        subprocess.run(words, check=True, env=repro.environment())
+    Path("dvc.yaml").write_text("stages: {a: {cmd: echo 1 > a, outs: [a]}}\n")
+    Path(".dvc/tmp/rwlock").parent.mkdir(exist_ok=True)
+    Path(".dvc/tmp/rwlock").touch()
+    with pytest.raises(FlowError, match="rm .dvc/tmp/rwlock"):
+        repro.dvc("status", "--json")
