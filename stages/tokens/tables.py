@@ -148,7 +148,8 @@ def tuning(content: Content, dataset: str) -> Table:
     for model, one in sorted(mine.items(), key=lambda item: -item[1]["expected"][0]):
         best = int(np.argmax(one["accuracies"]))
         after = (f"{100 * one['expected'][number - 1]:.1f}" for number in shown)
-        rows.append((model, *after, str(one["needed"]), digits(one["learning_rates"][best])))
+        trials = f"more than {count}" if one["needed"] is None else str(one["needed"])
+        rows.append((model, *after, trials, digits(one["learning_rates"][best])))
     titles = (f"after {number} [%]" for number in shown)
     return Table(
         "tuning", ("model", *titles, "trials needed", "best learning rate"), tuple(rows), best=0
