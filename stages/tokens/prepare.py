@@ -126,7 +126,12 @@ def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
     about = {"words": ["", *words], "classes": list(form.labels), "dropped": table.dropped,
              "groups": counted(group, parts), "vocabulary": len(words) + 1,
              "outputs": len(form.labels), "bound": {"accuracy": 1.0}}  # fmt: skip
-    arrays = {INPUTS: inputs, TARGETS: labels[kept], SPLIT: parts[kept], GROUPS: group[kept]}
+    arrays: Arrays = {
+        INPUTS: inputs,
+        TARGETS: labels[kept],
+        SPLIT: parts[kept],
+        GROUPS: group[kept],
+    }
     return arrays, about
 
 
@@ -166,7 +171,7 @@ def text(raw: Path, told: Text, split: Split) -> tuple[Arrays, dict[str, Any]]:
              "cut": sum(len(row) > longest for row in rows), "vocabulary": len(pieces.words),
              "outputs": len(form.labels), "bound": {}}  # fmt: skip
     targets = np.array([labels[place] for place in kept], dtype=np.int64)
-    arrays = {INPUTS: inputs, TARGETS: targets, SPLIT: parts[kept]}
+    arrays: Arrays = {INPUTS: inputs, TARGETS: targets, SPLIT: parts[kept]}
     if told.linked:
         arrays[GROUPS], about["groups"] = group[kept], counted(group, parts)
     return arrays, about

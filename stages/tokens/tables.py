@@ -167,7 +167,10 @@ def sentence(about: dict[str, Any]) -> str:
         lost = sum(about["dropped"].values()) - left
         apart = f"{left:,} that train, too, were left out of the others"
         if groups:
-            apart = "those that share a question or a sentence stand in one split alone"
+            apart = (
+                "those that share a question or a sentence stand in one split alone (intervals are "
+                "over groups of such)"
+            )
         elif told["form"] == "qnli" and not told.get("apart"):
             apart += ", but a question of what trains may test with its other sentence"
         return (
@@ -179,7 +182,7 @@ def sentence(about: dict[str, Any]) -> str:
     if made["task"] == "pairs":
         apart = (
             f"Words that change nothing aside, {groups['train']:,} pairs train and "
-            f"{groups['test']:,} others test."
+            f"{groups['test']:,} others test; intervals are over these."
             if groups
             else f"{left:,} pairs that train, too, were left out of the others; but words that "
             "change nothing aside, each pair that tests also trains."

@@ -15,7 +15,7 @@ from stages.training import cells
 
 ROOT = Path(__file__).parents[2]
 DATA = {
-    "pairs": {"task": "label", "vocabulary": 17, "outputs": 3, "longest": 13},
+    "pairs": {"task": "label", "vocabulary": 21, "outputs": 3, "longest": 13},
     "shapes": {"task": "value", "vocabulary": 1, "outputs": 1, "longest": 100},
     "pictures": {"task": "next", "vocabulary": 19, "outputs": 19, "longest": 28},
 }
