@@ -210,9 +210,9 @@ def prompts(about: dict[str, Any]) -> str:
         return "Rows that test may repeat rows, or the statements of rows, that train."
     tests, known, drawn = about["rows"]["test"], about["prompts_that_train"], about["drawn"]
     again = drawn["prompts_that_train"]
-    whom = f"of which {again:,} train, too" if again else "none of which trains"
+    whom = f"rows, of which {again:,} train, too" if again else "others"
     return (
         f"{about['dropped']['trains']:,} rows that train, too, were left out of the others. The "
-        f"statements of {known / tests:.0%} of what tests stand in a training row, too; pictures "
-        f"are drawn for the statements of {drawn['rows']:,} rows, {whom}."
+        f"statements of {100 * known / tests:.0f} % of what tests stand together in a row that "
+        f"trains, too; pictures are drawn for those of {drawn['rows']:,} {whom}."
     )
