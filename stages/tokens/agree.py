@@ -1,8 +1,9 @@
 """Whether what was prepared and evaluated of sets of tokens says one thing (stages/audit/
 agreeing.py).
 
-Prepared rows of what was made are the raw ones in their order, but for what was left out and
-counted; none that tests or selects trains, too, but by chance. What needs no training follows from
+Prepared rows of what was made are the raw ones, those of each split in their order, but for what
+was left out and counted; no row or group that tests or selects trains, too (in sets of an earlier
+reading pairs do with other fillers, and pictures by chance). What needs no training follows from
 the rows; no model is better than is possible: all right, or the noise of the answers. No stage
 runs this.
 Shapes: S rows, N tokens.
@@ -10,7 +11,7 @@ Shapes: S rows, N tokens.
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,15 @@ from stages.audit.agreeing import Found, near
 from stages.files import read_json
 from stages.splits import SPLITS
 from stages.tokens import layout
-from stages.tokens.layout import ABOUT, INPUTS, KINDS, SPLIT, TARGETS
+from stages.tokens.layout import ABOUT, GROUPS, INPUTS, KINDS, SPLIT, TARGETS
+from stages.tokens.parting import asked
 from stages.tokens.prepare import SEPARATOR
 from stages.tokens.tasks import glue, pictures
+from stages.tokens.tasks.pairs import FILLERS
 
 SIGMAS, FEW = 5.0, 2  # of copies more than chance allows
 ROUNDED = 1e-6  # relative: float32
+Unlike = Iterator[tuple[str, str]]  # (file, text)
 SHARES = ("accuracy", "partner", "satisfied", "satisfied_other")
 
 
@@ -34,7 +38,7 @@ def loaded(home: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays of a prepared folder, by file, and about.json."""
     found = {
         name: np.load(home / name, allow_pickle=False)
-        for name in (INPUTS, TARGETS, SPLIT, KINDS)
+        for name in (INPUTS, TARGETS, SPLIT, KINDS, GROUPS)
         if (home / name).is_file()
     }
     return found, read_json(home / ABOUT)
@@ -57,7 +61,11 @@ def prepared(home: Path) -> Found:
         found = agreeing.alike(rows, train, ~train)
         yield from agreeing.leaked(where.as_posix(), "rows", found)
         return
-    for text in copies(rows[train], rows[~train], about["task"] == "next"):
+    if "groups" in about:
+        for name, text in together(rows, arrays[GROUPS], train, about):
+            yield (home / name).as_posix(), text
+    chance = about["task"] == "next" and "trains" not in about["dropped"]
+    for text in copies(rows[train], rows[~train], chance):
         yield where.as_posix(), text
 
 
@@ -74,20 +82,42 @@ def copies(train: np.ndarray, held: np.ndarray, chance: bool) -> Iterator[str]:
         yield text + (f", by chance it were {len(other) * share:.1f}" if chance else "")
 
 
-Unlike = Iterator[tuple[str, str]]  # (file, text)
+def together(
+    rows: np.ndarray, group: np.ndarray, train: np.ndarray, about: dict[str, Any]
+) -> Unlike:
+    """How a group, or a pair without its fillers, stands among training rows and others."""
+    if len(shared := np.intersect1d(group[train], group[~train])):
+        yield GROUPS, f"{len(shared):,} groups of val or test are training ones"
+    if about.get("made"):
+        fills = [place for place, word in enumerate(about["words"]) if word in ("", *FILLERS)]
+        plain = [tuple(row[~np.isin(row, fills)].tolist()) for row in rows]
+        known = {one for one, trains in zip(plain, train, strict=True) if trains}
+        held = [one for one, trains in zip(plain, train, strict=True) if not trains]
+        if hits := sum(one in known for one in held):
+            yield INPUTS, f"{hits:,} of {len(held):,} pairs of val or test train with other fillers"
+
+
+def astray(mine: Iterable[Any], rows: Iterable[Any], split: np.ndarray) -> int | None:
+    """The first prepared row that is none of the raw ones behind the last of its split."""
+    mine, rows = [*mine], [*rows]
+    left = {part: iter(rows) for part in np.unique(split).tolist()}
+    return next(
+        (n for n, (one, part) in enumerate(zip(mine, split.tolist(), strict=True))
+         if not any(one == row for row in left[part])), None,
+    )  # fmt: skip
 
 
 def pairs(raw: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Unlike:
     """How prepared pairs are not the table's, in its order, without those that were left out."""
     table = glue.read(raw / layout.PAIRS, glue.FORMATS["pairs"])
     texts = [f" {SEPARATOR} ".join(one).split() for one in table.sentences]
-    rows = iter(zip(texts, table.labels, strict=True))
+    rows = zip(texts, table.labels, strict=True)
     words = about["words"]
     mine = [
         ([words[number] for number in row if number], label)
         for row, label in zip(arrays[INPUTS].tolist(), arrays[TARGETS].tolist(), strict=True)
     ]
-    lone = next((n for n, one in enumerate(mine) if not any(one == row for row in rows)), None)
+    lone = astray(mine, rows, arrays[SPLIT])
     if lone is not None:
         yield INPUTS, f"its row {lone} is not of {(raw / layout.PAIRS).as_posix()}, in its order"
     left = len(texts) + sum(table.dropped.values()) - len(mine)
@@ -120,10 +150,16 @@ def shapes(raw: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> U
 def sequences(raw: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Unlike:
     """How prepared pictures are not the raw ones."""
     with np.load(raw / layout.ROWS, allow_pickle=False) as found:
-        for name in (INPUTS, TARGETS):
-            used = places(len(found["sequences"]), about)
-            if not np.array_equal(arrays[name], found["sequences"][used]):
-                yield name, f"it is not what {(raw / layout.ROWS).as_posix()} holds"
+        rows = found["sequences"].astype(np.int32)
+    for name in (INPUTS, TARGETS):
+        mine = arrays[name].astype(np.int32)
+        lone = astray(
+            (row.tobytes() for row in mine), (row.tobytes() for row in rows), arrays[SPLIT]
+        )
+        if mine.shape[1:] != rows.shape[1:] or lone is not None:
+            yield name, f"it is not what {(raw / layout.ROWS).as_posix()} holds"
+    if about["every"] == 1 and len(rows) - len(arrays[SPLIT]) != sum(about["dropped"].values()):
+        yield ABOUT, "it says of another number of rows that they were left out"
 
 
 def evaluated(home: Path) -> Found:
@@ -188,7 +224,8 @@ def example_mismatches(
     file = home / {"value": layout.MAPS, "next": layout.DRAWN}.get(about["task"], "")
     if file == home:
         return
-    found, first = np.load(file, allow_pickle=False), np.flatnonzero(arrays[SPLIT] == 2)
+    found, split = np.load(file, allow_pickle=False), arrays[SPLIT]
+    first = np.flatnonzero(split == 2)
     cells = told["about"]["shown"]
     if len(found) != len(cells) or not told["cells"].keys() >= {*cells}:
         yield file.as_posix(), f"it shows {len(found)} cells, metrics.json {len(cells)}"
@@ -200,6 +237,11 @@ def example_mismatches(
         return
     said, made = about["said"], about["made"]
     form = pictures.Form(made["high"], made["wide"], made["points"], made["statements"])
+    if told["about"].get("drawn"):  # else as an earlier reading had it: the first that test
+        count = told["about"]["drawn"]["rows"]
+        first, known = asked(arrays[INPUTS], split, said, count)
+        if known != told["about"]["drawn"]["prompts_that_train"]:
+            yield (home / "metrics.json").as_posix(), f"of {known} drawn rows the statements train"
     for cell, drawn in zip(cells, found, strict=True):
         given = arrays[INPUTS][first[: len(drawn)]]
         if not np.array_equal(drawn[:, :said], given[:, :said]):

@@ -153,21 +153,28 @@ def h4(measured: Evaluation, searched: dict[str, dict[str, Any]]) -> dict[str, A
 def fewer(own: np.ndarray, rival: str, theirs: np.ndarray) -> Part:
     """HyperMixer needs fewer trials than a rival: the interval is over the draws, which they
     share. Undecided where one has not learned the law in any trial: what is near its best is near
-    nothing."""
+    nothing; and where both need more trials than were made."""
     name = f"trials of {rival} − of hypermixing"
     rng = seeds.stream(0, "tokens", "claims", "trials")
     drawn = rng.integers(len(own), size=(RESAMPLES, len(own)))
-    value = int(trials.needed(theirs) - trials.needed(own))
+    mine, other = int(trials.needed(own)), int(trials.needed(theirs))
+    beyond = mine > len(own), other > len(own)  # then at least so many
     moved = trials.needed(theirs[drawn]) - trials.needed(own[drawn])
     low, high = (float(one) for one in np.quantile(moved, (0.05, 0.95)))
-    numbers = {"value": value, "bar": 0.0, "interval": [low, high], "trials": len(own)}
-    told = (
-        f"{value:d} of {len(own)} trials, 90 % interval [{low:.3g}, {high:.3g}], should be above 0"
-    )
+    numbers: dict[str, Any] = {"bar": 0.0, "interval": [low, high], "trials": len(own)}
+    if all(beyond):
+        told = f"both need more than the {len(own)} trials that were made"
+    else:
+        numbers["value"] = other - mine
+        least = "at most " if beyond[0] else "at least " if beyond[1] else ""
+        told = (
+            f"{least}{other - mine:d} of {len(own)} trials, 90 % interval [{low:.3g}, {high:.3g}], "
+            "should be above 0"
+        )
     bests = {"hypermixing": float(own.max()), rival: float(theirs.max())}
     lag = [f"{model} learns the law to {best:.3g} of 1 in its best trial"
            for model, best in bests.items() if best < LEARNED]  # fmt: skip
-    verdict = UNDECIDED if lag else verdict_of(low, high, 0.0)
+    verdict = UNDECIDED if lag or all(beyond) else verdict_of(low, high, 0.0)
     if lag:
         numbers["untrained"] = lag
         told = f"untrained: {'; '.join(lag)}; measured: {told}"

@@ -3,8 +3,9 @@
 Of labels the accuracy; of shapes the mean squared error, and the pseudo-attention (thesis B.2.4):
 how much an answer inside a shape moves with the inputs inside its partner, as a share of those in
 all other shapes (`partner`; 1/3 by chance); of pictures the share of statements that drawn ones
-meet, and that those drawn for other statements meet. Intervals are over rows, from the same draws
-for all. Written: metrics.json, maps.npy (cells, N, N) of the first sequence (first.npy), drawn.npy
+meet, and that those drawn for other statements meet, drawn for statements that do not train where
+there are enough. Intervals are over rows, or over groups of them, from the same draws for all.
+Written: metrics.json, maps.npy (cells, N, N) of the first sequence (first.npy), drawn.npy
 (cells, S, N). Shapes: S rows, N tokens.
 """
 
@@ -18,9 +19,9 @@ import torch
 
 from stages import files, seeds
 from stages.scores import groups, shell
-from stages.tokens import costs
+from stages.tokens import costs, parting
 from stages.tokens.contract import Batch, TokenModel
-from stages.tokens.layout import DRAWN, FIRST, KINDS, MAPS
+from stages.tokens.layout import DRAWN, FIRST, GROUPS, KINDS, MAPS
 from stages.tokens.sets import ROWS, Sets
 from stages.tokens.settings import FAMILY, Made, Tokens
 from stages.tokens.tasks import pictures
@@ -37,6 +38,7 @@ class Data:
 
     sets: Sets
     kinds: Array
+    groups: Array  # of all rows (S,)
     made: Made | None  # None of pinned tables
     told: Tokens
     seed: int
@@ -49,7 +51,9 @@ class Data:
         """That of a prepared folder."""
         sets, path = Sets.open(prepared, device), prepared / KINDS
         kinds = np.load(path, allow_pickle=False) if path.exists() else np.empty(0)
-        return cls(sets, kinds, made, told, seed, device)
+        path = prepared / GROUPS
+        rows = np.load(path, allow_pickle=False) if path.exists() else np.arange(len(sets.split))
+        return cls(sets, kinds, rows, made, told, seed, device)
 
     @property
     def task(self) -> str:
@@ -67,14 +71,24 @@ class Data:
         assert self.made is not None
         return self.made.form()
 
-    def mean(self, values: Array, unit: str) -> dict[Any, Any]:
-        """A mean over rows (S,) with its 90 % interval."""
+    def mean(self, values: Array, unit: str, group: Array | None = None) -> dict[Any, Any]:
+        """A mean over rows (S,) with its 90 % interval, over their groups where told."""
         rng = seeds.stream(self.seed, FAMILY, "resamples")
-        return groups.mean_of(values, np.arange(len(values)), unit, self.told.resamples, rng)
+        group = np.arange(len(values)) if group is None else group
+        return groups.mean_of(values, group, unit, self.told.resamples, rng)
+
+    def tested(self, values: Array, unit: str) -> dict[Any, Any]:
+        """The mean over all rows that test."""
+        return self.mean(values, unit, self.groups[self.tests])
+
+    def asked(self) -> tuple[Array, int]:
+        """The rows whose pictures are drawn, and of how many the statements train."""
+        said, inputs = self.sets.about["said"], self.sets.inputs.cpu().numpy()
+        return parting.asked(inputs, self.sets.split, said, self.told.drawn)
 
     def said(self) -> Array:
         """The sequences (S, N) whose pictures are drawn."""
-        return self.sets.inputs[self.tests[: self.told.drawn]].cpu().numpy()
+        return self.sets.inputs[self.asked()[0]].cpu().numpy()
 
 
 @dataclass(frozen=True)
@@ -115,8 +129,8 @@ def labels(model: TokenModel, data: Data) -> CellResult:
     said, lost = said_of(model, data)
     right = said.argmax(1) == data.sets.targets[data.tests].cpu().numpy()
     return CellResult(
-        {"metrics": {"accuracy": data.mean(right.astype(float), "1"),
-                     "cross_entropy": data.mean(lost, "nats")}}
+        {"metrics": {"accuracy": data.tested(right.astype(float), "1"),
+                     "cross_entropy": data.tested(lost, "nats")}}
     )  # fmt: skip
 
 
@@ -203,7 +217,7 @@ def companions(data: Data) -> dict[str, CellResult]:
     targets = sets.targets.cpu().numpy()
     if data.task == "label":
         most = np.bincount(targets[train]).argmax()
-        right = data.mean((targets[data.tests] == most).astype(float), "1")
+        right = data.tested((targets[data.tests] == most).astype(float), "1")
         return {"majority": CellResult({"metrics": {"accuracy": right}})}
     if data.task == "value":
         error = (targets[data.tests] - targets[train].astype(np.float64).mean(0)) ** 2
@@ -224,6 +238,9 @@ def write(found: Mapping[str, CellResult], data: Data, final: Path) -> None:
         about["shown"] = list(shown)
         if data.task == "label":
             about["costs"] = costs.curves()
+        if data.task == "next":
+            rows, known = data.asked()
+            about["drawn"] = {"rows": len(rows), "prompts_that_train": known}
         files.write_json(folder / "metrics.json", {"cells": cells, "about": about})
         if shown:
             with files.atomic_file(folder / (MAPS if data.task == "value" else DRAWN)) as stream:

@@ -40,7 +40,8 @@ COST = (
 TUNING = (
     "The best accuracy on the rows that select that is expected after so many trials of a random "
     "search (Dodge et al. 2019), all models tried at the same learning rates; right, each trial. "
-    "`Trials needed`: until 95 % of the model's best accuracy are expected."
+    "`Trials needed`: until 95 % of the model's best accuracy are expected; `more than` all where "
+    "they never are."
 )
 ROWS = (
     "What the same nets reach with fewer rows to train on, in as many steps: a mark is a seed, a "

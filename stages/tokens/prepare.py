@@ -1,9 +1,10 @@
 """A set prepared alike for every model: data/P/raw/D to data/P/prepared/D.
 
 Writes inputs.npy (S, N), word numbers (0 is padding) or standardised numbers; targets.npy, (S,)
-classes or (S, N); split.npy (S,), 0 trains, 1 selects, 2 tests; of shapes kinds.npy (S, N); and
-about.json. Of pinned tables words are pieces of WordPiece, learnt from what trains or of a given
-vocabulary. A row that also trains neither selects nor tests: it is left out and counted.
+classes or (S, N); split.npy (S,), 0 trains, 1 selects, 2 tests; of shapes kinds.npy (S, N); where
+rows belong together groups.npy (S,); and about.json. Of pinned tables words are pieces of
+WordPiece, learnt from what trains or of a given vocabulary. A row that also trains neither selects
+nor tests: it is left out and counted, or its whole group trains (parting.py).
 """
 
 import sys
@@ -16,13 +17,23 @@ import numpy as np
 
 from stages import files, records, runner
 from stages.errors import DataError, InputError
-from stages.tokens.layout import ABOUT, INPUTS, KINDS, PAIRS, ROWS, SPLIT, TARGETS
+from stages.tokens.layout import ABOUT, GROUPS, INPUTS, KINDS, PAIRS, ROWS, SPLIT, TARGETS
+from stages.tokens.parting import (
+    UNUSED,
+    counted,
+    dealt,
+    in_order,
+    linked,
+    parts_of,
+    trained_prompts,
+    unseen,
+)
 from stages.tokens.settings import TASKS, Made, Split, Text, made_of, tokens_of
 from stages.tokens.tasks import glue, pictures, shapes, wordpiece
+from stages.tokens.tasks.pairs import bare
 
 MODULE = "stages.tokens.prepare"
 SEPARATOR = "<sep>"
-UNUSED = 3  # beside the splits 0, 1, 2
 Arrays = dict[str, np.ndarray]
 
 
@@ -96,32 +107,15 @@ def write(raw: Path, folder: Path, made: Made | None, split: Split) -> None:
     files.write_json(folder / ABOUT, about)
 
 
-def parts_of(count: int, split: Split, apart: int | None = None) -> np.ndarray:
-    """Each row's split (S,); UNUSED where it would train, but another of `every` does, or where it
-    is beyond `train` of the first `apart` rows, which alone train."""
-    first = split.train if apart is None else apart
-    found = np.full(count, 2, dtype=np.int8)
-    found[:first], found[first : first + split.val] = UNUSED, 1
-    found[: min(split.train, first) : split.every] = 0
-    return found
-
-
-def unseen(sentences: list[tuple[str, ...]], parts: np.ndarray) -> list[int]:
-    """The places of the rows that train, or would, and of those whose sentences do not."""
-    trains = {one for one, part in zip(sentences, parts, strict=True) if part in (0, UNUSED)}
-    return [
-        place
-        for place, one in enumerate(sentences)
-        if parts[place] in (0, UNUSED) or one not in trains
-    ]
-
-
 def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
-    """Words as numbers in the order of the alphabet; a pair is one sequence with a separator."""
+    """Words as numbers in the order of the alphabet; a pair is one sequence with a separator. A
+    pair stands in one split alone, whatever its fillers; each label is split alike."""
     form = glue.FORMATS["pairs"]
     table = glue.read(raw / PAIRS, form)
-    parts = parts_of(len(table.labels), split)
-    kept = unseen(table.sentences, parts)
+    plain = [SEPARATOR.join(map(bare, one)) for one in table.sentences]
+    group, labels = np.unique(plain, return_inverse=True)[1], np.array(table.labels, dtype=np.int64)
+    parts = dealt(group, labels, split)
+    kept = in_order(parts)
     texts = [f" {SEPARATOR} ".join(table.sentences[place]).split() for place in kept]
     words = sorted({word for text in texts for word in text})
     number = {word: place for place, word in enumerate(words, 1)}
@@ -129,12 +123,16 @@ def pairs(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, Any]]:
     inputs = np.zeros((len(texts), longest), dtype=np.int32)
     for row, text in zip(inputs, texts, strict=True):
         row[: len(text)] = [number[word] for word in text]
-    targets = np.array([table.labels[place] for place in kept], dtype=np.int64)
-    dropped = table.dropped | {"trains": len(table.labels) - len(kept)}
-    about = {"words": ["", *words], "classes": list(form.labels), "dropped": dropped,
-             "vocabulary": len(words) + 1, "outputs": len(form.labels),
-             "bound": {"accuracy": 1.0}}  # fmt: skip
-    return {INPUTS: inputs, TARGETS: targets, SPLIT: parts[kept]}, about
+    about = {"words": ["", *words], "classes": list(form.labels), "dropped": table.dropped,
+             "groups": counted(group, parts), "vocabulary": len(words) + 1,
+             "outputs": len(form.labels), "bound": {"accuracy": 1.0}}  # fmt: skip
+    arrays: Arrays = {
+        INPUTS: inputs,
+        TARGETS: labels[kept],
+        SPLIT: parts[kept],
+        GROUPS: group[kept],
+    }
+    return arrays, about
 
 
 def text(raw: Path, told: Text, split: Split) -> tuple[Arrays, dict[str, Any]]:
@@ -146,8 +144,13 @@ def text(raw: Path, told: Text, split: Split) -> tuple[Arrays, dict[str, Any]]:
     apart = len(tables[0].labels) if told.apart else None
     leaves(split if apart is None else split.model_copy(update={"train": apart}), len(labels),
            str(raw))  # fmt: skip
-    parts = parts_of(len(labels), split, apart)
-    kept = unseen(sentences, parts)
+    group = linked(sentences) if told.linked else np.arange(len(labels))
+    if told.linked:
+        parts = dealt(group, np.zeros(len(labels)), split)
+        kept = in_order(parts)
+    else:
+        parts = parts_of(len(labels), split, apart)
+        kept = unseen(sentences, parts)
     learnt = [one for place in kept if parts[place] == 0 for one in sentences[place]]
     pieces = (
         wordpiece.Pieces.learnt(learnt, told.pieces) if told.pieces
@@ -168,7 +171,10 @@ def text(raw: Path, told: Text, split: Split) -> tuple[Arrays, dict[str, Any]]:
              "cut": sum(len(row) > longest for row in rows), "vocabulary": len(pieces.words),
              "outputs": len(form.labels), "bound": {}}  # fmt: skip
     targets = np.array([labels[place] for place in kept], dtype=np.int64)
-    return {INPUTS: inputs, TARGETS: targets, SPLIT: parts[kept]}, about
+    arrays: Arrays = {INPUTS: inputs, TARGETS: targets, SPLIT: parts[kept]}
+    if told.linked:
+        arrays[GROUPS], about["groups"] = group[kept], counted(group, parts)
+    return arrays, about
 
 
 def loaded(raw: Path, names: Sequence[str], count: int) -> Arrays:
@@ -214,10 +220,14 @@ def sequences(raw: Path, made: Made, split: Split) -> tuple[Arrays, dict[str, An
     kept = [pictures.share(one, one[form.said :], form) for one in checked]
     if min(kept) < 1:
         raise DataError("a picture does not meet its statements", where=str(raw / ROWS))
-    about = {"words": list(pictures.WORDS), "dropped": {}, "vocabulary": len(pictures.WORDS),
-             "outputs": len(pictures.WORDS), "bound": {"satisfied": 1.0},
-             "said": form.said}  # fmt: skip
     parts = parts_of(len(found), split)
+    content = [(pictures.prompt(one[: form.said]), one[form.said :].tobytes()) for one in found]
+    used = unseen(content, parts)
+    lost, found, parts = len(found) - len(used), found[used], parts[used]
+    about = {"words": list(pictures.WORDS), "dropped": {"trains": lost},
+             "vocabulary": len(pictures.WORDS), "outputs": len(pictures.WORDS),
+             "bound": {"satisfied": 1.0}, "said": form.said,
+             "prompts_that_train": int(trained_prompts(found, parts, form.said).sum())}  # fmt: skip
     return {INPUTS: found.astype(np.int32), TARGETS: found.astype(np.int64), SPLIT: parts}, about
 
 

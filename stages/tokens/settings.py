@@ -22,7 +22,7 @@ class Made(Section):
     seed: Seed
     task: Literal["pairs", "shapes", "pictures"]
     rows: Annotated[int, Field(ge=10, le=10**7)]
-    nouns: Annotated[int, Field(ge=3, le=8)] | None = None
+    nouns: Annotated[int, Field(ge=3, le=16)] | None = None
     fillers: Annotated[int, Field(ge=0, le=8)] | None = None
     high: Annotated[int, Field(ge=2, le=64)] | None = None
     wide: Annotated[int, Field(ge=2, le=64)] | None = None
@@ -47,12 +47,15 @@ class Made(Section):
 
 class Text(Section):
     """How pinned tables of sentences are read: their format, the files one after another; whether
-    the first alone trains (`apart`), whatever rows of it cannot be used; how many pieces WordPiece
-    may learn, or the file of its vocabulary, a piece a line; at how many pieces a row is cut."""
+    the first alone trains (`apart`), whatever rows of it cannot be used; whether rows that share a
+    sentence of a column stand in one split alone, which is drawn (`linked`); how many pieces
+    WordPiece may learn, or the file of its vocabulary, a piece a line; at how many pieces a row is
+    cut."""
 
     form: Literal["mnli", "snli", "qqp", "qnli", "sst2", "sst2_text"]
     files: Annotated[tuple[str, ...], Field(min_length=1)]
     apart: bool = False
+    linked: bool = False
     pieces: Annotated[int, Field(ge=100, le=100_000)] | None = None
     vocabulary: str | None = None
     longest: Annotated[int, Field(ge=4, le=4096)]
@@ -61,6 +64,8 @@ class Text(Section):
     def one_way(self) -> Self:
         if (self.pieces is None) == (self.vocabulary is None):
             raise ValueError("pieces are learnt (`pieces`) or read (`vocabulary`): give one")
+        if self.apart and self.linked:
+            raise ValueError("a table trains `apart`, or rows are `linked`: give one")
         return self
 
 

@@ -148,7 +148,8 @@ def tuning(content: Content, dataset: str) -> Table:
     for model, one in sorted(mine.items(), key=lambda item: -item[1]["expected"][0]):
         best = int(np.argmax(one["accuracies"]))
         after = (f"{100 * one['expected'][number - 1]:.1f}" for number in shown)
-        rows.append((model, *after, str(one["needed"]), digits(one["learning_rates"][best])))
+        trials = f"more than {count}" if one["needed"] is None else str(one["needed"])
+        rows.append((model, *after, trials, digits(one["learning_rates"][best])))
     titles = (f"after {number} [%]" for number in shown)
     return Table(
         "tuning", ("model", *titles, "trials needed", "best learning rate"), tuple(rows), best=0
@@ -157,24 +158,38 @@ def tuning(content: Content, dataset: str) -> Table:
 
 def sentence(about: dict[str, Any]) -> str:
     """What the set is."""
-    rows = about["rows"]
+    rows, groups = about["rows"], about.get("groups")
     split = f"{rows['train']:,} rows train, {rows['val']:,} select, {rows['test']:,} test."
     if about["every"] > 1:
         split += f" Of what would train, every {about['every']}th row is used."
     left = about["dropped"].get("trains", 0)
     if told := about.get("text"):
         lost = sum(about["dropped"].values()) - left
+        apart = f"{left:,} that train, too, were left out of the others"
+        if groups:
+            apart = (
+                "those that share a question or a sentence stand in one split alone (intervals are "
+                "over groups of such)"
+            )
+        elif told["form"] == "qnli" and not told.get("apart"):
+            apart += ", but a question of what trains may test with its other sentence"
         return (
-            f"{TEXTS[told['form']]} {split} {lost:,} rows could not be used, {left:,} that "
-            f"train, too, were left out of the others, {about['cut']:,} were cut at "
-            f"{about['longest']} pieces. WordPiece has {about['vocabulary']:,} pieces, learnt from "
-            "what trains."
+            f"{TEXTS[told['form']]} {split} {lost:,} rows could not be used, {apart}, "
+            f"{about['cut']:,} were cut at {about['longest']} pieces. WordPiece has "
+            f"{about['vocabulary']:,} pieces, learnt from what trains."
         )
     made = about["made"]
     if made["task"] == "pairs":
+        apart = (
+            f"Words that change nothing aside, {groups['train']:,} pairs train and "
+            f"{groups['test']:,} others test; intervals are over these."
+            if groups
+            else f"{left:,} pairs that train, too, were left out of the others; but words that "
+            "change nothing aside, each pair that tests also trains."
+        )
         return (
-            f"Sentence pairs: does the premise entail the hypothesis? {split} {left:,} pairs that "
-            "train, too, were left out of the others. The law is known: the best accuracy is 100 %."
+            f"Sentence pairs: does the premise entail the hypothesis? {split} {apart} The law is "
+            "known: the best accuracy is 100 %."
         )
     if made["task"] == "shapes":
         floor = about["bound"]["mse"]
@@ -184,6 +199,20 @@ def sentence(about: dict[str, Any]) -> str:
         )
     return (
         f"Pictures of {made['high']} × {made['wide']} with up to {made['points']} coloured points, "
-        f"drawn from up to {made['statements']} statements. {split} A parser checks each statement "
-        "in each drawn picture; other statements are those of another row."
+        f"drawn from up to {made['statements']} statements. {split} {prompts(about)} A parser "
+        "checks each statement in each drawn picture; other statements are those of another row."
+    )
+
+
+def prompts(about: dict[str, Any]) -> str:
+    """For whose statements pictures are drawn."""
+    if "drawn" not in about:
+        return "Rows that test may repeat rows, or the statements of rows, that train."
+    tests, known, drawn = about["rows"]["test"], about["prompts_that_train"], about["drawn"]
+    again = drawn["prompts_that_train"]
+    whom = f"rows, of which {again:,} train, too" if again else "others"
+    return (
+        f"{about['dropped']['trains']:,} rows that train, too, were left out of the others. The "
+        f"statements of {100 * known / tests:.0f} % of what tests stand together in a row that "
+        f"trains, too; pictures are drawn for those of {drawn['rows']:,} {whom}."
     )

@@ -41,18 +41,20 @@ def expected(values: Array) -> Array:
 
 
 def needed(values: Array) -> Array:
-    """(..., n) -> (...): after how many trials the expected best is near the best of all; n where
-    it never is."""
+    """(..., n) -> (...): after how many trials the expected best is near the best of all; n + 1,
+    for more than n, where it never is."""
     near = expected(values) >= NEAR * values.max(-1, keepdims=True)
-    return np.where(near.any(-1), near.argmax(-1) + 1, values.shape[-1])
+    return np.where(near.any(-1), near.argmax(-1) + 1, values.shape[-1] + 1)
 
 
 def search_entry(rows: pl.DataFrame) -> dict[str, Any]:
-    """A model's search as metrics.json tells it: every trial, and what is expected of them."""
+    """A model's search as metrics.json tells it: every trial, what is expected of them, and how
+    many are needed, None for more than were made."""
     values = accuracies(rows)
+    count = int(needed(values))
     return {
         "learning_rates": rows["learning_rate"].to_list(),
         "accuracies": values.tolist(),
         "expected": expected(values).tolist(),
-        "needed": int(needed(values)),
+        "needed": count if count <= len(values) else None,
     }

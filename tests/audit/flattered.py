@@ -257,7 +257,7 @@ FLATTERED = (
         PAIRS,
         f"{evaluated(PAIRS)}/{TOLD}",
         POSSIBLE,
-        says(PAIRS, accuracy=1.0 + 1 / 1950),
+        says(PAIRS, accuracy=1.0 + 1 / 2979),
         "4",
     ),
     hash_attack(

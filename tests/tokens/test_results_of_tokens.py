@@ -15,7 +15,7 @@ from stages.training import cells
 
 ROOT = Path(__file__).parents[2]
 DATA = {
-    "pairs": {"task": "label", "vocabulary": 17, "outputs": 3, "longest": 13},
+    "pairs": {"task": "label", "vocabulary": 21, "outputs": 3, "longest": 13},
     "shapes": {"task": "value", "vocabulary": 1, "outputs": 1, "longest": 100},
     "pictures": {"task": "next", "vocabulary": 19, "outputs": 19, "longest": 28},
 }
@@ -48,9 +48,20 @@ def test_shapes_are_solved_by_attention_and_hypermixer(metrics, arm):
     assert metrics[f"shapes/{arm}-w24-s0"]["mse"]["value"] <= 0.1 * alone
 
 
-def test_drawn_pictures_meet_their_statements_thrice_as_often_as_others(metrics):
-    found = metrics["pictures/self_attention-pre_norm-w48-s0"]
-    assert found["satisfied"]["low"] >= 3 * found["satisfied_other"]["value"]
+def test_pictures_drawn_for_statements_that_do_not_train_together_meet_them(metrics):
+    plain = metrics["pictures/self_attention-pre_norm-w48-s0"]
+    content = committed("reports/pictures/mini/metrics.json")
+    tally = content["cells"]["pictures/grid_attention-tally-w48-s0"]["metrics"]
+    for found, times in ((plain, 2.5), (tally, 3)):
+        assert found["satisfied"]["low"] >= times * found["satisfied_other"]["value"]
+    assert content["about"]["pictures"]["drawn"] == {"rows": 400, "prompts_that_train": 0}
+
+
+def test_what_tests_is_known_from_no_row_that_trains():
+    about = committed("reports/token_mixing/mini/metrics.json")["about"]
+    groups = about["sentence_pairs"]["groups"]
+    assert groups["test"] > 500 and groups["train"] > 5000
+    assert about["pictures"]["dropped"]["trains"] > 0
 
 
 def test_mini_trains_at_most_fifteen_cells_and_each_can_be_built(parameters):
@@ -69,7 +80,10 @@ def test_mini_trains_at_most_fifteen_cells_and_each_can_be_built(parameters):
 def test_what_mini_can_tell_of_the_thesis_is_decided():
     claims = committed("reports/token_mixing/mini/claims.json")
     entries = {entry["id"]: entry for entry in claims}
-    assert {entries[name]["verdict"] for name in ("H-7", "H-8", "H-9")} <= {"holds", "fails"}
+    assert {entries[name]["verdict"] for name in ("H-7", "H-9")} <= {"holds", "fails"}
+    bare = [part["verdict"] for name, part in entries["H-8"]["compared"].items()
+            if "tied" in name and "rezero_none" in name]  # fmt: skip
+    assert bare == ["holds"], "of H-8 what was trained: ReZero without norm"
     few = entries["H-5"]["compared"]
     decided = [part["verdict"] for name, part in few.items() if "self_attention" not in name]
     assert decided == ["holds"] * 3, "no mixing fails, MLPMixer needs more data, few ones alike"

@@ -13,7 +13,7 @@ from stages.errors import DataError, InputError
 from stages.params import checked, load
 from stages.scores import shell
 from stages.tables.gather import over_seeds
-from stages.tokens import measure, prepare, tables
+from stages.tokens import measure, parting, prepare, tables
 from stages.tokens.layout import ABOUT, INPUTS, SPLIT, TARGETS
 from stages.tokens.models import build
 from stages.tokens.printed import Printed
@@ -99,6 +99,34 @@ def test_a_pair_is_one_sequence_with_a_separator(tmp_path):
     about, arrays = prepared(raw, one)
     spelt = " ".join(about["words"][k] for k in arrays[INPUTS][5] if k).replace(" ##", "")
     assert spelt == f"what is {SENTENCES[5]} [SEP] {SENTENCES[6]}"
+
+
+def test_rows_that_share_a_question_or_a_sentence_stand_in_one_split(tmp_path):
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    lines = [f"{row}\twhat is {WORDS[row % 9]} {row % 90} ?\t{SENTENCES[row]} {row // 3}\t"
+             f"{('entailment', 'not_entailment')[row // 90]}" for row in range(180)]  # fmt: skip
+    text = "\n".join(["index\tquestion\tsentence\tlabel", *lines]) + "\n"
+    (raw / "dev.tsv").write_text(text, encoding="utf-8")
+    told = {"form": "qnli", "files": ("dev.tsv",), "pieces": 120, "longest": 64, "linked": True}
+    one = checked(Split, {"train": 100, "val": 30, "text": told}, "splits.qnli")
+    about, arrays = prepared(raw, one)
+    words, parts = about["words"], {}
+    for row, part in zip(arrays[INPUTS], arrays[SPLIT].tolist(), strict=True):
+        spelt = " ".join(words[n] for n in row if n).replace(" ##", "")
+        for place, text in enumerate(spelt.split(" [SEP] ")):
+            parts.setdefault((place, text), set()).add(part)
+    assert max(map(len, parts.values())) == 1 and len(arrays[SPLIT]) == 180
+    assert about["rows"]["train"] >= 100 and about["rows"]["test"] >= 30
+    assert sum(about["groups"].values()) == len(
+        np.unique(np.load(tmp_path / "prepared/groups.npy"))
+    )
+    assert "stand in one split alone" in tables.sentence(about)
+
+
+def test_a_chain_of_shared_texts_is_one_group_and_columns_are_told_apart():
+    rows = [("a", "b"), ("c", "d"), ("a", "e"), ("f", "e"), ("b", "a"), ("c", "g")]
+    assert parting.linked(rows).tolist() == [0, 1, 0, 0, 2, 1]
 
 
 def test_the_same_sentences_give_the_same_pieces_in_another_process():

@@ -62,7 +62,8 @@ def test_the_expected_best_is_the_mean_over_all_ways_to_draw():
 
 def test_who_is_good_at_any_rate_needs_one_trial_and_who_is_at_one_alone_needs_all():
     assert trials.needed(np.full(10, 0.9)) == 1
-    assert trials.needed(np.array([0.9] + [0.1] * 9)) == 10
+    assert trials.needed(np.array([0.9] * 3 + [0.1] * 7)) < 10
+    assert trials.needed(np.array([0.9] + [0.1] * 9)) == 11, "more than there were"
     assert trials.accuracies(table([0.25, None])).tolist() == [0.75, 0.0], "diverged: none right"
 
 
@@ -118,12 +119,17 @@ FLAT, STEEP = [0.02] * 20, [0.01] + [0.9] * 19
         ([0.01] * 4 + [0.9] * 16, FLAT, "fails"),
         (FLAT, FLAT, "undecided"),
         ([0.4] * 20, STEEP, "undecided"),
+        (STEEP, STEEP[::-1], "undecided"),
     ],
 )
 def test_tuning_is_judged_by_trials_over_shared_draws(own, theirs, verdict):
     entry = claims.h4(claims.Evaluation("–", {}), searched(own, theirs))
     assert entry["verdict"] == verdict and entry["dataset"] == "pairs"
     assert ("untrained" in entry["why"]) == (own[0] > 0.05)
+    both = own == STEEP
+    assert ("both need more than the 20 trials" in entry["why"]) == both
+    (part,) = entry["compared"].values()
+    assert ("value" in part) != both
 
 
 def test_a_search_has_a_row_a_model_and_a_figure():
@@ -132,7 +138,9 @@ def test_a_search_has_a_row_a_model_and_a_figure():
     }
     found = tables.tuning({"tuning": {"pairs": mine}}, "pairs")
     assert [row[0] for row in found.rows] == ["hypermixing", "self_attention"]
-    assert {len(row) for row in found.rows} == {len(found.titles)} and found.rows[0][-2] == "1"
+    assert {len(row) for row in found.rows} == {len(found.titles)}
+    assert [row[-2] for row in found.rows] == ["1", "more than 20"]
+    assert [mine[row[0]]["needed"] for row in found.rows] == [1, None]
     left, right = figures.tuning(mine).axes
     assert len(left.lines) == len(right.lines) == 2
 

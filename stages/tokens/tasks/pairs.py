@@ -20,7 +20,10 @@ QUANTIFIERS = {
     "some": ("some", "are", ""),
     "some_not": ("some", "are", "not"),
 }
-NOUNS = ("foxes", "owls", "bakers", "pilots", "poets", "twins", "swimmers", "giants")
+NOUNS = (
+    "foxes", "owls", "bakers", "pilots", "poets", "twins", "swimmers", "giants",
+    "dancers", "hermits", "sailors", "tailors", "ravens", "weavers", "miners", "nurses",
+)  # fmt: skip
 FILLERS = ("indeed", "today", "here", "clearly", "surely", "now")
 CASES = ("same", "swapped", "other")
 
@@ -78,6 +81,11 @@ def draw(
             )
         )
     return found
+
+
+def bare(sentence: str) -> str:
+    """A sentence without its fillers."""
+    return " ".join(word for word in sentence.split() if word not in FILLERS)
 
 
 def _sentence(quantifier: str, one: str, other: str, fillers: int, rng: np.random.Generator) -> str:

@@ -106,6 +106,12 @@ def parsed(numbers: Sequence[int]) -> list[Statement]:
     return found
 
 
+def prompt(said: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    """The statements of token numbers (L,), whose order says nothing, in one order."""
+    words = itertools.groupby(said.tolist(), lambda one: one > NUMBER[PICTURE])
+    return tuple(sorted(tuple(group) for stated, group in words if stated))
+
+
 def met(statement: Statement, picture: np.ndarray) -> bool:
     """Whether a picture (R, C) of token numbers meets a statement."""
     if statement[:2] == ("there", "is"):
