@@ -1,5 +1,5 @@
-"""Whether the parameters of the project in this folder fit their schema: exit code 2 where not, with
-every problem on standard error. The flows ask it before they move anything."""
+"""Whether the parameters of the project in this folder fit their schema: exit code 2 where not,
+with every problem on standard error. The flows ask it before they move anything."""
 
 import argparse
 import sys
