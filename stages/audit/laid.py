@@ -9,6 +9,7 @@ compiled kernels. Outside of git the files of the working copy are taken.
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -74,8 +75,11 @@ class Laid:
         """Run a stage's command here. Unmade with its last words where it fails.
 
         `mirror`: where pinned files are looked for, by digest, if the environment names no place;
-        `alone`: in a process of its own, which nothing was loaded or made quicker in.
+        `alone`: in a process of its own, which nothing was loaded or made quicker in. A terminal
+        is told what runs, for it may take minutes.
         """
+        if sys.stderr.isatty():
+            print(f"running {command} ...", file=sys.stderr, flush=True)
         if self.server is not None and mirror is None and not alone:
             words = (*command.words, *more)
             code, said = self.server.run(command.module, *words, folder=self.folder)

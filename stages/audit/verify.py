@@ -29,6 +29,7 @@ from stages.audit.chain import SOURCES, Ledger, Metric, file_of, published, walk
 from stages.audit.finding import Finding, Problem, Step, worst
 from stages.audit.hashes import Bytes, Locks
 from stages.audit.impact import all_chains, resting
+from stages.audit.telling import unit
 from stages.errors import DataError, InputError, ParamsError
 from stages.files import read_json
 from stages.params import nearest
@@ -205,7 +206,7 @@ def metric_text(value: dict[Any, Any]) -> str:
     if not value:
         return "-"
     number = value.get("value", value.get("mean"))
-    text = f"{number!r} {value.get('unit', '')}".strip()
+    text = f"{number!r} {unit(value)}".strip()
     if "low" in value and "high" in value:
         text += f" [{value['low']:.4g}, {value['high']:.4g}]"
     return text + (f", n = {value['n']:,}" if isinstance(value.get("n"), int) else "")

@@ -12,6 +12,7 @@ manifest.json, environment.json, licences.md, CITATION.cff, README.md, croissant
 
 import hashlib
 import json
+import re
 import shutil
 import tomllib
 import zipfile
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from stages.audit.finding import Problem
 from stages.audit.history import changed
 from stages.errors import DataError, InputError
 from stages.exports import checks, citation, crate, croissant, model_card
@@ -106,8 +108,18 @@ def fresh(tree: Tree) -> None:
                     ),
                 ]
             ),
-            remedy=f"`make repro`, then commit ({len(problems)} problem(s) in all)",
+            remedy=f"{again(tree, problems)}, then commit ({len(problems)} problem(s) in all)",
         )
+
+
+def again(tree: Tree, problems: list[Problem]) -> str:
+    """The commands that make the results of the profiles that problems name; of none named, the
+    chosen one's."""
+    told = " ".join(f"{problem.path} {problem.text}" for problem in problems)
+    tables = (path.split("/") for path in tree.files if path.endswith("/metrics.json"))
+    profiles = {parts[2] for parts in tables if len(parts) == 4 and parts[0] == "reports"}
+    named = sorted(name for name in profiles if re.search(rf"\b{re.escape(name)}\b", told))
+    return " and ".join(f"`make repro PROFILE={name}`" for name in named) or "`make repro`"
 
 
 def listed(names: list[str]) -> str:

@@ -6,6 +6,7 @@ Both run as processes of their own, by the declared commands of the small projec
 
 import json
 import shutil
+import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
@@ -33,7 +34,8 @@ from audit_project import (  # noqa: F401 (fixtures)
 from safetensors.numpy import load_file, save_file
 
 from stages import params, records
-from stages.audit import audit, hashes, laid, render, rerun
+from stages.audit import audit, hashes, laid, render, rerun, verify
+from stages.audit.commands import Command
 
 
 def test_eval_gives_the_number_to_the_last_bit(project, evaluation):
@@ -267,3 +269,17 @@ def test_eval_allows_ten_times_what_a_repeat_moves_the_number_by_and_no_more(
     # half a thread's noise lies in the first evaluation
     evaluation(noise=1e-3, by=by - 0.5e-3)
     assert audit(NUMBER, "eval", project).verdict == verdict
+
+
+def test_a_terminal_is_told_what_runs_and_a_pure_number_has_no_unit(tmp_path, monkeypatch, capsys):
+    root = tmp_path / "root"
+    root.mkdir()
+    made, command = laid.Laid(root, tmp_path), Command("stages.winds.evaluate", ("mini",))
+    made.server = SimpleNamespace(run=lambda *_, **__: (0, ""))
+    made.run(command)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    made.run(command)
+    assert capsys.readouterr() == ("", f"running {command} ...\n")
+    assert verify.metric_text({"value": 0.5, "unit": "1", "n": 3}) == "0.5, n = 3"
+    assert verify.metric_text({"value": 0.5, "unit": "kn"}) == "0.5 kn"

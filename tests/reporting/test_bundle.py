@@ -13,6 +13,7 @@ import struct
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import audit_project
 import pytest
@@ -20,6 +21,7 @@ from audit_project import DATA, TABLE, build, commit, edit, run
 from bundles import HOME, furnish, members, mend_commit, mend_manifest, packed, verdict
 
 from stages import exports, files
+from stages.audit.finding import Problem
 from stages.errors import DataError, InputError, TradewindError
 from stages.exports import bundle, recheck
 from stages.exports.recheck import main as verify_main
@@ -350,6 +352,20 @@ def test_stale_results_are_refused_by_name(project, tmp_path, file, old, new, to
     with pytest.raises(InputError, match="stale") as error:
         exports.release(tmp_path / "out", project)
     assert told in str(error.value) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        ("reports/winds/sample/page.html", "`make repro PROFILE=sample`"),
+        ("reports/summary-mini.json", "`make repro PROFILE=mini`"),
+        ("CITATION.cff", "`make repro`"),
+    ],
+)
+def test_what_is_stale_names_the_profile_that_makes_it_again(path, remedy):
+    tables = dict.fromkeys(f"reports/winds/{name}/metrics.json" for name in ("mini", "sample"))
+    tree = SimpleNamespace(files=tables)
+    assert bundle.again(tree, [Problem("FAIL", path, "stale")]) == remedy
 
 
 def test_no_room_and_a_kill_leave_nothing_behind(project, tmp_path, monkeypatch):
