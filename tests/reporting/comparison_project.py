@@ -78,6 +78,7 @@ def project(tmp_path, monkeypatch) -> Path:
         }
         files.write_json(home / "records/tabulate.json", record)
         files.write_json(root / spreads.place(experiment, "mini"), KNOWN)
+    (root / "params.yaml").write_text("run: mini\n")
     git(root, "init", "-q")
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "all")

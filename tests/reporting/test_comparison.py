@@ -302,6 +302,7 @@ def test_an_unknown_side_is_the_users_mistake(project, monkeypatch, capsys, argu
 def test_no_repository_no_commit_and_no_git_are_errors(project, monkeypatch, capsys, tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()
+    (bare / "params.yaml").touch()
     monkeypatch.chdir(bare)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     assert tradewind(monkeypatch) == 2 and "this is no git repository" in capsys.readouterr().err
