@@ -71,6 +71,19 @@ class History:
             self._commits[key] = self._search(files)
         return self._commits[key]
 
+    def commit_of(self, path: str, md5: str) -> str | None:
+        """The newest commit that has any file of the project in the bytes of this MD5; None for
+        none."""
+        log = git(self.root, "log", "--all", "--format=%H", "--", path) if self.known else ""
+        commits = (log or "").split()
+        names = at_each(self.root, commits, path) if commits else {}
+        contents = blobs(self.root, set(names.values())) if names else {}
+        digests = {
+            name: hashlib.md5(content, usedforsecurity=False).hexdigest()
+            for name, content in contents.items()
+        }
+        return next((one for one in commits if digests.get(names.get(one, "")) == md5), None)
+
     def _search(self, files: dict[str, str]) -> str | None:
         found = {path: self._versions.get((path, sha256)) for path, sha256 in files.items()}
         wanted = {path: version[0] for path, version in found.items() if version}

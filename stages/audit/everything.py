@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from stages import records
@@ -32,7 +32,7 @@ from stages.audit.absent import missing
 from stages.audit.case import REPRO, Case
 from stages.audit.chain import Chain, Ledger, Metric
 from stages.audit.finding import EXIT_CODES, Problem, worst
-from stages.audit.hashes import Bytes, Cache, Locks, manifest_md5
+from stages.audit.hashes import Bytes, Cache, Entry, Locks, manifest_md5
 from stages.audit.impact import all_chains
 from stages.audit.render import grouped, one_line, redact
 from stages.audit.render import problem_lines as lines_of
@@ -254,6 +254,9 @@ def unrecorded(case: Case) -> Iterator[Problem]:
                 )
                 if now != md5:
                     out = next(iter(entry.outs), entry.lock)
+                    if earlier := beside(case, entry, path, md5):
+                        yield Problem("STALE", out, earlier, entry.cmd)
+                        continue
                     yield Problem(
                         "FAIL",
                         out,
@@ -261,6 +264,15 @@ def unrecorded(case: Case) -> Iterator[Problem]:
                         f"{str(now)[:12]}; {REPRO}",
                         entry.cmd,
                     )
+
+
+def beside(case: Case, entry: Entry, path: str, md5: str) -> str:
+    """That a page of another profile was made beside an earlier README, which git's history holds;
+    "" of anything else."""
+    if not (case.foreign(entry) and PurePosixPath(path).name == "README.md"):
+        return ""
+    commit = case.code.history.commit_of(path, md5)
+    return f"made beside an earlier {path}: that of commit {commit[:12]}" if commit else ""
 
 
 def below(paths: list[str], chains: list[tuple[frozenset[str], list[str]]]) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ MADE = {key: value for key, value in skies.MADE.items() if key not in OF_A_LAW} 
     "members": MEMBERS,
     "latitudes_deg": (38.0, 51.0),
     "strips_deg": {"train": ((-12.0, 0.0),), "val": ((19.0, 30.0),), "test": ((2.0, 17.0),)},
-    "group_km": 300.0,
+    "group_km": 150.0,
     "extent_km": (300.0, 300.0),
     "altitude_km": (3.0, 12.0),
     "aircraft": 6,

@@ -173,7 +173,7 @@ def test_middles_of_one_block_of_a_strip_go_together_and_its_width_is_not_cut():
         latitudes_deg=(37.0, 54.0),
         strips_deg={"train": ((-12.0, 0.0),), "val": ((19.0, 30.0),),
                     "test": ((2.0, 17.0), (32.0, 47.0))},
-        group_km=800.0,
+        group_km=400.0,
     )  # fmt: skip
     lat = np.array([37.1, 45.4, 45.6, 53.9, 37.1, 53.9, 41.0])  # 1,890 km: two blocks of 945
     lon = np.array([8.0, 11.0, 8.0, 11.0, 38.0, 38.0, 11.0])

@@ -122,13 +122,13 @@ class Scored:
 
 def together(test: kept.KeptTasks, made: Told) -> np.ndarray:
     """Which test tasks go together (S,): each for itself, but of a real sky those of one block. A
-    strip's latitudes are cut into as many equal blocks as are `group_km` or longer; its width is
-    not cut, for there all areas overlap."""
+    strip's latitudes are cut into as many equal blocks as are twice `group_km` or longer; its
+    width is not cut, for there all areas overlap."""
     if not isinstance(made, Real):
         return np.arange(len(test))
     assert test.where is not None
     low, high = (latitude * reanalysis.DEGREE_KM for latitude in made.latitudes_deg)
-    count = max(int((high - low) // made.group_km), 1)
+    count = max(int((high - low) // (2 * made.group_km)), 1)
     north = test.where[:, 0] - made.latitudes_deg[0]
     # all of a strip counts as one meridian
     meridian = np.stack((north, np.zeros_like(north)), 1)

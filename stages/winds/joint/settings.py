@@ -124,7 +124,7 @@ class Strips(Section):
 class Real(Skies):
     """Skies that are cut out of a reanalysis: its pressure levels, the members whose winds are
     measured and whose winds the grid has, the latitudes of the areas' middles. Test tasks whose
-    middles lie in one block of a strip, `group_km` long or longer, go together."""
+    middles lie in one block of a strip, twice `group_km` long or longer, go together."""
 
     process: Literal["reanalysis"]
     levels_hpa: tuple[Annotated[int, Field(ge=1, le=1100)], ...] = Field(min_length=2)

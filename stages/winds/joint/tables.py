@@ -160,8 +160,8 @@ def sentence(about: dict[str, Any]) -> str:
             f"strips train than select and test, and no node serves two of them. {seen} The grid "
             f"is of another member of the ensemble. Simulated are the aircraft, their noise, and "
             f"the grid's bias, noise and age. Test tasks lie in {about['groups']} blocks of "
-            f"strips, {made['group_km']:g} km long or longer, over which intervals are drawn. No "
-            f"exact law is known."
+            f"strips, {2 * made['group_km']:g} km long or longer, over which intervals are drawn. "
+            f"No exact law is known."
         )
     parts = " and ".join(
         f"{one['sd_m_s']:g} m/s over {one['horizontal_km']:g} km, {one['vertical_km']:g} km of "
