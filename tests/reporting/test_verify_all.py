@@ -6,7 +6,6 @@ of its own, which stand in for the real ones; those of this repository are deriv
 own metrics.json.
 """
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from audit_project import DATA, EVALUATED, REPORTS, RUN, TABLE, edit, flip
 
 from stages import files
-from stages.audit import absent, commands, derive, earlier, hashes, history, laid
+from stages.audit import absent, commands, derive, hashes, history, laid
 from stages.audit import everything as whole
 from stages.audit.chain import Ledger
 from stages.audit.everything import everything, report_text
@@ -375,29 +374,3 @@ def test_impact_names_numbers_of_cells_that_have_only_deeper_ones():
         if "/climbs/constant_rate/" in name
     ]
     assert deep and all("/samplers/" in name for name in deep)
-
-
-def test_a_page_of_another_profile_may_stand_beside_an_earlier_readme_of_the_history(tmp_path):
-    readme = tmp_path / "reports/e/README.md"
-    readme.parent.mkdir(parents=True)
-    author = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-    digests = []
-    history.git(tmp_path, "init", "-q")
-    for words in ("first", "second"):
-        readme.write_text(words)
-        digests.append(hashlib.md5(words.encode(), usedforsecurity=False).hexdigest())
-        history.git(tmp_path, "add", "-A")
-        history.git(tmp_path, *author, "commit", "-q", "-m", words)
-    commits = history.git(tmp_path, "log", "--format=%H").split()
-    versions = earlier.History(tmp_path)
-    case = SimpleNamespace(
-        foreign=lambda entry: entry == "page@sample", code=SimpleNamespace(history=versions)
-    )
-    path = "reports/e/README.md"
-    assert versions.commit_of(path, digests[0]) == commits[1]
-    assert commits[1][:12] in whole.beside(case, "page@sample", path, digests[0])
-    never = hashlib.md5(b"never", usedforsecurity=False).hexdigest()
-    assert whole.beside(case, "page@sample", path, never) == "", "no commit holds these bytes"
-    assert whole.beside(case, "page@mini", path, digests[0]) == "", "the profile that runs"
-    assert whole.beside(case, "page@sample", "reports/e/companions.csv", digests[0]) == ""
-    assert earlier.History(None).commit_of(path, digests[0]) is None
