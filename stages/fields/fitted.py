@@ -90,13 +90,7 @@ def fit(
     with asked.ones_own("the sets", "mend the arrays that `fit` was given"):
         problem.check(found, "the sets")
     every = max(1, wanted.steps // PARTS)
-    budget = SetBudget(
-        steps=wanted.steps,
-        validate_every=every,
-        patience=PARTS,
-        batch=wanted.batch,
-        learning_rate=wanted.learning_rate,
-    )
+    budget = asked.budget(SetBudget, wanted, every, PARTS)
     settings = asked.loop(wanted, every, PARTS)
     with tempfile.TemporaryDirectory(prefix="fitted-") as name:
         problem.write(found, Path(name), {})

@@ -146,13 +146,7 @@ def fit(
     with asked.ones_own("the sequences", "give whole numbers from 0, (N, T), a row a sequence"):
         tokens.check(made, "the sequences")
     every = max(1, wanted.steps // PARTS)
-    budget = OrderBudget(
-        steps=wanted.steps,
-        validate_every=every,
-        patience=PARTS,
-        batch=wanted.batch,
-        learning_rate=wanted.learning_rate,
-    )
+    budget = asked.budget(OrderBudget, wanted, every, PARTS)
     settings = asked.loop(wanted, every, PARTS)
     with tempfile.TemporaryDirectory(prefix="fitted-") as name:
         tokens.write(made, Path(name), {})

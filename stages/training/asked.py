@@ -29,6 +29,7 @@ class Settings(Section):
 
 
 S = TypeVar("S", bound=Settings)
+B = TypeVar("B", bound=Section)
 
 
 def settings(schema: type[S], **given: Any) -> S:
@@ -46,6 +47,13 @@ def settings(schema: type[S], **given: Any) -> S:
             found=error.found,
             remedy="mend the settings named above",
         ) from None
+
+
+def budget(schema: type[B], wanted: Settings, every: int, patience: int) -> B:
+    """A family's budget of the training, a validation `every` so many steps."""
+    own = ("steps", "batch", "learning_rate")
+    told = {name: getattr(wanted, name) for name in own}
+    return schema.model_validate(told | {"validate_every": every, "patience": patience})
 
 
 def loop(wanted: Settings, every: int, patience: int) -> trainer.Settings:
