@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from stages import code
+from stages.audit.hashes import manifest_md5
 from stages.audit.history import at_each, blobs, git
 from stages.code import PACKAGE
 from stages.errors import DataError
@@ -72,17 +73,28 @@ class History:
         return self._commits[key]
 
     def commit_of(self, path: str, md5: str) -> str | None:
-        """The newest commit that has any file of the project in the bytes of this MD5; None for
-        none."""
+        """The newest commit that has any file or folder of the project in the bytes of this MD5 (a
+        folder's ends with .dir); None for none."""
         log = git(self.root, "log", "--all", "--format=%H", "--", path) if self.known else ""
         commits = (log or "").split()
-        names = at_each(self.root, commits, path) if commits else {}
-        contents = blobs(self.root, set(names.values())) if names else {}
+        held = {commit: self._below(commit, path) for commit in commits}
+        names = {name for files in held.values() for name in files.values()}
         digests = {
             name: hashlib.md5(content, usedforsecurity=False).hexdigest()
-            for name, content in contents.items()
+            for name, content in (blobs(self.root, names) if names else {}).items()
         }
-        return next((one for one in commits if digests.get(names.get(one, "")) == md5), None)
+        for commit, files in held.items():
+            found = {file: digests[name] for file, name in files.items()}
+            entries = [{"md5": found[file], "relpath": file} for file in sorted(found) if file]
+            if md5 == (manifest_md5(entries) if md5.endswith(".dir") else found.get("")):
+                return commit
+        return None
+
+    def _below(self, commit: str, path: str) -> dict[str, str]:
+        """Path below a folder ("" of a file itself) -> git's name of its bytes at a commit."""
+        lines = git(self.root, "ls-tree", "-r", "-z", commit, "--", path) or ""
+        pairs = (line.partition("\t") for line in filter(None, lines.split("\0")))
+        return {file[len(path) + 1 :]: about.split()[2] for about, _, file in pairs}
 
     def _search(self, files: dict[str, str]) -> str | None:
         found = {path: self._versions.get((path, sha256)) for path, sha256 in files.items()}

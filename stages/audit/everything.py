@@ -267,9 +267,11 @@ def unrecorded(case: Case) -> Iterator[Problem]:
 
 
 def beside(case: Case, entry: Entry, path: str, md5: str) -> str:
-    """That a page of another profile was made beside an earlier README, which git's history holds;
-    "" of anything else."""
-    if not (case.foreign(entry) and PurePosixPath(path).name == "README.md"):
+    """That a page of another profile was made beside an earlier README or earlier records of its
+    profile's data, which git's history holds; "" of anything else."""
+    place = PurePosixPath(path)
+    told = place.name == "README.md" or place.match("data/*/records")
+    if not (case.foreign(entry) and told):
         return ""
     commit = case.code.history.commit_of(path, md5)
     return f"made beside an earlier {path}: that of commit {commit[:12]}" if commit else ""

@@ -86,13 +86,8 @@ def winds(
 
 
 def settings(**retraining) -> params.Params:
-    """The project's own parameters, with a challenger that needs no training, 200 resamples, and
-    what is asked."""
+    """The project's own parameters, with a challenger that needs no training, and what is asked."""
     everything = params.load(ROOT / "params.yaml")
-    live = everything.profiles["live"]
-    live = live.model_copy(
-        update={"evaluation": live.evaluation.model_copy(update={"bootstrap": 200})}
-    )
     asked = everything.retraining.model_copy(
         update={
             "challengers": ("wind_nowcast/knn",),
@@ -101,9 +96,7 @@ def settings(**retraining) -> params.Params:
         }
         | retraining
     )
-    return everything.model_copy(
-        update={"retraining": asked, "profiles": everything.profiles | {"live": live}}
-    )
+    return everything.model_copy(update={"retraining": asked})
 
 
 def git(*arguments: str) -> str:

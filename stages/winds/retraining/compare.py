@@ -6,8 +6,8 @@ SHA-256 over its bytes in physical units: slices, times, places and winds of tar
 slice contexts; an answer that was not given for exactly these rows in this order, or is not finite,
 decides nothing. Each model reads its inputs through its own scaler and answers in m/s, so that a
 champion of last month is compared as it was. The difference of the RMSE per component, challenger -
-champion in kn, has a 90 % interval by the block bootstrap over slices (stages/scores/bootstrap.py),
-with the same draws for both. Shapes: N targets, S slices.
+champion in kn, has a 90 % interval, Student's over six runs of slices (stages/scores/runs.py) that
+both answered. Shapes: N targets, S slices.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ import torch
 
 from stages import files, params
 from stages.errors import DataError, DivergedError
-from stages.scores import bootstrap
+from stages.scores import runs
 from stages.units import KNOT_M_S
 from stages.winds import forecasts as field
 from stages.winds import slices
@@ -230,18 +230,12 @@ def measured_of(data: Prepared, chosen: Evaluation) -> np.ndarray:
 
 
 def decide(
-    challenger: Answers,
-    against: Answers,
-    data: Prepared,
-    chosen: Evaluation,
-    margin_kn: float,
-    resamples: int,
-    rng: np.random.Generator,
+    challenger: Answers, against: Answers, data: Prepared, chosen: Evaluation, margin_kn: float
 ) -> dict[str, Any]:
     """Both RMSEs per component [kn], the difference challenger - against with its 90 % interval,
     and whether it lies below -margin_kn.
 
-    The answers must have passed `problems`; at least two slices.
+    The answers must have passed `problems`; at least six slices.
     """
     measured = measured_of(data, chosen)
     count = np.unique(chosen.slice, return_counts=True)[1].astype(np.float64)
@@ -249,12 +243,12 @@ def decide(
         [count, *(squared(side.mean, measured, chosen.slice) for side in (challenger, against))], 1
     )
 
-    def error(table):
+    def errors(table):
         return np.sqrt(table[..., 1:] / (2 * table[..., :1])) / KNOT_M_S
 
-    ours, theirs = error(sums.sum(0))
-    drawn = error(bootstrap.resample(sums, resamples, rng))
-    low, high = bootstrap.interval(drawn[:, 0] - drawn[:, 1])
+    ours, theirs = errors(sums.sum(0))
+    without = errors(runs.without_each(sums))
+    low, high = runs.interval(ours - theirs, without[:, 0] - without[:, 1])
 
     def digits(value):
         return round(float(value), 6)
@@ -265,8 +259,8 @@ def decide(
             "value": digits(ours - theirs),
             "low": digits(low),
             "high": digits(high),
-            "level": bootstrap.LEVEL,
-            "resamples": resamples,
+            "level": runs.LEVEL,
+            "runs": runs.RUNS,
         },
         "better": bool(high < -margin_kn),
     }

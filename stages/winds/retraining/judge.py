@@ -13,9 +13,10 @@ state adds none. Errors are RMSE per component in kn, times Unix seconds.
 from pathlib import Path
 from typing import Any
 
-from stages import files, records, seeds
+from stages import files, records
 from stages.errors import DataError
 from stages.params import Params
+from stages.scores import runs
 from stages.winds.retraining import champions, compare, drift, ledger, selection
 from stages.winds.retraining.captures import state_of
 from stages.winds.retraining.place import Place, Side, belongs, loaded
@@ -208,7 +209,7 @@ def compared(
     that is not the numbers' own."""
     from stages.batches import device
 
-    least, where = max(2, parameters.retraining.slices_least), str(device())
+    least, where = max(runs.RUNS, parameters.retraining.slices_least), str(device())
     first, margin_kn = parameters.retraining.first_against, parameters.retraining.margin_kn
     compare.torch.set_num_threads(parameters.training.threads)
     try:
@@ -250,9 +251,7 @@ def compared(
         reasons += more
     if reasons:
         return found, reasons
-    rng = seeds.stream(parameters.training.seed, "retraining", "compare", chosen.hash)
-    resamples = parameters.profiles[place.profile].evaluation.bootstrap
-    found |= compare.decide(*given, data, chosen, margin_kn, resamples, rng)
+    found |= compare.decide(*given, data, chosen, margin_kn)
     found["errors_m_s"] = compare.errors_m_s(given[0], data)
     return found, compare.indifferent(given[0], data, chosen)
 

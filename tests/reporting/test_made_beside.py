@@ -1,0 +1,49 @@
+"""A page of another profile stands beside the README, and the records of its data, that its commit
+had, which `verify` notes."""
+
+import hashlib
+from types import SimpleNamespace
+
+import pytest
+
+from stages.audit import earlier, hashes, history
+from stages.audit import everything as whole
+
+RECORDS = "data/sample/records"
+PLACES = {"reports/e/README.md": "reports/e/README.md", RECORDS: f"{RECORDS}/one.prepare.json"}
+AUTHOR = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+
+
+def digest(root, path):
+    """The MD5 by which a lock names what stands at a path today."""
+    if (root / path).is_dir():
+        return hashes.manifest_md5(hashes.Bytes(root).manifest(path))
+    return hashlib.md5((root / path).read_bytes(), usedforsecurity=False).hexdigest()
+
+
+@pytest.mark.parametrize("path", PLACES)
+def test_a_page_of_another_profile_may_stand_beside_what_the_history_holds(tmp_path, path):
+    file, digests = tmp_path / PLACES[path], []
+    file.parent.mkdir(parents=True)
+    file.with_name("other.json").write_text("as ever")
+    history.git(tmp_path, "init", "-q")
+    for words in ("first", "second"):
+        file.write_text(words)
+        digests.append(digest(tmp_path, path))
+        history.git(tmp_path, "add", "-A")
+        history.git(tmp_path, *AUTHOR, "commit", "-q", "-m", words)
+    commits = history.git(tmp_path, "log", "--format=%H").split()
+    versions = earlier.History(tmp_path)
+    code = SimpleNamespace(history=versions)
+    case = SimpleNamespace(foreign="page@sample".__eq__, code=code)
+    assert [versions.commit_of(path, one) for one in digests] == [commits[1], commits[0]]
+    assert commits[1][:12] in whole.beside(case, "page@sample", path, digests[0])
+    never = "0" * 32
+    for entry, place, told in (
+        ("page@sample", path, never),  # bytes of no commit; the profile that runs; another file
+        ("page@sample", path, f"{never}.dir"),
+        ("page@mini", path, digests[0]),
+        ("page@sample", "reports/e/companions.csv", digests[0]),
+    ):
+        assert whole.beside(case, entry, place, told) == ""
+    assert earlier.History(None).commit_of(path, digests[0]) is None
