@@ -2,12 +2,13 @@
 evaluations, table.md from the numbers.
 
 The declared command of the stage that tabulates is run again where the project is laid out
-(laid.py), so that equality is to the byte; that its code is what the record names is checked
+(laid.py), so that equality is to the byte (of figures to the pixel); that its code is what the record names is checked
 elsewhere (checks.code). Evaluations may not be here; the table needs none: metrics.json and
 breakdowns.json, the printed values beside them, chosen settings and benchmarks are enough for it.
 """
 
 import re
+import zlib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -24,6 +25,8 @@ from stages.tables import parts
 from stages.tables.gather import over_seeds
 
 HERE = "derived again from"
+PNG, PIXELS = b"\x89PNG\r\n\x1a\n", b"IDAT"
+MOST = 1 << 27  # bytes of pixels
 TABLE = ".again.md"
 
 
@@ -96,10 +99,38 @@ def same(laid: Laid, out: str, source: str) -> Iterator[Problem]:
     for name in sorted(mine.keys() | others.keys()):
         if name not in others:
             yield Problem("FAIL", f"{out}/{name}", f"it is not among what is {HERE} {source}")
-        elif name in mine and mine[name].read_bytes() != others[name].read_bytes():
+        elif name in mine and not alike(mine[name], others[name]):
             verdict, why = drawn(laid.root)
             text = f"it is not what is {HERE} {source}{why}"
             yield Problem(verdict, f"{out}/{name}", text)
+
+
+def alike(one: Path, other: Path) -> bool:
+    """Whether two files have the same bytes; pictures may be compressed otherwise."""
+    mine, theirs = one.read_bytes(), other.read_bytes()
+    if mine == theirs or one.suffix != ".png":
+        return mine == theirs
+    found = chunks(theirs)
+    return found is not None and found == chunks(mine)
+
+
+def chunks(content: bytes) -> list[tuple[bytes, bytes]] | None:
+    """The chunks of a PNG file, kind and content, those of its pixels unpacked as the last; None
+    where the bytes are no such file, or more pixels than a figure has."""
+    found, packed, at = [], b"", len(PNG)
+    while content.startswith(PNG) and at + 12 <= len(content):
+        size = int.from_bytes(content[at : at + 4])
+        kind, data = content[at + 4 : at + 8], content[at + 8 : at + 8 + size]
+        packed += data if kind == PIXELS else b""
+        found += [(kind, data)] if kind != PIXELS else []
+        at += size + 12
+    unpacked = zlib.decompressobj()
+    try:
+        pixels = unpacked.decompress(packed, MOST)
+    except zlib.error:
+        return None
+    whole = at == len(content) and unpacked.eof and not unpacked.unused_data
+    return [*found, (PIXELS, pixels)] if whole else None
 
 
 def drawn(root: Path) -> tuple[str, str]:

@@ -3,8 +3,8 @@ kept ones: the pixels are the same.
 
 A figure with a layout is drawn twice, once for the places of its parts: that pass lays out and
 draws nothing. A text is laid out five times alike, a font's tables are read each time: once is
-enough. A picture that is decoded at once is not compressed. Whoever compares draws what differs
-again without this (derive.py), so that a difference is Matplotlib's own word. A server runs this
+enough. Pictures are not compressed. Whoever compares draws what differs but in that again without
+this (derive.py), so that a difference is Matplotlib's own word. A server runs this
 file and its `begin` (served.py); no module of a stage imports it.
 """
 
@@ -12,9 +12,9 @@ import functools
 from typing import Any
 
 from matplotlib import text
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from PIL.Image import Image
 
 
 def placed(plain: Any) -> Any:
@@ -32,14 +32,14 @@ def placed(plain: Any) -> Any:
 
 
 def uncompressed(plain: Any) -> Any:
-    """FigureCanvasAgg.print_png without compression, which takes longest."""
+    """Image.save without compression of PNG, which takes longest."""
 
     @functools.wraps(plain)
-    def write(canvas: Any, out: Any, **told: Any) -> None:
-        told["pil_kwargs"] = {"compress_level": 0} | (told.get("pil_kwargs") or {})
-        plain(canvas, out, **told)
+    def save(picture: Image, target: Any, format: str | None = None, **told: Any) -> None:
+        quick = {"optimize": False, "compress_level": 0} if format in ("png", "PNG") else {}
+        plain(picture, target, format, **told | quick)
 
-    return write
+    return save
 
 
 def once(plain: Any) -> Any:
@@ -82,7 +82,7 @@ def begin() -> None:
     plt.close(figure)
     for owner, name, other in (
         (Figure, "draw", placed),
-        (FigureCanvasAgg, "print_png", uncompressed),
+        (Image, "save", uncompressed),
         (text.Text, "_get_layout", once),
     ):
         setattr(owner, name, other(getattr(owner, name)))

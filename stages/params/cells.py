@@ -15,6 +15,7 @@ from stages.params.sections import Model, Profile
 Id = Annotated[str, Field(pattern=r"^[a-z0-9_]+(-[a-z0-9_]+)+$", max_length=200)]
 GROUPS = ("plain", "cells", "swept")  # by what their stages run
 NO_SIZE = "none"  # the one size of a model without sizes
+RATE = TypeAdapter(Positive)
 
 
 class Declared(Section):
@@ -103,7 +104,7 @@ def cell_problems(cell: Declared, known: list[str], models: Mapping[str, Model])
 def training_problems(cell: Declared, profile: Profile) -> list[str]:
     """Settings that a cell varies of its training and its budget does not have, and values out of
     range. Of a family with a schema of its own the learning rate alone is known here."""
-    own, rate = dict(cell.training or {}), TypeAdapter(Positive)
+    own = dict(cell.training or {})
     if cell.dataset in profile.wind:
         budget: Section | None = profile.training
     else:
@@ -112,7 +113,7 @@ def training_problems(cell: Declared, profile: Profile) -> list[str]:
     if "learning_rate" not in (type(budget).model_fields if budget else {}) and own:
         given = own.pop("learning_rate", 1.0)
         try:
-            rate.validate_python(given, strict=True)
+            RATE.validate_python(given, strict=True)
         except ValidationError as error:
             told = error.errors()[0]["msg"]
             problems.append(f"training.learning_rate: {told} (found {given!r})")

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from stages.audit import derive
 from stages.audit.commands import Command
@@ -44,3 +47,28 @@ def test_what_differs_is_told_of_what_its_stage_writes(tmp_path, kept, ways, pat
     assert laid.ways == ways
     assert [problem.path for problem in found] == paths
     assert all(problem.verdict == "FAIL" for problem in found)
+
+
+def test_of_two_pictures_all_but_the_compression_counts(tmp_path):
+    """One pixel, one word beside the pixels, what follows them, a cut file and no picture."""
+    pixels = np.arange(4000, dtype=np.uint8).reshape(50, 80)
+    told = PngInfo()
+    told.add_text("Comment", "another")
+
+    def kept(name, values, **how):
+        file = tmp_path / f"{name}.png"
+        Image.fromarray(values).save(file, **how)
+        return file
+
+    one = kept("one", pixels, optimize=True)
+    assert derive.alike(one, kept("other", pixels, compress_level=0))
+    changed = pixels.copy()
+    changed[7, 7] ^= 1
+    cut, longer, none = (tmp_path / f"{name}.png" for name in ("cut", "longer", "none"))
+    cut.write_bytes(one.read_bytes()[:-20])
+    longer.write_bytes(one.read_bytes() + b"more")
+    none.write_bytes(b"no picture")
+    others = (kept("pixel", changed), kept("word", pixels, pnginfo=told), cut, longer, none)
+    for other in others:
+        assert not derive.alike(one, other) and not derive.alike(other, one)
+    assert derive.alike(none, none)
