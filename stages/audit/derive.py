@@ -2,16 +2,19 @@
 evaluations, table.md from the numbers.
 
 The declared command of the stage that tabulates is run again where the project is laid out
-(laid.py), so that equality is to the byte (of figures to the pixel); that its code is what the record names is checked
-elsewhere (checks.code). Evaluations may not be here; the table needs none: metrics.json and
-breakdowns.json, the printed values beside them, chosen settings and benchmarks are enough for it.
+(laid.py), so that equality is to the byte (of figures to the pixel); that its code is what the
+record names is checked elsewhere (checks.code). Evaluations may not be here; the table needs none:
+metrics.json and breakdowns.json, the printed values beside them, chosen settings and benchmarks are
+enough for it.
 """
 
+import io
 import re
-import zlib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+
+from PIL import Image
 
 from stages import records
 from stages.audit import commands
@@ -25,8 +28,7 @@ from stages.tables import parts
 from stages.tables.gather import over_seeds
 
 HERE = "derived again from"
-PNG, PIXELS = b"\x89PNG\r\n\x1a\n", b"IDAT"
-MOST = 1 << 27  # bytes of pixels
+PNG = b"\x89PNG\r\n\x1a\n"
 TABLE = ".again.md"
 
 
@@ -106,31 +108,31 @@ def same(laid: Laid, out: str, source: str) -> Iterator[Problem]:
 
 
 def alike(one: Path, other: Path) -> bool:
-    """Whether two files have the same bytes; pictures may be compressed otherwise."""
+    """Whether two files have the same bytes; pictures may be packed otherwise."""
     mine, theirs = one.read_bytes(), other.read_bytes()
     if mine == theirs or one.suffix != ".png":
         return mine == theirs
-    found = chunks(theirs)
-    return found is not None and found == chunks(mine)
+    beside = chunks(theirs)
+    return beside is not None and beside == chunks(mine) and pixels(theirs) == pixels(mine)
 
 
 def chunks(content: bytes) -> list[tuple[bytes, bytes]] | None:
-    """The chunks of a PNG file, kind and content, those of its pixels unpacked as the last; None
-    where the bytes are no such file, or more pixels than a figure has."""
-    found, packed, at = [], b"", len(PNG)
+    """Kind and content of the chunks of a PNG file, but for its pixels'; None of other bytes."""
+    found, at = [], len(PNG)
     while content.startswith(PNG) and at + 12 <= len(content):
         size = int.from_bytes(content[at : at + 4])
-        kind, data = content[at + 4 : at + 8], content[at + 8 : at + 8 + size]
-        packed += data if kind == PIXELS else b""
-        found += [(kind, data)] if kind != PIXELS else []
+        found.append((content[at + 4 : at + 8], content[at + 8 : at + 8 + size]))
         at += size + 12
-    unpacked = zlib.decompressobj()
+    return [one for one in found if one[0] != b"IDAT"] if at == len(content) else None
+
+
+def pixels(content: bytes) -> bytes | None:
+    """The pixels of a picture; None where it cannot be read."""
     try:
-        pixels = unpacked.decompress(packed, MOST)
-    except zlib.error:
+        with Image.open(io.BytesIO(content)) as picture:
+            return picture.tobytes()
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return None
-    whole = at == len(content) and unpacked.eof and not unpacked.unused_data
-    return [*found, (PIXELS, pixels)] if whole else None
 
 
 def drawn(root: Path) -> tuple[str, str]:

@@ -68,7 +68,9 @@ def test_of_two_pictures_all_but_the_compression_counts(tmp_path):
     cut.write_bytes(one.read_bytes()[:-20])
     longer.write_bytes(one.read_bytes() + b"more")
     none.write_bytes(b"no picture")
-    others = (kept("pixel", changed), kept("word", pixels, pnginfo=told), cut, longer, none)
+    broken = tmp_path / "broken.png"  # a bit of the packed pixels is another
+    broken.write_bytes(one.read_bytes()[:200] + b"?" + one.read_bytes()[201:])
+    others = (kept("pixel", changed), kept("word", pixels, pnginfo=told), cut, longer, none, broken)
     for other in others:
         assert not derive.alike(one, other) and not derive.alike(other, one)
     assert derive.alike(none, none)
