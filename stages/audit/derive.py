@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from PIL import Image
-
 from stages import records
 from stages.audit import commands
 from stages.audit.commands import Command
@@ -128,6 +126,8 @@ def chunks(content: bytes) -> list[tuple[bytes, bytes]] | None:
 
 def pixels(content: bytes) -> bytes | None:
     """The pixels of a picture; None where it cannot be read."""
+    from PIL import Image  # of the laboratory alone
+
     try:
         with Image.open(io.BytesIO(content)) as picture:
             return picture.tobytes()
