@@ -1,11 +1,12 @@
-"""A stage's command in a fork of a process that has loaded torch.
+"""A stage's command in a fork of a process that has loaded torch and other libraries.
 
-Loading torch takes hundreds of stages one or two seconds of a core each. The server of
-flows/served.py loads it before it forks for DVC, and DVC's process forks for the stage, where DVC
-would execute `python -m MODULE ...`. The stage finds what a fresh interpreter would: its arguments,
-environment and folder, none of the project's modules, and no torch until it asks for it (a record
-tells what was loaded). A command of another form, an environment in which libraries would load
-otherwise, and a process with threads, which a fork would lose, are DVC's own affair as ever.
+Loading torch takes hundreds of stages one or two seconds of a core each, what checks parameters and
+SciPy half a second. The server of flows/served.py loads them before it forks for DVC, and DVC's
+process forks for the stage, where DVC would execute `python -m MODULE ...`. The stage finds what a
+fresh interpreter would: its arguments, environment and folder, none of the project's modules, and
+no torch until it asks for it (a record tells whether it was loaded). A command of another form, an
+environment in which libraries would load otherwise, and a process with threads, which a fork would
+lose, are DVC's own affair as ever.
 """
 
 import atexit
@@ -30,6 +31,8 @@ from typing import Any, NoReturn
 COMMAND = re.compile(r"exec python -m (stages(?:\.\w+)+)((?: [\w./@=+-]+)*)")
 OURS = {"stages", "tradewind", "flows"}
 TORCH = {"torch", "torchgen", "functorch"}
+# what most stages load besides: none of it starts a thread, as polars, pandas and pyarrow do
+OTHERS = ("pydantic", "scipy.special", "scipy.spatial", "scipy.stats")
 # what an interpreter, torch, NumPy and the libraries below them read when they are loaded
 READ = re.compile(
     r"(ATEN|CUDA|GOMP|KMP|LD|MALLOC|MKL|NPY|NUMPY|NVIDIA|OMP|ONEDNN|DNNL|OPENBLAS|PYTHON|PYTORCH"
@@ -64,6 +67,9 @@ class Shelf(importlib.abc.PathEntryFinder, importlib.abc.Loader):
         importlib.import_module("torch")
         self.modules = _take(TORCH)
         self.spec = self.modules["torch"].__spec__
+        for name in OTHERS:
+            with contextlib.suppress(ImportError):  # a stage that needs it will say why
+                importlib.import_module(name)
         gc.freeze()
 
     def offer(self) -> None:
