@@ -291,9 +291,12 @@ class Spreads:
 
     def of(self, kind: str, metric: str, by: str = "relative") -> Spread | None:
         """How much a kind's metric moves by itself, by rounding or by seed, whichever is more;
-        None where nothing was measured."""
+        None where nothing was measured. Other metrics have other units: where one was not
+        measured, they stand in for its relative spread alone."""
         known = [
-            moderated(table, kind, metric) for table in (self.rounding, self.seeds) if kind in table
+            moderated(table, kind, metric)
+            for table in (self.rounding, self.seeds)
+            if metric in table.get(kind, {}) or (kind in table and by != "absolute")
         ]
         return max(known, key=lambda spread: getattr(spread, by), default=None)
 
