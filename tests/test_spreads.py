@@ -319,6 +319,17 @@ def test_a_metric_that_was_not_measured_moves_as_the_kinds_metrics_do_together()
     assert known.of("a", "rmse").relative == pytest.approx(0.1)
 
 
+def test_no_other_metrics_absolute_spread_stands_in_for_one_that_was_not_measured():
+    """An error of a million moves by thousands; what a share moves by it does not tell."""
+    rows = content(("a",), 0.1)
+    of_errors = {"relative": 0.1, "absolute": 5000.0, "scaled": 0.1, "freedom": 20}
+    rows["rounding"]["a"] |= {"mse": of_errors, ALL: of_errors}
+    known = Spreads(rows)
+    assert known.of("a", "mse", "absolute").absolute == pytest.approx(5000.0)
+    assert known.of("a", "correct", "absolute") is None
+    assert known.of("a", "correct").relative == pytest.approx(0.1)
+
+
 def test_what_was_never_trained_moves_by_rounding_and_of_a_kind_never_measured_nothing_is_known():
     known = Spreads(content(("a",), 0.1))
     untrained = Number(("cells", "d/mean", "metrics", "mse", "value"), 4.0, 4.0, 1.0)
