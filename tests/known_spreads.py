@@ -8,12 +8,19 @@ from scipy import stats
 from stages import files, spreads
 
 WINDS = ("gka_tnn", "knn_tnn", "gka_mlp_tnn", "msa", "tfs", "gen", "cnp")
+# metrics that claims, and tests of them, compare by differences
+DIFFERENCES = (
+    *("hull_share", "skill", "r2", "accuracy", "correct", "copied", "valid", "x", "rounds"),
+    *("nats", "nats_bound", "log_likelihood", "mse", "rmse", "rmse_many", "rmse_few"),
+)
 
 
 def content(kinds: tuple[str, ...], size: float, freedom: int = 20) -> dict:
-    """A spread of one size, relative and absolute, of every metric of some kinds of models."""
+    """A spread of one size, relative of every metric of some kinds of models, absolute of those
+    that are compared by differences."""
     row = {"relative": size, "absolute": size, "scaled": size, "freedom": freedom}
-    return {"rounding": {kind: {spreads.ALL: row} for kind in kinds}, "seeds": {}}
+    rows = dict.fromkeys((spreads.ALL, *DIFFERENCES), row)
+    return {"rounding": {kind: dict(rows) for kind in kinds}, "seeds": {}}
 
 
 def alike(size: float, freedom: int) -> float:

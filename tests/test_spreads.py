@@ -326,8 +326,8 @@ def test_no_other_metrics_absolute_spread_stands_in_for_one_that_was_not_measure
     rows["rounding"]["a"] |= {"mse": of_errors, ALL: of_errors}
     known = Spreads(rows)
     assert known.of("a", "mse", "absolute").absolute == pytest.approx(5000.0)
-    assert known.of("a", "correct", "absolute") is None
-    assert known.of("a", "correct").relative == pytest.approx(0.1)
+    assert known.of("a", "share", "absolute") is None
+    assert known.of("a", "share").relative == pytest.approx(0.1)
 
 
 def test_what_was_never_trained_moves_by_rounding_and_of_a_kind_never_measured_nothing_is_known():
