@@ -78,6 +78,9 @@ def links(case: Case) -> Iterator[Problem]:
                         "name it",
                     )
                 elif made != described:
+                    if told := case.code.beside(reader, owner, path, described):
+                        yield Problem("STALE", reader.path, told, case.producer(reader.path))
+                        continue
                     yield case.fails(
                         path,
                         f"{reader.producer} read {described['sha256'][:12]}, but {owner.producer} "

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,17 @@ class Code:
         if node.path not in self._judged:
             self._judged[node.path] = self._judge(node)
         return self._judged[node.path]
+
+    def beside(self, reader: Node, owner: Node, path: str, described: dict[str, object]) -> str:
+        """That a table of another profile and of earlier code was made beside prepared data as an
+        earlier record has them, which git's history holds; "" of anything else."""
+        table = reader.stage == "tabulate" and fnmatchcase(path, "data/*/prepared/*")
+        if not table or self.judge(reader).verdict != "STALE":
+            return ""
+        if not self.history.known:
+            return f"made beside an earlier {path}, which is not here"
+        commit = self.history.recorded(owner.path, path, described)
+        return f"made beside an earlier {path}: that of commit {commit[:12]}" if commit else ""
 
     def _judge(self, node: Node) -> Judged:
         told = node.record["code"]

@@ -6,14 +6,16 @@ files can be found: one by one (`version_bytes`), and all together, as one commi
 (`commit`).
 """
 
+import contextlib
 import hashlib
+import json
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
 
 from stages import code
 from stages.audit.hashes import manifest_md5
-from stages.audit.history import at_each, blobs, git
+from stages.audit.history import at_commits, at_each, blobs, git
 from stages.code import PACKAGE
 from stages.errors import DataError
 
@@ -88,6 +90,17 @@ class History:
             entries = [{"md5": found[file], "relpath": file} for file in sorted(found) if file]
             if md5 == (manifest_md5(entries) if md5.endswith(".dir") else found.get("")):
                 return commit
+        return None
+
+    def recorded(self, record: str, path: str, described: dict[str, object]) -> str | None:
+        """The newest commit whose record, a file of the project, tells that a file was written as
+        described; None for none."""
+        log = git(self.root, "log", "--all", "--format=%H", "--", record) if self.known else ""
+        commits = (log or "").split()
+        for commit, text in zip(commits, at_commits(self.root, commits, record), strict=True):
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                if json.loads(text)["outputs"][path] == described:
+                    return commit
         return None
 
     def _below(self, commit: str, path: str) -> dict[str, str]:

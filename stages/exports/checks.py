@@ -67,6 +67,9 @@ def linked(tree: Tree) -> Iterator[Problem]:
                     "FAIL", node.path, f"it read {path}, which no record made and no source is"
                 )
             elif not owner.error and owner.record["outputs"].get(path) != described:
+                if told := tree.code.beside(node, owner, path, described):
+                    yield Problem("NOTE", node.path, told)
+                    continue
                 made = owner.record["outputs"].get(path, {}).get("sha256", "nothing of that name")
                 yield Problem(
                     "FAIL",

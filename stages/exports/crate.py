@@ -295,6 +295,14 @@ def identity(tree: Tree, path: str) -> str:
     return quoted(path) if path in tree.modes else f"#{quoted(path)}"
 
 
+def read_as(tree: Tree, path: str, described: dict[Any, Any]) -> str:
+    """The @id of a file in the bytes that a record tells: those of another commit have their own."""
+    owner = tree.owner(path)
+    made = described if owner is None or owner.error else owner.record["outputs"].get(path)
+    earlier = path not in tree.modes and made != described
+    return identity(tree, path) + (f"@{described['sha256'][:12]}" if earlier else "")
+
+
 def action(tree: Tree, node: Node, module: str) -> Iterator[Entity]:
     """A record as an action of a module, with its parameters and the files outside the bundle that
     it names."""
@@ -321,7 +329,7 @@ def action(tree: Tree, node: Node, module: str) -> Iterator[Entity]:
     for path, described in (*record["inputs"].items(), *record["outputs"].items()):
         if path not in tree.modes:
             yield {
-                "@id": identity(tree, path),
+                "@id": read_as(tree, path, described),
                 "@type": "CreativeWork",
                 "name": path,
                 "sha256": described["sha256"],
@@ -336,7 +344,7 @@ def action(tree: Tree, node: Node, module: str) -> Iterator[Entity]:
         "description": f"Code digest {record['code']['digest']}, commit {tree.commit.name}.",
         "agent": {"@id": agent(tree)},
         "object": [
-            *refs(identity(tree, path) for path in record["inputs"]),
+            *refs(read_as(tree, *one) for one in record["inputs"].items()),
             *refs(value["@id"] for value in given),
         ],
         "result": refs(identity(tree, path) for path in record["outputs"]),

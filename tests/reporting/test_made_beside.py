@@ -2,11 +2,12 @@
 had, which `verify` notes."""
 
 import hashlib
+import json
 from types import SimpleNamespace
 
 import pytest
 
-from stages.audit import earlier, hashes, history
+from stages.audit import coded, earlier, hashes, history
 from stages.audit import everything as whole
 
 RECORDS = "data/sample/records"
@@ -47,3 +48,26 @@ def test_a_page_of_another_profile_may_stand_beside_what_the_history_holds(tmp_p
     ):
         assert whole.beside(case, entry, place, told) == ""
     assert earlier.History(None).commit_of(path, digests[0]) is None
+
+
+def test_a_table_of_another_profile_may_stand_beside_data_as_an_earlier_record_has_them(tmp_path):
+    path, file = "data/sample/prepared/a/rows.json", tmp_path / RECORDS / "a.prepare.json"
+    file.parent.mkdir(parents=True)
+    history.git(tmp_path, "init", "-q")
+    for digit in "12":
+        file.write_text(json.dumps({"outputs": {path: {"sha256": digit * 64, "bytes": 1}}}))
+        history.git(tmp_path, "add", "-A")
+        history.git(tmp_path, *AUTHOR, "commit", "-q", "-m", digit)
+    first = history.git(tmp_path, "log", "--format=%H").split()[1]
+    owner = SimpleNamespace(path=f"{RECORDS}/a.prepare.json")
+
+    def said(reader="tabulate", verdict="STALE", told="1", place=path, versions=tmp_path):
+        code = coded.Code(lambda: None, earlier.History(versions), "mini")
+        code.judge = lambda node: coded.Judged(verdict)
+        described = {"sha256": told * 64, "bytes": 1}
+        return code.beside(SimpleNamespace(stage=reader), owner, place, described)
+
+    assert first[:12] in said()
+    assert "not here" in said(versions=None)  # a bundle
+    assert said(told="3") == said(reader="train") == said(verdict="PASS") == ""
+    assert said(place="data/sample/raw/a/rows.json") == ""
