@@ -296,7 +296,7 @@ def identity(tree: Tree, path: str) -> str:
 
 
 def read_as(tree: Tree, path: str, described: dict[Any, Any]) -> str:
-    """The @id of a file in the bytes that a record tells; those of another commit have their own."""
+    """The @id of a file in the bytes that a record tells: another commit's have their own."""
     owner = tree.owner(path)
     made = described if owner is None or owner.error else owner.record["outputs"].get(path)
     earlier = path not in tree.modes and made != described
