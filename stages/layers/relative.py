@@ -21,6 +21,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from stages.layers.kernels import pairs
 from stages.layers.mlp import mlp
 
 FORMS = ("post", "pre", "rbf", "identity")
@@ -101,9 +102,18 @@ class RelativeAttention(nn.Module):
         real."""
         if not memory.shape[1] or not queries.shape[1]:
             return self.outward(torch.zeros_like(queries))
-        query = self.query(queries).unflatten(2, (self.heads, -1)).transpose(1, 2)
-        kept = self.key_value(memory).unflatten(2, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        asked, packed = self.query(queries), self.key_value(memory)
         memory_x = memory_x.masked_fill(~real[:, :, None], 0)
+        if self.logits.form == "post" and self.pairs == PAIRS:
+            layers = [layer for layer in self.logits.network if isinstance(layer, nn.Linear)]
+            if pairs.takes(asked, query_x, memory_x, layers[0].out_features):
+                turned = self.logits.turned
+                read = pairs.attend(
+                    asked, packed, real, query_x, memory_x, self.heads, turned, layers
+                )
+                return self.outward(read)
+        query = asked.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        kept = packed.unflatten(2, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
         parts = (query, kept[0], kept[1], query_x, memory_x)
         if len(real) * queries.shape[1] * memory.shape[1] <= self.pairs:
             mixed = _whole(self.logits, real, *parts)
@@ -129,9 +139,9 @@ def _whole(
     return told.softmax(3) @ value
 
 
-def block_sizes(sets: int, queries: int, keys: int, pairs: int) -> tuple[int, int]:
-    """Queries and keys of a block: about as many of both, at most `pairs` pairs in all sets."""
-    each = max(1, pairs // sets)
+def block_sizes(sets: int, queries: int, keys: int, most: int) -> tuple[int, int]:
+    """Queries and keys of a block: about as many of both, at most `most` pairs in all sets."""
+    each = max(1, most // sets)
     keys = min(keys, max(math.isqrt(each), each // queries))
     return max(1, each // keys), keys
 
