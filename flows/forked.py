@@ -32,7 +32,7 @@ COMMAND = re.compile(r"exec python -m (stages(?:\.\w+)+)((?: [\w./@=+-]+)*)")
 OURS = {"stages", "tradewind", "flows"}
 TORCH = {"torch", "torchgen", "functorch"}
 # what most stages load besides: none of it starts a thread, as polars, pandas and pyarrow do
-OTHERS = ("pydantic", "scipy.special", "scipy.spatial", "scipy.stats")
+OTHERS = ("pydantic", "ruamel.yaml", "scipy.special", "scipy.spatial", "scipy.stats")
 # what an interpreter, torch, NumPy and the libraries below them read when they are loaded
 READ = re.compile(
     r"(ATEN|CUDA|GOMP|KMP|LD|MALLOC|MKL|NPY|NUMPY|NVIDIA|OMP|ONEDNN|DNNL|OPENBLAS|PYTHON|PYTORCH"
@@ -70,6 +70,8 @@ class Shelf(importlib.abc.PathEntryFinder, importlib.abc.Loader):
         for name in OTHERS:
             with contextlib.suppress(ImportError):  # a stage that needs it will say why
                 importlib.import_module(name)
+        if "pydantic" in sys.modules:  # its first model loads the most of it
+            sys.modules["pydantic"].create_model("Loaded", value=(int, 0))
         gc.freeze()
 
     def offer(self) -> None:

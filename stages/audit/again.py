@@ -6,11 +6,12 @@ itself; in one copy commands run side by side, the long ones first.
 """
 
 import contextlib
+import itertools
 import os
 import posixpath
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -32,36 +33,40 @@ FINDINGS = findings.FINDINGS.as_posix()
 
 
 @contextlib.contextmanager
-def begun(case: Case) -> Iterator[Check]:
+def laid_out(root: Path) -> Iterator[tuple[Laid, Laid]]:
+    """The project laid out twice, for tables and for pages, and the process that will run their
+    commands, which loads libraries from now on, whatever else is read meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="verify-") as folder, contextlib.ExitStack() as ends:
+        tables, pages = (Laid(root, Path(folder, name)) for name in ("tables", "pages"))
+        tables.server = pages.server = Server(tables.folder)  # both hold the commit's sources
+        ends.callback(tables.server.close)
+        tables.server.begin()
+        yield tables, pages
+
+
+@contextlib.contextmanager
+def begun(case: Case, laid: tuple[Laid, Laid]) -> Iterator[Check]:
     """Every table, claim, figure, page and summary is being made again, but of what earlier code
     made; gives the check that waits for them and tells what differs. Processes of their own do
     it, so that it begins before all else is checked."""
-    cores = len(os.sched_getaffinity(0))
-    with (
-        tempfile.TemporaryDirectory(prefix="verify-") as folder,
-        contextlib.ExitStack() as ends,
-        ThreadPoolExecutor(cores) as pool,
-    ):
-        laid = [Laid(case.root, Path(folder, name)) for name in ("tables", "pages")]
-        server = Server(laid[0].folder)  # both hold the commit's sources
-        ends.callback(server.close)
-        for one in laid:
-            one.server = server
-        jobs = [*tables(case, laid[0]), *pages(case, laid[1])]
-        waiting = [pool.submit(job) for job in jobs]
+    waiting: list[Future[list[Problem]]] = []
 
-        def written(_: Case) -> Iterator[Problem]:
-            for one in waiting:
-                yield from one.result()
+    def written(_: Case) -> Iterator[Problem]:
+        for one in waiting:
+            yield from one.result()
 
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         try:
+            for job in itertools.chain(tables(case, laid[0]), pages(case, laid[1])):
+                waiting.append(pool.submit(job))  # it begins while the next ones are looked for
             yield written
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def tables(case: Case, laid: Laid) -> list[Job]:
-    """What derives each published table; the evaluations are used where all are here."""
+def tables(case: Case, laid: Laid) -> Iterator[Job]:
+    """What derives each published table, the evaluations used where all are here; after the long
+    ones, what judges data and evaluations."""
     deps = set[str]()
     long: list[tuple[int, Job]] = []
     short: list[Job] = []
@@ -81,13 +86,13 @@ def tables(case: Case, laid: Laid) -> list[Job]:
             long.append((drawn(node), job))
         else:
             short.append(job)
+    laid.link_all(deps)
+    yield from (job for _, job in sorted(long, key=lambda one: -one[0]))
     found = twice.places(case)
     twice.link(case, laid, found)
-    laid.link_all(deps)
     most = sorted(found.items(), key=lambda one: -len(one[1]))
-    middle = [partial(agreeing, case, laid, module, homes) for module, homes in most]
-    longest = [job for _, job in sorted(long, key=lambda one: -one[0])]
-    return [*longest, *middle, *short]
+    yield from (partial(agreeing, case, laid, module, homes) for module, homes in most)
+    yield from short
 
 
 def drawn(node: Node | None) -> int:

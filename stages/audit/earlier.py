@@ -16,6 +16,7 @@ from pathlib import Path
 from stages import code
 from stages.audit.hashes import manifest_md5
 from stages.audit.history import at_commits, at_each, blobs, git
+from stages.audit.trees import Trees
 from stages.code import PACKAGE
 from stages.errors import DataError
 
@@ -27,7 +28,7 @@ class History:
     def __init__(self, root: Path | None):
         self.root, self.known = root or Path(), root is not None
         self._commits: dict[tuple[tuple[str, str], ...], str | None] = {}
-        self._trees: dict[str, dict[str, str]] = {}
+        self._trees = Trees(self.root)
         self._names: dict[str, dict[str, str]] = {}  # path -> commit -> git's name of its bytes
 
     @cached_property
@@ -78,17 +79,20 @@ class History:
         """The newest commit that has any file or folder of the project in the bytes of this MD5 (a
         folder's ends with .dir); None for none."""
         log = git(self.root, "log", "--all", "--format=%H", "--", path) if self.known else ""
-        commits = (log or "").split()
-        held = {commit: self._below(commit, path) for commit in commits}
-        names = {name for files in held.values() for name in files.values()}
+        folder = md5.endswith(".dir")
+        held = at_each(self.root, (log or "").split(), f"./{path}{'/' * folder}")
+        tops = {*held.values()}
+        self._trees.read(tops if folder else ())
+        below = {top: dict(self._trees.files(top)) if folder else {"": top} for top in tops}
+        names = {name for files in below.values() for name in files.values()}
         digests = {
             name: hashlib.md5(content, usedforsecurity=False).hexdigest()
             for name, content in (blobs(self.root, names) if names else {}).items()
         }
-        for commit, files in held.items():
-            found = {file: digests[name] for file, name in files.items()}
+        for commit, top in held.items():
+            found = {file: digests[name] for file, name in below[top].items()}
             entries = [{"md5": found[file], "relpath": file} for file in sorted(found) if file]
-            if md5 == (manifest_md5(entries) if md5.endswith(".dir") else found.get("")):
+            if md5 == (manifest_md5(entries) if folder else found.get("")):
                 return commit
         return None
 
@@ -103,12 +107,6 @@ class History:
                     return commit
         return None
 
-    def _below(self, commit: str, path: str) -> dict[str, str]:
-        """Path below a folder ("" of a file itself) -> git's name of its bytes at a commit."""
-        lines = git(self.root, "ls-tree", "-r", "-z", commit, "--", path) or ""
-        pairs = (line.partition("\t") for line in filter(None, lines.split("\0")))
-        return {file[len(path) + 1 :]: about.split()[2] for about, _, file in pairs}
-
     def _search(self, files: dict[str, str]) -> str | None:
         found = {path: self._versions.get((path, sha256)) for path, sha256 in files.items()}
         wanted = {path: version[0] for path, version in found.items() if version}
@@ -120,8 +118,7 @@ class History:
         for commit in self._order:
             if self._names[often].get(commit) != wanted[often]:
                 continue  # most commits are told apart by the file that was edited most
-            tree = self._tree(commit)
-            if all(tree.get(path) == name for path, name in wanted.items()):
+            if all(self._held(commit, path) == name for path, name in wanted.items()):
                 return commit
         return None
 
@@ -137,12 +134,17 @@ class History:
         merges = [commit for commits in self._introduced.values() for commit in commits]
         return list(dict.fromkeys([*listed.split(), *merges]))
 
-    def _tree(self, commit: str) -> dict[str, str]:
-        if commit not in self._trees:
-            lines = git(self.root, "ls-tree", "-r", "-z", commit, "--", PACKAGE) or ""
-            pairs = (line.partition("\t") for line in filter(None, lines.split("\0")))
-            self._trees[commit] = {path: about.split()[2] for about, _, path in pairs}
-        return self._trees[commit]
+    @cached_property
+    def _tops(self) -> dict[str, str]:
+        """Commit -> git's name of the folder of code that it has; they are read."""
+        tops = at_each(self.root, self._order, f"./{PACKAGE}/")
+        self._trees.read(tops.values())
+        return tops
+
+    def _held(self, commit: str, path: str) -> str | None:
+        """Git's name of what a commit has at a path of code."""
+        top = self._tops.get(commit)
+        return self._trees.name(top, path.removeprefix(f"{PACKAGE}/")) if top else None
 
     def meaning(self, path: str, sha256: str) -> str | None:
         """The digest of what a version of a file means; None where no commit holds it."""

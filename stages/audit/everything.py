@@ -88,21 +88,22 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
     record at all, or a file cannot be read."""
     gc.set_threshold(100_000, 50, 50)  # what is read stays: to search it for circles finds none
     start, root = time.monotonic(), Path(root)
-    case, cache = opened(root), Cache(root)
-    if not case.ledger.nodes:
-        raise DataError(
-            "there is nothing to verify: no run record is here",
-            where=str(root.resolve()),
-            remedy="run from the project's root",
-        )
-    found = Verified(records=len(case.ledger.nodes), tables=len(case.chain.tables))
-    shelved(case, cache)
-    with again.begun(case) as written:
-        before = time.monotonic()
-        found.swept = sweep(case.bytes, cache, sorted(case.chain.files), cache.names(), threads)
-        found.hashing = time.monotonic() - before
-        steps = (*every(cache), written)
-        problems = list(dict.fromkeys(problem for step in steps for problem in step(case)))
+    with again.laid_out(root) as laid:
+        case, cache = opened(root), Cache(root)
+        if not case.ledger.nodes:
+            raise DataError(
+                "there is nothing to verify: no run record is here",
+                where=str(root.resolve()),
+                remedy="run from the project's root",
+            )
+        found = Verified(records=len(case.ledger.nodes), tables=len(case.chain.tables))
+        shelved(case, cache)
+        with again.begun(case, laid) as written:
+            before = time.monotonic()
+            found.swept = sweep(case.bytes, cache, sorted(case.chain.files), cache.names(), threads)
+            found.hashing = time.monotonic() - before
+            steps = (*every(cache), written)
+            problems = list(dict.fromkeys(problem for step in steps for problem in step(case)))
     failing = [problem for problem in problems if problem.verdict == "FAIL"]
     found.problems = failing + missing(
         case, [problem for problem in problems if problem.verdict != "FAIL"]

@@ -3,15 +3,18 @@ kept ones: the pixels are the same.
 
 A figure with a layout is drawn twice, once for the places of its parts: that pass lays out and
 draws nothing. A text is laid out five times alike, a font's tables are read each time: once is
-enough. Pictures are not compressed. Whoever compares draws what differs but in that again without
-this (derive.py), so that a difference is Matplotlib's own word. A server runs this
-file and its `begin` (served.py); no module of a stage imports it.
+enough. So it is with an axis' ticks while a figure is printed. Pictures are not compressed. Whoever
+compares draws what differs but in that again without this (derive.py), so that a difference is
+Matplotlib's own word. A server runs this file and its `begin` (served.py); no module of a stage
+imports it.
 """
 
 import functools
 from typing import Any
 
 from matplotlib import text
+from matplotlib.axis import Axis
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL.Image import Image
@@ -69,6 +72,47 @@ def once(plain: Any) -> Any:
     return layout
 
 
+def printing(plain: Any) -> Any:
+    """FigureCanvasBase.print_figure, during which an axis' ticks stay what they are."""
+
+    @functools.wraps(plain)
+    def printed(canvas: Any, *told: Any, **named: Any) -> Any:
+        now["print"] = object()
+        try:
+            return plain(canvas, *told, **named)
+        finally:
+            now["print"] = None
+
+    return printed
+
+
+def ticked(plain: Any) -> Any:
+    """Axis._update_ticks, remembered during one print by all that it reads."""
+
+    @functools.wraps(plain)
+    def update(axis: Axis) -> Any:
+        if now["print"] is None:
+            return plain(axis)
+        known, key = (
+            vars(axis).get("_ticked"),
+            (
+                now["print"],
+                *axis.get_view_interval(),
+                *axis.axes.bbox.bounds,
+                axis.major.locator,
+                axis.major.formatter,
+                axis.minor.locator,
+                axis.minor.formatter,
+            ),
+        )
+        if not known or known[0] != key:
+            known = vars(axis)["_ticked"] = key, plain(axis)
+        return [*known[1]]
+
+    return update
+
+
+now: dict[str, object] = {"print": None}  # the print that is going on
 ALIGNED = ("_horizontalalignment", "_verticalalignment", "_multialignment", "_linespacing")
 
 
@@ -84,5 +128,7 @@ def begin() -> None:
         (Figure, "draw", placed),
         (Image, "save", uncompressed),
         (text.Text, "_get_layout", once),
+        (FigureCanvasBase, "print_figure", printing),
+        (Axis, "_update_ticks", ticked),
     ):
         setattr(owner, name, other(getattr(owner, name)))

@@ -3,8 +3,9 @@
 `verify --all` runs dozens of short commands, each of which would load the same libraries for a
 second. A server is a process such as loading.py makes: isolated, of the laid folder's own sources.
 It loads what many commands need, parameters too (params.reading keeps their text's data), and
-forks for each, so that no command sees what another did and many run at once. It loads nothing
-that starts threads which a fork would lose (polars does). Its parent's end ends it.
+forks for each, so that no command sees what another did and many run at once. Of polars a fork
+loses two threads that its stages do without (jemalloc's, and the one that clears what is spilled to
+disk); its own pool begins with its first query, after the fork. Its parent's end ends it.
 """
 
 import json
@@ -93,6 +94,7 @@ Answer = Future[int | None]
 QUICKER = f"{PACKAGE}/audit/quicker.py"
 LOADED = (
     "numpy",
+    "polars",
     "scipy.spatial",
     "scipy.special",
     "matplotlib.pyplot",
@@ -122,6 +124,11 @@ class Server:
         self._asked: dict[int, Answer] = {}
         self._count = 0
 
+    def begin(self) -> None:
+        """Let it load what it loads, before anything is asked of it."""
+        with self._lock:
+            self._living()
+
     def run(self, module: str, *words: str, folder: Path | None = None) -> tuple[int, str]:
         """(exit code, what was said on stderr) of a module, run in `folder` (None: the server's
         own)."""
@@ -150,17 +157,22 @@ class Server:
         """What a command's exit code will be; None where the server has ended."""
         answer: Answer = Future()
         with self._lock:
-            if self._process is None or self._process.poll() is not None:
-                self._process = self._begun()
+            process = self._living()
             self._count += 1
             self._asked[self._count] = answer
             try:
-                assert self._process.stdin
-                self._process.stdin.write(json.dumps([self._count, *words]) + "\n")
-                self._process.stdin.flush()
+                assert process.stdin
+                process.stdin.write(json.dumps([self._count, *words]) + "\n")
+                process.stdin.flush()
             except OSError:
                 self._asked.pop(self._count, answer).set_result(None)
         return answer
+
+    def _living(self) -> "subprocess.Popen[str]":
+        """The process, begun where none lives."""
+        if self._process is None or self._process.poll() is not None:
+            self._process = self._begun()
+        return self._process
 
     def _begun(self) -> "subprocess.Popen[str]":
         server = subprocess.Popen(

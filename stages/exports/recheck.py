@@ -336,7 +336,7 @@ def rewritten(tree: Tree) -> list[Problem]:
             (root / path).write_bytes(tree.files[path])
         case = everything.opened(root)
         case.__dict__["code"] = tree.code  # of a place without history
-        with again.begun(case) as written:
+        with again.laid_out(root) as laid, again.begun(case, laid) as written:
             steps = (written, *again.ALL)
             return [problem for check in steps for problem in check(case)]
 
