@@ -33,6 +33,7 @@ ACCURACY, MSE, PARTNER, OWN, OTHER = (
     ("metrics", name) for name in ("accuracy", "mse", "partner", "satisfied", "satisfied_other")
 )
 NEAR = 0.02  # of an accuracy: "at or above"
+LAYOUTS = ("rezero", "parallel", "pre_norm")
 LOST = 0.05  # of an accuracy: what is lost where a layout or a norm "fails", a part is "needed"
 SOLVED = 10.0  # times: an error that a mixer divides by it is "solved"
 FEWER = 4.0  # times the rows: below the least of "5 to 10 × more", with which it may be as good
@@ -41,10 +42,15 @@ LINEAR = 1.1  # an exponent
 LEARNED = 0.95  # of an accuracy whose best is 1: a network below it has not learned the law
 
 
+def trained(measured: Evaluation, model: str, variant: str) -> list[str]:
+    """A model's variant here, in each size that it was trained in."""
+    return [arm for arm in measured.model(model) if arm.split("-")[1:2] == [variant]]
+
+
 def side(measured: Evaluation, model: str, variant: str, path: tuple[str, ...]) -> Side:
     """A model's variant here, in the size that it was trained in; its name whole where it was
     not."""
-    arms = [arm for arm in measured.model(model) if arm.split("-")[1:2] == [variant]]
+    arms = trained(measured, model, variant)
     return Side(arms[0] if arms else f"{model}-{variant}", path)
 
 
@@ -251,17 +257,19 @@ def h7(measured: Evaluation) -> dict[str, Any]:
 
 
 def h8(measured: Evaluation) -> dict[str, Any]:
-    """ReZero, with and without norm; the other layouts are not trained here."""
-    hyper, bare = ("hypermixing", "rezero_layer"), ("hypermixing", "rezero_none")
-    parts = [
-        above(measured, HYPER, bare, LOST),
-        above(measured, hyper, bare, LOST),
-        above(measured, ("self_attention", "rezero"), ATTENTION, -LOST),
-    ]
-    parts += [
-        unmeasured(name, f"{name}: not trained in this profile")
-        for name in ("parallel", "pre_norm")
-    ]
+    """Each layout that was trained, with and without norm."""
+    parts = []
+    for layout in LAYOUTS:
+        bare, layered = (("hypermixing", f"{layout}_{norm}") for norm in ("none", "layer"))
+        attention = "self_attention", layout
+        if not any(trained(measured, *one) for one in (bare, layered, attention)):
+            parts.append(unmeasured(layout, f"{layout}: not trained in this profile"))
+            continue
+        parts += [
+            above(measured, HYPER, bare, LOST),
+            above(measured, layered, bare, LOST),
+            above(measured, attention, ATTENTION, -LOST),
+        ]
     note = f"'fails' and 'care' are read as {LOST:g} of accuracy"
     text = (
         "Without norm HyperMixer fails in the layouts ReZero, parallel and pre-norm; layer norm "
