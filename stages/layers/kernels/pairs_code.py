@@ -78,22 +78,41 @@ def network(query, turned_keys, query_x, key_x, turned, told, inputs, first, sec
 
 @compiled
 @no_type_check
-def forward(
-    query: np.ndarray,
-    packed: np.ndarray,
-    real: np.ndarray,
-    query_x: np.ndarray,
-    key_x: np.ndarray,
-    parameters: np.ndarray,
-    heads: int,
-    hidden: int,
-    turned: bool,
-    read: np.ndarray,
-    sums: np.ndarray,
-    scratch: np.ndarray,
-    begin: int,
-    end: int,
-) -> None:
+def masked(row, kept):
+    """No logit of a key that is not real."""
+    for j in range(len(row)):
+        row[j] = row[j] if kept[0, j] > ZERO else FAR
+
+
+@compiled
+@no_type_check
+def weighed(row, kept, keys, peak, by):
+    """Masked logits become weights, `by` exp(logit - peak), of real keys."""
+    weigh(row, peak, by, ONE, keys, len(row))
+    for j in range(len(row)):
+        row[j] *= kept[0, j]
+
+
+@compiled
+@no_type_check
+def settled(rows, kept, ones, keys, sums):
+    """Rows (T, W) of logits become weights of the softmax; of each (T, 2) the greatest, and one
+    over the sum of weights by it."""
+    wide = rows.shape[1]
+    for r in range(len(rows)):
+        masked(rows[r], kept)
+        peak = greatest(rows, r, keys, wide)
+        weighed(rows[r], kept, keys, peak, ONE)
+        mass = dot(rows, r, ones, 0, wide)
+        by = ONE / mass if mass > ZERO else ZERO
+        scale_row(rows[r], by, wide)
+        sums[r, 0], sums[r, 1] = peak, by
+
+
+@compiled
+@no_type_check
+def forward(query, packed, real, query_x, key_x, parameters, heads, hidden, turned, read, sums,
+            scratch, begin, end):  # fmt: skip
     """Sets `begin` to `end`: what queries (B, Q, A h) read of keys and values (B, N, 2 A h), and of
     each row of logits (B, A, Q, 2) the greatest and one over the sum of weights by it. Needs a
     scratch of `room`."""
@@ -121,53 +140,72 @@ def forward(
             second, place = cut(rest, place, hidden, count * wide)
             logits, place = cut(rest, place, heads, count * wide)
             filled(query[b, i : i + count], heads, scale, mine[:count])
-            network(
-                mine[:count], turned_keys, query_x[b, i : i + count], key_x[b], turned, told,
-                inputs, first, second, logits,
-            )  # fmt: skip
+            network(mine[:count], turned_keys, query_x[b, i : i + count], key_x[b], turned, told,
+                    inputs, first, second, logits)  # fmt: skip
             for head in range(heads):
-                rows = logits[head].reshape(count, wide)
-                for r in range(count):
-                    row = rows[r]
-                    for j in range(wide):
-                        row[j] = row[j] if kept[0, j] > ZERO else FAR
-                    peak = greatest(rows, r, keys, wide)
-                    weigh(row, peak, ONE, ONE, keys, wide)
-                    for j in range(wide):
-                        row[j] *= kept[0, j]
-                    mass = dot(rows, r, ones, 0, wide)
-                    by = ONE / mass if mass > ZERO else ZERO
-                    scale_row(row, by, wide)
-                    sums[b, head, i + r, 0], sums[b, head, i + r, 1] = peak, by
-                theirs = slice(head * deep, head * deep + deep)
+                rows, low, high = logits[head].reshape(count, wide), head * deep, (head + 1) * deep
+                settled(rows, kept, ones, keys, sums[b, head, i : i + count])
                 for r in range(0, count, tiles_code.ROWS):
-                    multiply(
-                        found[:count, theirs], r, rows, r, values[:, theirs], 0, keys, deep, True
-                    )
+                    multiply(found[:count, low:high], r, rows, r, values[:, low:high], 0, keys,
+                             deep, True)  # fmt: skip
             emptied(found[:count], heads, ONE, read[b, i : i + count])
 
 
 @compiled
 @no_type_check
-def backward(
-    query: np.ndarray,
-    packed: np.ndarray,
-    real: np.ndarray,
-    query_x: np.ndarray,
-    key_x: np.ndarray,
-    parameters: np.ndarray,
-    heads: int,
-    hidden: int,
-    turned: bool,
-    sums: np.ndarray,
-    slope: np.ndarray,
-    by_query: np.ndarray,
-    by_packed: np.ndarray,
-    by_parameters: np.ndarray,
-    scratch: np.ndarray,
-    begin: int,
-    end: int,
-) -> None:
+def bent_by(weights, slopes, kept, keys, sums, theirs, turned_values, by_values, fresh):
+    """Of logits (A, L) weights again, of what is read (T, A D) their slopes (A, L), and what they
+    add to the gradients of values (N, A D)."""
+    heads, count, wide = len(weights), len(theirs), turned_values.shape[1]
+    deep = theirs.shape[1] // heads
+    for head in range(heads):
+        rows, bent = weights[head].reshape(count, wide), slopes[head].reshape(count, wide)
+        low, high = head * deep, head * deep + deep
+        for r in range(0, count, tiles_code.ROWS):
+            multiply(bent, r, theirs, r, turned_values, low, high, wide, True)
+        for r in range(count):
+            masked(rows[r], kept)
+            weighed(rows[r], kept, keys, sums[head, r, 0], sums[head, r, 1])
+            bend(bent, rows, r, dot(rows, r, bent, r, wide), ONE, wide)
+        for j in range(0, keys, tiles_code.ROWS):
+            multiply(by_values[:, low:high], j, rows.T, j, theirs[:, low:high], 0, count, deep,
+                     fresh)  # fmt: skip
+
+
+@compiled
+@no_type_check
+def back_through(slopes, inputs, first, second, one, other, ones, told, by_told, by_first):
+    """The MLP's gradients from the slopes of its logits (A, L), which become those of the dot
+    products."""
+    learned(slopes, second, ones, by_told[4], by_told[5])
+    descended(told[4], slopes, one)
+    passed(one, second)
+    learned(one, first, ones, by_told[2], by_told[3])
+    descended(told[2], one, other)
+    passed(other, first)
+    learned(other, inputs, ones, by_first, by_told[1])
+    descended(told[0], other, slopes)
+
+
+@compiled
+@no_type_check
+def gathered(slopes, mine, padded, by_mine, by_keys, fresh):
+    """The gradients of a tile's queries (T, A D), and what they add to those of keys (N, A D), from
+    the slopes of the dot products (A, L)."""
+    heads, count, keys = len(slopes), len(mine), len(padded)
+    deep, wide = mine.shape[1] // heads, slopes.shape[1] // count
+    for head in range(heads):
+        rows, low, high = slopes[head].reshape(count, wide), head * deep, (head + 1) * deep
+        for r in range(0, count, tiles_code.ROWS):
+            multiply(by_mine[:, low:high], r, rows, r, padded[:, low:high], 0, keys, deep, True)
+        for j in range(0, keys, tiles_code.ROWS):
+            multiply(by_keys[:, low:high], j, rows.T, j, mine[:, low:high], 0, count, deep, fresh)
+
+
+@compiled
+@no_type_check
+def backward(query, packed, real, query_x, key_x, parameters, heads, hidden, turned, sums, slope,
+             by_query, by_packed, by_parameters, scratch, begin, end):  # fmt: skip
     """Sets `begin` to `end`: gradients by queries, by keys and values, and by a set's parameters
     (B, P), from the gradient `slope` by what was read. Needs a scratch of `room`."""
     asked, keys, features = query.shape[1], packed.shape[1], query.shape[2]
@@ -193,11 +231,12 @@ def backward(
         filled(packed[b, :, :features], heads, ONE, padded)
         columns_of(padded, turned_keys)
         known(real[b], kept)
-        by_first[:] = ZERO
-        by_parameters[b] = ZERO
+        by_first[:], by_parameters[b] = ZERO, ZERO
         by_told = parted(by_parameters[b], heads, axes, hidden)
         for i in range(0, asked, tall):
-            count = min(tall, asked - i)
+            part = slice(i, min(i + tall, asked))
+            count = part.stop - i
+            asking, answers = mine[:count], theirs[:count]
             inputs, place = cut(rest, 0, heads + axes, count * wide)
             first, place = cut(rest, place, hidden, count * wide)
             second, place = cut(rest, place, hidden, count * wide)
@@ -205,56 +244,18 @@ def backward(
             slopes, place = cut(rest, place, heads, count * wide)
             one, place = cut(rest, place, hidden, count * wide)
             other, place = cut(rest, place, hidden, count * wide)
-            filled(query[b, i : i + count], heads, scale, mine[:count])
-            filled(slope[b, i : i + count], heads, ONE, theirs[:count])
-            network(
-                mine[:count], turned_keys, query_x[b, i : i + count], key_x[b], turned, told,
-                inputs, first, second, weights,
-            )  # fmt: skip
-            for head in range(heads):
-                rows, bent = weights[head].reshape(count, wide), slopes[head].reshape(count, wide)
-                low, high = head * deep, head * deep + deep
-                for r in range(0, count, tiles_code.ROWS):
-                    multiply(bent, r, theirs[:count], r, turned_values, low, high, wide, True)
-                for r in range(count):
-                    row = rows[r]
-                    for j in range(wide):
-                        row[j] = row[j] if kept[0, j] > ZERO else FAR
-                    weigh(row, sums[b, head, i + r, 0], sums[b, head, i + r, 1], ONE, keys, wide)
-                    for j in range(wide):
-                        row[j] *= kept[0, j]
-                    bend(bent, rows, r, dot(rows, r, bent, r, wide), ONE, wide)
-                for j in range(0, keys, tiles_code.ROWS):
-                    multiply(
-                        by_values[:, low:high], j, rows.T, j, theirs[:count, low:high], 0, count,
-                        deep, i == 0,
-                    )  # fmt: skip
-            learned(slopes, second, ones, by_told[4], by_told[5])
-            descended(told[4], slopes, one)
-            passed(one, second)
-            learned(one, first, ones, by_told[2], by_told[3])
-            descended(told[2], one, other)
-            passed(other, first)
-            learned(other, inputs, ones, by_first, by_told[1])
-            descended(told[0], other, slopes)
-            for head in range(heads):
-                rows, low, high = slopes[head].reshape(count, wide), head * deep, (head + 1) * deep
-                for r in range(0, count, tiles_code.ROWS):
-                    multiply(
-                        by_mine[:count, low:high], r, rows, r, padded[:, low:high], 0, keys, deep,
-                        True,
-                    )  # fmt: skip
-                for j in range(0, keys, tiles_code.ROWS):
-                    multiply(
-                        by_keys[:, low:high], j, rows.T, j, mine[:count, low:high], 0, count, deep,
-                        i == 0,
-                    )  # fmt: skip
-            emptied(by_mine[:count], heads, scale, by_query[b, i : i + count])
+            filled(query[b, part], heads, scale, asking)
+            filled(slope[b, part], heads, ONE, answers)
+            network(asking, turned_keys, query_x[b, part], key_x[b], turned, told, inputs, first,
+                    second, weights)  # fmt: skip
+            bent_by(weights, slopes, kept, keys, sums[b, :, part], answers, turned_values,
+                    by_values, i == 0)  # fmt: skip
+            back_through(slopes, inputs, first, second, one, other, ones, told, by_told, by_first)
+            gathered(slopes, asking, padded, by_mine[:count], by_keys, i == 0)
+            emptied(by_mine[:count], heads, scale, by_query[b, part])
         emptied(by_keys, heads, ONE, by_packed[b, :, :features])
         emptied(by_values, heads, ONE, by_packed[b, :, features:])
-        for r in range(hidden):
-            for c in range(heads + axes):
-                by_told[0][r, c] = by_first[r, c]
+        by_told[0][:] = by_first[:, : heads + axes]
 
 
 def room(

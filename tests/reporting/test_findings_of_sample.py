@@ -1,0 +1,73 @@
+"""Numbers in reports/FINDINGS.md of what sample trains of pairs, pictures and mazes, as
+test_findings_numbers.py has those of the rest."""
+
+import re
+from statistics import fmean
+
+import pytest
+
+from stages.audit.history import git
+from tests.reporting.test_findings_numbers import RIGHT, ROOT, TALLY, findings, values
+
+LARGE = "token_mixing/sample/pictures_12_16/self_attention-pre_norm-w64-s0"
+LONG, DREW = "token_mixing/sample/sentence_pairs_48000", "prompt/metrics"
+MAZES, GROWN = "any_order/sample/mazes", "sigma_gpt-curriculum-134k-s0"
+TOLD = (
+    ("HyperMixer labels {} %, attention", "98.5", f"{LONG}/hypermixing-tied-w32/{RIGHT}"),
+    ("%, attention {}** (", "96.1", f"{LONG}/self_attention-post_norm-w32/{RIGHT}"),
+    ("vector {}, feature", "86.1", f"{LONG}/weight_vector-post_norm-w32/{RIGHT}"),
+    ("mixing alone {}, about", "49.2", f"{LONG}/unmixed-post_norm-w32/{RIGHT}"),
+    ("it labels {} % without", "98.1", f"{LONG}/hypermixing-rezero_none-w32/{RIGHT}"),
+    ("without and {} with layer", "95.7", f"{LONG}/hypermixing-rezero_layer-w32/{RIGHT}"),
+    ("parallel {} and", "99.5", f"{LONG}/hypermixing-parallel_none-w32/{RIGHT}"),
+    ("99.5 and {}, pre", "99.7", f"{LONG}/hypermixing-parallel_layer-w32/{RIGHT}"),
+    ("pre-norm {} and", "99.6", f"{LONG}/hypermixing-pre_norm_none-w32/{RIGHT}"),
+    ("99.6 and {}. So", "98.0", f"{LONG}/hypermixing-pre_norm_layer-w32/{RIGHT}"),
+    ("ReZero labels {} %. H-7", "90.5", f"{LONG}/self_attention-rezero-w32/{RIGHT}"),
+    ("one seed labels {} %", "99.9", f"{LONG}/hypermixing-token_only-w32-s0/{RIGHT}"),
+    ("the other {}.", "84.4", f"{LONG}/hypermixing-token_only-w32-s1/{RIGHT}"),
+    (
+        "it solves {} %, at a",
+        "89.5",
+        f"{MAZES}_large/{GROWN}/samplers/left_to_right/{DREW}/correct",
+    ),
+    ("perplexity of {} (GPT", "1.015", f"{MAZES}_large/{GROWN}/metrics/perplexity_left_to_right"),
+    ("order it solves {} %, where", "31.0", f"{MAZES}_large/{GROWN}/samplers/own/{DREW}/correct"),
+    ("12 x 16 meet {} %", "56.1", f"{LARGE}/metrics/satisfied"),
+    ("steps, {} % of those", "26.1", f"{LARGE}/metrics/satisfied_other"),
+    (
+        "drawn meets {} %",
+        "81.4",
+        f"pictures/sample/pictures_12_16/{TALLY}-w64-s0/metrics/satisfied",
+    ),
+)
+
+
+@pytest.mark.parametrize(("words", "number", "address"), TOLD)
+def test_a_number_in_words_is_that_of_its_cells(words, number, address):
+    assert words.format(number) in findings()
+    assert f"{fmean(values(address)):.{len(number.partition('.')[2])}f}" == number
+
+
+def test_what_is_said_of_diffusions_variants_stands_in_the_table():
+    """In percent of mazes copied, in findings and in the experiment's README."""
+    table = git(ROOT, "show", "HEAD:reports/any_order/sample/table.md")
+    rows = re.findall(r"^\| (discrete diffusion[^|]*) \|(.*)$", table, re.MULTILINE)
+    copied = {}
+    for name, row in rows:  # of two sizes of maze: the small one's stands first
+        copied.setdefault(name, row.split("|")[5].strip())
+    plain, two = copied["discrete diffusion, 134k"], copied["discrete diffusion, 134k two"]
+    fast, loud, prompted, small = (
+        copied[f"discrete diffusion ({name}), 134k"]
+        for name in ("fast clock", "loud clock", "prompted", "quiet")
+    )
+    assert copied["discrete diffusion, 130k"] == copied["discrete diffusion (former), 130k"] == "0"
+    assert f"the grid it copies {plain} % of the mazes, with sinusoids none" in findings()
+    lost = float(plain) - min(map(float, (fast, loud, prompted, small, two)))
+    assert f"cost at most {lost:.1f} points" in findings()
+    readme = re.sub(r"\s+", " ", (ROOT / "reports/any_order/README.md").read_text("utf-8"))
+    told = (
+        f"the plain one copies {plain} % of the mazes, with a fast clock {fast}, a loud one {loud},"
+        f" small embeddings {small}, two wider heads {two}, extra prompts {prompted};"
+    )
+    assert told in readme
