@@ -116,9 +116,10 @@ def test_a_tally_meets_more_statements_than_a_plain_transformer_of_one_budget():
 
 
 def test_large_pictures_meet_most_statements_that_do_not_train_together(parameters):
-    """Fewer than the 85 % that were expected: reports/pictures/README.md tells."""
+    """85 %, as was expected, by every seed."""
     content = committed("reports/pictures/sample/metrics.json")
-    found = content["cells"]["pictures_12_16/grid_attention-tally-w64-s0"]["metrics"]
-    assert found["satisfied"]["low"] > 0.75 > 3 * found["satisfied_other"]["value"]
-    cells_of = parameters.trained("pictures", "sample").cells.values()
-    assert len({(one.dataset, one.name) for one in cells_of}) == len(cells_of) > 0
+    trained = parameters.trained("pictures", "sample").cells.values()
+    found = {key: one["metrics"] for key, one in content["cells"].items() if "tally" in key}
+    assert len(found) == len(trained) == 2
+    for one in found.values():
+        assert one["satisfied"]["low"] > 0.85 > 3 * one["satisfied_other"]["value"]
