@@ -30,7 +30,7 @@ from stages.audit import (
 )
 from stages.audit.absent import missing
 from stages.audit.case import REPRO, Case
-from stages.audit.chain import Chain, Ledger, Metric
+from stages.audit.chain import RECORDS, Chain, Ledger, Metric
 from stages.audit.finding import EXIT_CODES, Problem, worst
 from stages.audit.hashes import Bytes, Cache, Entry, Locks, manifest_md5
 from stages.audit.impact import all_chains
@@ -88,14 +88,12 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
     record at all, or a file cannot be read."""
     gc.set_threshold(100_000, 50, 50)  # what is read stays: to search it for circles finds none
     start, root = time.monotonic(), Path(root)
+    if not any(file for pattern in RECORDS for file in root.glob(pattern)):
+        raise nothing_in(root)
     with again.laid_out(root) as laid:
         case, cache = opened(root), Cache(root)
         if not case.ledger.nodes:
-            raise DataError(
-                "there is nothing to verify: no run record is here",
-                where=str(root.resolve()),
-                remedy="run from the project's root",
-            )
+            raise nothing_in(root)
         found = Verified(records=len(case.ledger.nodes), tables=len(case.chain.tables))
         shelved(case, cache)
         with again.begun(case, laid) as written:
@@ -119,6 +117,15 @@ def everything(root: str | Path = Path("."), threads: int | None = None) -> Veri
     )
     found.seconds = time.monotonic() - start
     return found
+
+
+def nothing_in(root: Path) -> DataError:
+    """What is said of a place without a record of ours."""
+    return DataError(
+        "there is nothing to verify: no run record is here",
+        where=str(root.resolve()),
+        remedy="run from the project's root",
+    )
 
 
 def every(cache: Cache) -> tuple[Any, ...]:

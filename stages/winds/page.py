@@ -240,8 +240,7 @@ def part(experiment: str, profile: str, content: Content) -> Part:
         start=(
             Link(
                 f"The winds of {experiment}",
-                "The wind table: every model beside the printed value, the hour's average and the "
-                "noise of the sensors.",
+                page.question(experiment).partition("?")[0] + "?",
                 datasets[0],
             ),
         ),
