@@ -17,11 +17,6 @@ TOLD = (
     ("%, attention {}** (", "96.1", f"{LONG}/self_attention-post_norm-w32/{RIGHT}"),
     ("vector {}, feature", "86.1", f"{LONG}/weight_vector-post_norm-w32/{RIGHT}"),
     ("mixing alone {}, about", "49.2", f"{LONG}/unmixed-post_norm-w32/{RIGHT}"),
-    (
-        "layers none ({} %)",
-        "99.2",
-        "token_mixing/mini/sentence_pairs/hypermixing-parallel_none-w32-s0/metrics/accuracy",
-    ),
     ("it labels {} % without", "98.1", f"{LONG}/hypermixing-rezero_none-w32/{RIGHT}"),
     ("without and {} with layer", "95.7", f"{LONG}/hypermixing-rezero_layer-w32/{RIGHT}"),
     ("parallel {} and", "99.5", f"{LONG}/hypermixing-parallel_none-w32/{RIGHT}"),
