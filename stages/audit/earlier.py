@@ -29,6 +29,7 @@ class History:
         self.root, self.known = root or Path(), root is not None
         self._commits: dict[tuple[tuple[str, str], ...], str | None] = {}
         self._trees = Trees(self.root)
+        self._names: dict[str, dict[str, str | None]] = {}  # path -> commit -> git's name of it
 
     @cached_property
     def shallow(self) -> bool:
@@ -111,13 +112,15 @@ class History:
         wanted = {path: version[0] for path, version in found.items() if version}
         if not files or len(wanted) < len(files):
             return None
-        paths = sorted(wanted, key=lambda path: -self._often[path])  # what differs mostly, first
-        held = (
-            commit
-            for commit in self._order
-            if all(self._held(commit, path) == wanted[path] for path in paths)
-        )
-        return next(held, None)
+        often = max(sorted(wanted), key=self._often.__getitem__)
+        if often not in self._names:
+            self._names[often] = {commit: self._held(commit, often) for commit in self._order}
+        for commit in self._order:
+            if self._names[often][commit] != wanted[often]:
+                continue  # most commits are told apart by the file that was edited most
+            if all(self._held(commit, path) == name for path, name in wanted.items()):
+                return commit
+        return None
 
     @cached_property
     def _often(self) -> Counter[str]:
