@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from stages import audit, cli, errors, params
-from stages.audit import comparison, comparison_text
+from stages import cli, errors, params
+from stages.audit import comparison, comparison_text, impact, render, verify
 from stages.winds.nowcast import answers, benchmark, nowcast
 
 ROOT = Path(__file__).parents[1]
@@ -178,7 +178,7 @@ def test_an_error_is_told_on_stderr_with_all_its_parts_and_its_status(monkeypatc
     def fail(*_, **__):
         raise kind("it broke", where="there", expected="this", found="that", remedy="so")
 
-    monkeypatch.setattr(audit, "impact", fail)
+    monkeypatch.setattr(impact, "impact", fail)
     assert run(monkeypatch, "impact", "x") == STATUS.get(kind.__name__, 1)
     assert capsys.readouterr() == (
         "",
@@ -187,7 +187,7 @@ def test_an_error_is_told_on_stderr_with_all_its_parts_and_its_status(monkeypatc
 
 
 def test_an_error_of_our_own_making_is_not_hidden(monkeypatch):
-    monkeypatch.setattr(audit, "impact", lambda *_: {}["absent"])
+    monkeypatch.setattr(impact, "impact", lambda *_: {}["absent"])
     with pytest.raises(KeyError):
         run(monkeypatch, "impact", "x")
 
@@ -313,11 +313,11 @@ def test_audit_passes_on_number_depth_and_project_and_ends_with_the_verdicts_sta
     (tmp_path / "params.yaml").touch()
     asked = []
     monkeypatch.setattr(
-        audit,
+        verify,
         "audit",
         lambda *arguments: asked.append(arguments) or SimpleNamespace(exit_code=status),
     )
-    monkeypatch.setattr(audit, "render", lambda finding: f"verdict {finding.exit_code}")
+    monkeypatch.setattr(render, "render", lambda finding: f"verdict {finding.exit_code}")
     assert run(monkeypatch, "audit", "e/p/d/c/m", *given) == status
     assert asked == [("e/p/d/c/m", depth, tmp_path)]
     assert capsys.readouterr() == (f"verdict {status}\n", "")
@@ -329,7 +329,7 @@ def test_the_depths_offered_are_those_the_audit_knows():
         .choices["audit"]
         ._option_string_actions["--verify"]
     )
-    assert tuple(action.choices) == tuple(audit.DEPTHS)
+    assert tuple(action.choices) == tuple(verify.DEPTHS)
 
 
 @pytest.mark.parametrize("status", [0, 1])
@@ -359,7 +359,7 @@ def test_compare_prints_the_files_of_the_spreads_it_measured(monkeypatch, capsys
 def test_impact_prints_a_number_a_line(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "params.yaml").touch()
-    monkeypatch.setattr(audit, "impact", lambda file, root: [f"{file} of {root}", "another"])
+    monkeypatch.setattr(impact, "impact", lambda file, root: [f"{file} of {root}", "another"])
     assert run(monkeypatch, "impact", "data/x") == 0
     assert capsys.readouterr().out == f"data/x of {tmp_path}\nanother\n"
 
@@ -375,8 +375,8 @@ def test_a_reader_that_leaves_early_is_no_error(lines):
     """`tradewind impact FILE | head -1`: no traceback, no complaint at the interpreter's end,
     few lines or many."""
     code = (
-        "import sys; from stages import cli; import stages.audit as a; a.impact = lambda *_: ['x'] "
-        f"* {lines};sys.stdin.read(); sys.exit(cli.main())"
+        "import sys; from stages import cli; from stages.audit import impact as a; "
+        f"a.impact = lambda *_: ['x'] * {lines};sys.stdin.read(); sys.exit(cli.main())"
     )
     reader, writer = os.pipe()
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}

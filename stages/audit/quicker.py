@@ -3,21 +3,24 @@ kept ones: the pixels are the same.
 
 A figure with a layout is drawn twice, once for the places of its parts: that pass lays out and
 draws nothing. A text is laid out five times alike, a font's tables are read each time: once is
-enough. So it is with an axis' ticks while a figure is printed. Pictures are not compressed. Whoever
-compares draws what differs but in that again without this (derive.py), so that a difference is
+enough. So it is with an axis' ticks while a figure is printed. Pictures are not compressed, and
+one that is written to memory to be opened there is handed over. Whoever compares draws what differs but in that again without this (derive.py), so that a difference is
 Matplotlib's own word. A server runs this file and its `begin` (served.py); no module of a stage
 imports it.
 """
 
 import functools
+import io
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from matplotlib import text
 from matplotlib.axis import Axis
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from PIL.Image import Image
+from PIL import Image
+from PIL.Image import Image as Picture
 
 
 def placed(plain: Any) -> Any:
@@ -35,14 +38,28 @@ def placed(plain: Any) -> Any:
 
 
 def uncompressed(plain: Any) -> Any:
-    """Image.save without compression of PNG, which takes longest."""
+    """Image.save without compression of PNG, which takes longest; none is written to memory."""
 
     @functools.wraps(plain)
-    def save(picture: Image, target: Any, format: str | None = None, **told: Any) -> None:
+    def save(picture: Picture, target: Any, format: str | None = None, **told: Any) -> None:
         quick = {"optimize": False, "compress_level": 0} if format in ("png", "PNG") else {}
-        plain(picture, target, format, **told | quick)
+        if quick and isinstance(target, io.BytesIO):
+            handed[target] = picture
+        else:
+            plain(picture, target, format, **told | quick)
 
     return save
+
+
+def opened(plain: Any) -> Any:
+    """Image.open, which is handed what was saved in memory."""
+
+    @functools.wraps(plain)
+    def read(source: Any, *told: Any, **named: Any) -> Picture:
+        mine = handed.pop(source, None) if isinstance(source, io.BytesIO) else None
+        return plain(source, *told, **named) if mine is None else mine
+
+    return read
 
 
 def once(plain: Any) -> Any:
@@ -113,6 +130,7 @@ def ticked(plain: Any) -> Any:
 
 
 now: dict[str, object] = {"print": None}  # the print that is going on
+handed: WeakKeyDictionary[io.BytesIO, Picture] = WeakKeyDictionary()
 ALIGNED = ("_horizontalalignment", "_verticalalignment", "_multialignment", "_linespacing")
 
 
@@ -124,9 +142,11 @@ def begin() -> None:
     axes.set_title("$10^1$ first")
     figure.canvas.draw()
     plt.close(figure)
+    Image.preinit()
     for owner, name, other in (
         (Figure, "draw", placed),
-        (Image, "save", uncompressed),
+        (Picture, "save", uncompressed),
+        (Image, "open", opened),
         (text.Text, "_get_layout", once),
         (FigureCanvasBase, "print_figure", printing),
         (Axis, "_update_ticks", ticked),

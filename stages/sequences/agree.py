@@ -76,11 +76,12 @@ def same(train: np.ndarray, held: np.ndarray) -> Hits:
 def nearly(train: np.ndarray, held: np.ndarray) -> Hits:
     """The same for sequences of which a few tokens differ, of some spread over either side."""
     most = max(1, int(APART * train.shape[1]))
+    places = np.ascontiguousarray(train.T)  # sums of whole rows are four times as fast
 
     def hits(asked: np.ndarray, own: np.ndarray | None) -> int:
         found = 0
         for n, one in enumerate(asked):
-            apart = (train != one).sum(1)
+            apart = (places != one[:, None]).sum(0, dtype=np.uint32)
             if own is not None:
                 apart[own[n]] = train.shape[1]
             found += bool(apart.min() <= most)

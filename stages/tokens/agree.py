@@ -90,7 +90,8 @@ def together(
         yield GROUPS, f"{len(shared):,} groups of val or test are training ones"
     if about.get("made"):
         fills = [place for place, word in enumerate(about["words"]) if word in ("", *FILLERS)]
-        plain = [tuple(row[~np.isin(row, fills)].tolist()) for row in rows]
+        said = ~np.isin(rows, fills)
+        plain = [tuple(row[one].tolist()) for row, one in zip(rows, said, strict=True)]
         known = {one for one, trains in zip(plain, train, strict=True) if trains}
         held = [one for one, trains in zip(plain, train, strict=True) if not trains]
         if hits := sum(one in known for one in held):

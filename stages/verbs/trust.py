@@ -10,11 +10,12 @@ from stages.verbs import Verbs, added, drawable, only_in_clone
 def audit(arguments: argparse.Namespace) -> int:
     """Print the chain behind a number and the verdict: exit 0 PASS, 1 FAIL, 3 INCONCLUSIVE or
     STALE."""
-    from stages import audit as auditor
+    from stages.audit import verify
+    from stages.audit.render import render
 
     only_in_clone("there is no published number here")
-    finding = auditor.audit(arguments.metric, arguments.verify, Path.cwd())
-    print(advice(auditor.render(finding)))
+    finding = verify.audit(arguments.metric, arguments.verify, Path.cwd())
+    print(advice(render(finding)))
     return finding.exit_code
 
 
@@ -36,10 +37,10 @@ def compare(arguments: argparse.Namespace) -> int:
 
 def impact(arguments: argparse.Namespace) -> int:
     """Print every published metric that rests on a file."""
-    from stages import audit as auditor
+    from stages.audit import impact as resting
 
     only_in_clone("there is no published number here")
-    for name in auditor.impact(arguments.file, Path.cwd()):
+    for name in resting.impact(arguments.file, Path.cwd()):
         print(name)
     return 0
 

@@ -10,8 +10,10 @@ import real
 from attack import Attack
 from attacks import ATTACKS
 
-from stages.audit import DEPTHS, audit, derivable, hashes, render
+from stages.audit import derivable, hashes
 from stages.audit.everything import everything
+from stages.audit.render import render
+from stages.audit.verify import DEPTHS, audit
 from stages.page import promotions
 
 ENOUGH = {"record": ("record",), "hash": ("record", "hash"), "nowhere": ("eval",)}

@@ -24,10 +24,11 @@ from typing import Any
 from tqdm import tqdm
 
 from stages import arithmetic, files
-from stages.audit import DEPTHS, audit, commands, remade, rerun, verify
+from stages.audit import commands, remade, rerun, verify
 from stages.audit.chain import Metric
 from stages.audit.everything import everything
 from stages.audit.laid import Laid
+from stages.audit.verify import DEPTHS, audit
 
 HOME = Path(__file__).parents[2]
 OUT = HOME / "reports/attacks.json"

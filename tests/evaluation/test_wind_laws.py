@@ -16,7 +16,7 @@ from stages.page.blocks import Grid
 from stages.tables.gather import over_seeds
 from stages.winds import measure as winds
 from stages.winds.evaluation_data import Settings
-from stages.winds.laws import agree, measure, page, tables, tabulate
+from stages.winds.laws import agree, coverage, measure, page, tables, tabulate
 from stages.winds.laws.layout import COVERAGE, LEVEL
 
 SETTINGS = Settings(leads_min=(10.0,), seed=0, contexts=NEARBY)
@@ -40,20 +40,20 @@ def test_a_wind_is_covered_just_within_the_quartiles_of_its_law():
     half = NormalDist(0, 2).inv_cdf(0.5 + LEVEL / 2)
     mean, scale = np.array([[1.0, -3.0], [1.0, -3.0]]), np.full((2, 2), 2.0)
     table = predictions(mean, scale, mean + [[0.999 * half, -0.999 * half], [half * 1.001, 0]])
-    assert measure.covered(table).tolist() == [1.0, 0.5]
+    assert coverage.covered(table).tolist() == [1.0, 0.5]
 
 
 def test_half_of_the_winds_of_a_law_lie_within_its_interval_and_fewer_of_a_narrower_one():
     rng = np.random.default_rng(0)
     mean, scale = rng.normal(0, 10, (20_000, 2)), rng.uniform(1, 5, (20_000, 2))
     measured = mean + scale * rng.standard_normal(mean.shape)
-    shares = [measure.covered(predictions(mean, c * scale, measured)).mean() for c in (1, 0.5)]
+    shares = [coverage.covered(predictions(mean, c * scale, measured)).mean() for c in (1, 0.5)]
     narrow = 2 * NormalDist().cdf(0.5 * NormalDist().inv_cdf(0.75)) - 1
     assert shares == pytest.approx([0.5, narrow], abs=0.01)
 
 
 def test_a_model_without_a_spread_has_no_coverage():
-    assert measure.covered(predictions(np.zeros((3, 2)), None, np.zeros((3, 2)))) is None
+    assert coverage.covered(predictions(np.zeros((3, 2)), None, np.zeros((3, 2)))) is None
 
 
 def test_the_interval_is_over_slices_and_absent_of_one():

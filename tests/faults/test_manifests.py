@@ -18,7 +18,7 @@ from pathlib import Path
 import lab
 import pytest
 
-from stages.audit import audit
+from stages.audit.verify import audit
 from stages.doctor.finding import Place
 from stages.doctor.project import manifests
 

@@ -178,7 +178,7 @@ def test_middles_of_one_block_of_a_strip_go_together_and_its_width_is_not_cut():
     lat = np.array([37.1, 45.4, 45.6, 53.9, 37.1, 53.9, 41.0])  # 1,890 km: two blocks of 945
     lon = np.array([8.0, 11.0, 8.0, 11.0, 38.0, 38.0, 11.0])
     where = np.stack((lat, lon, np.zeros(7)), 1)
-    found = measure.together(SimpleNamespace(where=where), made)
+    found = kept.together(SimpleNamespace(where=where), made)
     assert found.tolist() == [0, 0, 1, 1, 2, 3, 0]
 
 

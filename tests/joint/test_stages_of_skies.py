@@ -31,6 +31,7 @@ from stages.winds.joint import (
     tables,
     validate,
 )
+from stages.winds.joint.batches import Batches
 from stages.winds.joint.fresh import Fresh
 from stages.winds.joint.layout import OPTIMUM, OPTIMUM_AIRCRAFT, OPTIMUM_GRID, PRIOR, TASKS
 from stages.winds.joint.settings import Joint
@@ -140,7 +141,7 @@ def test_the_grid_between_cells_is_the_models_and_the_rivals_alike(place):
     from stages.fields.models.linear_interpolation import between
 
     made, tasks = told(), kept.read(place / "data/mini/prepared/sky", "val").tasks
-    batch = kept.Batches.of(made).batch(tasks)
+    batch = Batches.of(made).batch(tasks)
     ours = rivals.interpolated(tasks.grid_y, made.law.axes, tasks.target_x)
     theirs = between(batch.grid, batch.target_x[..., :3])
     np.testing.assert_allclose(theirs[..., :2].numpy(), ours, atol=1e-5)
@@ -150,11 +151,11 @@ def test_the_grid_between_cells_is_the_models_and_the_rivals_alike(place):
 
 def test_an_ablation_does_not_read_what_it_must_not(place):
     made, part = told(), kept.read(place / "data/mini/prepared/sky", "val")
-    batch = kept.Batches.of(made).batch(part.tasks)
-    other = kept.Batches.of(made).batch(
+    batch = Batches.of(made).batch(part.tasks)
+    other = Batches.of(made).batch(
         kept.Tasks.of({**vars(part.tasks), "answers": {}, "grid_y": part.tasks.grid_y + 1})
     )
-    moved = kept.Batches.of(made).batch(
+    moved = Batches.of(made).batch(
         kept.Tasks.of({**vars(part.tasks), "answers": {}, "context_y": part.tasks.context_y + 1})
     )
     for reads, told_grid, told_points in (
@@ -171,7 +172,7 @@ def test_an_ablation_does_not_read_what_it_must_not(place):
 def test_the_network_knows_differences_of_places_alone():
     model = build("joint_tnp", {}, {"width": 8, "heads": 2}, 4, 2, 2)
     sky = told().sky.drawn(4, 6, seeds.stream(0, "test"), exact=False)
-    batch = kept.Batches.of(told()).batch(sky)
+    batch = Batches.of(told()).batch(sky)
     shift = torch.tensor([0.3, -0.2, 0.1])
     grid = batch.grid
     axes = tuple(axis + by for axis, by in zip(grid.axes, shift, strict=True))

@@ -21,7 +21,8 @@ from audit_project import (  # noqa: F401 (fixtures)
     template,
 )
 
-from stages.audit import audit, render
+from stages.audit.render import render
+from stages.audit.verify import audit
 from stages.errors import InputError
 
 # --- an honest number

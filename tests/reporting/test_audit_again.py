@@ -34,8 +34,10 @@ from audit_project import (  # noqa: F401 (fixtures)
 from safetensors.numpy import load_file, save_file
 
 from stages import params, records
-from stages.audit import audit, hashes, laid, render, rerun, verify
+from stages.audit import hashes, laid, rerun, verify
 from stages.audit.commands import Command
+from stages.audit.render import render
+from stages.audit.verify import audit
 
 
 def test_eval_gives_the_number_to_the_last_bit(project, evaluation):

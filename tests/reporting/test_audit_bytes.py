@@ -11,7 +11,7 @@ from audit_project import template  # noqa: F401 (a fixture)
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from stages.audit import audit
+from stages.audit.verify import audit
 
 LAW = {
     "deadline": None,

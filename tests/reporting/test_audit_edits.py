@@ -21,7 +21,9 @@ from audit_project import (  # noqa: F401 (fixtures)
     template,
 )
 
-from stages.audit import audit, impact, render
+from stages.audit.impact import impact
+from stages.audit.render import render
+from stages.audit.verify import audit
 from stages.errors import InputError
 
 ALL = {

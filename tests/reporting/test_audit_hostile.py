@@ -12,10 +12,12 @@ from forger import FRAMES, TRAIN, record
 from test_forgeries import project, whole  # noqa: F401 (fixtures)
 
 from stages import files
-from stages.audit import audit, hashes, impact, render
+from stages.audit import hashes
 from stages.audit.chain import Ledger, Metric, published
 from stages.audit.everything import everything, report_text
-from stages.audit.impact import all_chains
+from stages.audit.impact import all_chains, impact
+from stages.audit.render import render
+from stages.audit.verify import audit
 from stages.errors import DataError, InputError
 from stages.params import nearest
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from stages.audit import audit, render
 from stages.audit.chain import Ledger, Metric, published
+from stages.audit.render import render
+from stages.audit.verify import audit
 from stages.errors import InputError
 
 HOME = Path(__file__).parents[2]

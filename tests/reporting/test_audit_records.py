@@ -10,7 +10,9 @@ import pytest
 from audit_project import DATA, NUMBER, REPORTS, RUN, TABLE, about, edit, forge, project, template  # noqa: F401 (fixtures)
 
 from stages import records
-from stages.audit import audit, render, settings
+from stages.audit import settings
+from stages.audit.render import render
+from stages.audit.verify import audit
 
 # --- checkpoints and seeds
 

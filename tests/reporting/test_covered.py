@@ -10,8 +10,10 @@ from audit_project import DATA, NUMBER, REPORTS, edit, evaluation  # noqa: F401 
 from test_forgeries import project, whole  # noqa: F401 (fixtures)
 from test_verify_all import ALL, clear
 
-from stages.audit import again, audit, commands, declarations, hashes, impact
+from stages.audit import again, commands, declarations, hashes
 from stages.audit.everything import everything, report_text
+from stages.audit.impact import impact
+from stages.audit.verify import audit
 from stages.page.findings import FINDINGS
 
 GATED = ("validated/simulated.json", "records/simulated.prepare.json")

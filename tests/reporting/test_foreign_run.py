@@ -29,9 +29,11 @@ from forgery_cases import FORGERIES
 from test_forgeries import verified, whole  # noqa: F401 (a fixture)
 
 from stages import records
-from stages.audit import DEPTHS, arithmetics, audit, render
+from stages.audit import arithmetics
 from stages.audit.everything import everything
 from stages.audit.everything import report_text as written
+from stages.audit.render import render
+from stages.audit.verify import DEPTHS, audit
 
 COMPARE = "`tradewind compare` judges the numbers"
 SAME = "on the same arithmetic"

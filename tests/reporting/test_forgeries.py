@@ -16,8 +16,8 @@ import pytest
 from audit_project import NUMBER, evaluation  # noqa: F401 (a fixture)
 from forgery_cases import FORGERIES
 
-from stages.audit import DEPTHS, audit
 from stages.audit.everything import everything
+from stages.audit.verify import DEPTHS, audit
 
 
 @pytest.fixture(scope="session")

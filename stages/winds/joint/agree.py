@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,13 @@ from stages.audit.agreeing import Found, near
 from stages.files import read_json
 from stages.scores import items
 from stages.scores.scores import covered, crps, log_likelihood
+from stages.winds.joint import kept
+from stages.winds.joint.kept import KeptTasks
 from stages.winds.joint.law import READS
 from stages.winds.joint.layout import COMPANIONS, OPTIMUM, SKY, SPLITS, TASKS
 from stages.winds.joint.settings import FAMILY, Made, Real, Told, joint_of
 from stages.winds.joint.tasks import Tasks
 from stages.winds.joint.tasks import kept as stream_of
-
-if TYPE_CHECKING:
-    from stages.winds.joint.kept import KeptTasks
 
 SIGMAS = 5.0
 SOLVED = 1e-6  # of a standard deviation: a law solved again, by another machine
@@ -34,8 +33,6 @@ SOLVED = 1e-6  # of a standard deviation: a law solved again, by another machine
 
 def prepared(home: Path) -> Found:
     """What in prepared tasks contradicts the raw ones, their law, or each other."""
-    from stages.winds.joint import kept  # with torch, which takes a second
-
     where, told = (home / TASKS).as_posix(), made_of(kept.about(home))
     parts = {split: kept.read(home, split) for split in SPLITS}
     if isinstance(told, Real):
@@ -57,9 +54,9 @@ def made_of(about: dict[str, Any]) -> Told:
     return schema.model_validate_json(json.dumps(about["made"]))
 
 
-def redrawn(home: Path, parts: Mapping[str, "KeptTasks"], told: Real) -> Found:
+def redrawn(home: Path, parts: Mapping[str, KeptTasks], told: Real) -> Found:
     """How tasks of a real sky are not those that the raw file gives, or what trains is not."""
-    from stages.winds.joint import kept, real, reanalysis
+    from stages.winds.joint import real, reanalysis
 
     where, about = (home / TASKS).as_posix(), kept.about(home)
     raw = home.parents[1] / "raw" / home.name
@@ -81,13 +78,13 @@ def redrawn(home: Path, parts: Mapping[str, "KeptTasks"], told: Real) -> Found:
         yield (home / SKY).as_posix(), "it holds other winds than the strips that train"
 
 
-def arrays(part: "KeptTasks") -> dict[str, np.ndarray]:
+def arrays(part: KeptTasks) -> dict[str, np.ndarray]:
     """All of a split, by name, the exact laws among it."""
     exact = {name: part.laws[name] for name in READS}
     return Tasks(**{**vars(part.tasks), "answers": exact}).arrays()
 
 
-def unlike(part: "KeptTasks", raw: dict[str, np.ndarray]) -> Iterator[str]:
+def unlike(part: KeptTasks, raw: dict[str, np.ndarray]) -> Iterator[str]:
     """How a prepared split is not the raw one."""
     mine = arrays(part)
     for name in sorted(mine.keys() ^ raw.keys()):
@@ -97,7 +94,7 @@ def unlike(part: "KeptTasks", raw: dict[str, np.ndarray]) -> Iterator[str]:
             yield f"{name} is not that of the raw tasks"
 
 
-def unlawful(part: "KeptTasks", told: Made) -> Iterator[str]:
+def unlawful(part: KeptTasks, told: Made) -> Iterator[str]:
     """How a law that is kept is not the exact one of its task, or targets do not lie about it."""
     one = part.tasks
     again = told.law.answers(
@@ -117,9 +114,6 @@ def unlawful(part: "KeptTasks", told: Made) -> Iterator[str]:
 
 def evaluated(home: Path) -> Found:
     """What in the folder of an evaluation contradicts."""
-    from stages.winds.joint import kept
-    from stages.winds.joint.measure import together
-
     where, told = (home / "metrics.json").as_posix(), read_json(home / "metrics.json")
     folder = Path("data", home.parts[2], "prepared", home.name)
     test, about = kept.read(folder, "test"), kept.about(folder)
@@ -138,7 +132,7 @@ def evaluated(home: Path) -> Found:
             yield where, f"{cell}: {text}"
     asked = joint_of(agreeing.parameters(Path.cwd() / params.WHOLE), home.parts[2])
     mean = apiece.resampled(FAMILY, asked.resamples)
-    for text in apiece.itemised(home, cells, together(test, made_of(about)), mean):
+    for text in apiece.itemised(home, cells, kept.together(test, made_of(about)), mean):
         yield (home / items.FILE).as_posix(), text
     yield from agreeing.common(home)
     if OPTIMUM not in cells:
@@ -149,7 +143,7 @@ def evaluated(home: Path) -> Found:
     yield from agreeing.impossible(home, "gap", "the exact law of the tasks has a gap of", 0.0)
 
 
-def companion(told: dict[str, Any], test: "KeptTasks", law: str, scale: float) -> Iterator[str]:
+def companion(told: dict[str, Any], test: KeptTasks, law: str, scale: float) -> Iterator[str]:
     """How a companion scores otherwise than its law does."""
     (mean, sd), y = test.laws[law], test.tasks.target_y
     wide = np.broadcast_to(sd[..., None], mean.shape)

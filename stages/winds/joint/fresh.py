@@ -16,6 +16,7 @@ from stages.layers.heads import Predictive
 from stages.training.group import ALONE, Group
 from stages.training.losses import score
 from stages.winds.joint import kept, real
+from stages.winds.joint.batches import Batches
 from stages.winds.joint.settings import Budget, Real, Told
 from stages.winds.joint.tasks import Drawn, training
 
@@ -28,7 +29,7 @@ class Fresh:
 
     sky: Drawn
     val: kept.KeptTasks
-    batches: kept.Batches
+    batches: Batches
     budget: Budget
     seed: int
 
@@ -41,7 +42,7 @@ class Fresh:
         """Of a prepared folder."""
         val = kept.read(prepared, "val")
         sky = real.opened(prepared, told) if isinstance(told, Real) else told.sky
-        return cls(sky, val, kept.Batches.of(told, device), budget, seed)
+        return cls(sky, val, Batches.of(told, device), budget, seed)
 
     @property
     def device(self) -> torch.device:

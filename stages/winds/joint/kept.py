@@ -3,82 +3,25 @@
 tasks.safetensors: of "val" and "test" SPLIT.NAME, what a task is (tasks.py) and the exact laws and
 those of the rivals (both_mean, linear_sd, ...), float64; of real skies `where` (S, 3), too: the
 middle's latitude and longitude, and the hour since 1970 that is now. about.json: how the tasks were
-drawn, the grid's axes in km, the exact laws' bounds, what the rivals learned. A model reads local
-coordinates (layers/local.py), heights from the middle of the area's, and of a cell both components
-and its age in AGE_H. Shapes: S tasks, C reports, T targets, M cells, O components.
+drawn, the grid's axes in km, the exact laws' bounds, what the rivals learned. Judges read this
+without torch; what models read of it is in batches.py. Shapes: S tasks.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
-from torch import Tensor
 
 from stages import files
 from stages.errors import DataError
-from stages.layers.grid import Grid, GriddedBatch
-from stages.layers.local import HORIZONTAL_KM, TIME_MIN, VERTICAL_KM
+from stages.winds.joint import reanalysis
 from stages.winds.joint.law import Answer
 from stages.winds.joint.layout import ABOUT, MAP, TASKS
-from stages.winds.joint.settings import Told
+from stages.winds.joint.settings import Real, Told
 from stages.winds.joint.tasks import Tasks
-
-UNITS = np.array([HORIZONTAL_KM, HORIZONTAL_KM, VERTICAL_KM, TIME_MIN])
-AGE_H = 3.0  # what an age of 1 is
-
-
-@dataclass(frozen=True)
-class Batches:
-    """How tasks become batches: the axes' middles and the area's middle height, km."""
-
-    axes: tuple[np.ndarray, ...]
-    middle: float
-    device: torch.device
-
-    @classmethod
-    def of(cls, told: Told, device: torch.device | str = "cpu") -> "Batches":
-        """Those of a data set."""
-        axes = tuple(axis.middles for axis in told.axes)
-        return cls(axes, sum(told.altitude_km) / 2, torch.device(device))
-
-    def tensor(self, array: np.ndarray) -> Tensor:
-        """float32, or truth."""
-        kind = bool if array.dtype == bool else np.float32
-        return torch.from_numpy(np.ascontiguousarray(array, kind)).to(self.device)
-
-    def places(self, x: np.ndarray) -> Tensor:
-        """(S, N, 4) in local units."""
-        return self.tensor((x - np.array([0.0, 0.0, self.middle, 0.0])) / UNITS)
-
-    @cached_property
-    def lines(self) -> tuple[Tensor, ...]:
-        """The grid's axes in local units."""
-        shift = (0.0, 0.0, self.middle)
-        return tuple(
-            self.tensor((axis - low) / unit)
-            for axis, low, unit in zip(self.axes, shift, UNITS, strict=False)
-        )
-
-    def grid(self, cells: np.ndarray, age: np.ndarray) -> Grid:
-        """Cells (S, M, 2) with their age (S,), hours."""
-        shape = (len(cells), *map(len, self.axes))
-        old = np.broadcast_to(age[:, None, None] / AGE_H, (*cells.shape[:2], 1))
-        values = self.tensor(np.concatenate((cells, old), 2)).reshape(*shape, -1)
-        return Grid(self.lines, values, torch.ones(shape, dtype=torch.bool, device=self.device))
-
-    def batch(self, tasks: Tasks) -> GriddedBatch:
-        """As models read them."""
-        mask = torch.ones(tasks.target_x.shape[:2], dtype=torch.bool, device=self.device)
-        return GriddedBatch(
-            self.places(tasks.context_x), self.tensor(tasks.context_y), self.tensor(tasks.real),
-            self.places(tasks.target_x), mask, self.tensor(tasks.target_y),
-            self.grid(tasks.grid_y, tasks.age),
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -126,6 +69,24 @@ def read(folder: Path, split: str) -> KeptTasks:
             found=f"{type(error).__name__}: {error}",
             remedy="run `dvc repro`",
         ) from None
+
+
+def together(test: KeptTasks, made: Told) -> np.ndarray:
+    """Which test tasks go together (S,): each for itself, but of a real sky those of one block. A
+    strip's latitudes are cut into as many equal blocks as are twice `group_km` or longer; its
+    width is not cut, for there all areas overlap."""
+    if not isinstance(made, Real):
+        return np.arange(len(test))
+    assert test.where is not None
+    low, high = (latitude * reanalysis.DEGREE_KM for latitude in made.latitudes_deg)
+    count = max(int((high - low) // (2 * made.group_km)), 1)
+    north = test.where[:, 0] - made.latitudes_deg[0]
+    # all of a strip counts as one meridian
+    meridian = np.stack((north, np.zeros_like(north)), 1)
+    block = reanalysis.squares(meridian, (high - low) / count)
+    strip = np.searchsorted([east for _, east in made.strips_deg.test], test.where[:, 1])
+    found: np.ndarray = strip * count + block
+    return found
 
 
 def plane(folder: Path) -> dict[str, np.ndarray]:

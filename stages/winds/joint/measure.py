@@ -28,7 +28,8 @@ from stages.fields.models.kalman import Kalman
 from stages.scores import bootstrap, groups, items, shell
 from stages.scores.items import Items
 from stages.scores.scores import covered, crps, log_likelihood
-from stages.winds.joint import bands, kept, reanalysis, rivals
+from stages.winds.joint import bands, kept, rivals
+from stages.winds.joint.batches import Batches
 from stages.winds.joint.fresh import CHUNK
 from stages.winds.joint.law import Answer
 from stages.winds.joint.layout import COMPANIONS, INCREMENTS, KALMAN, LINEAR, PICTURE, PRIOR
@@ -56,7 +57,7 @@ class Data:
     def open(cls, prepared: Path, made: Told, told: Joint, seed: int) -> "Data":
         """That of a prepared folder."""
         test = kept.read(prepared, "test")
-        bins, group = bands.of(test.tasks, made), together(test, made)
+        bins, group = bands.of(test.tasks, made), kept.together(test, made)
         plane = kept.plane(prepared) if isinstance(made, Real) else {}
         return cls(test, made, kept.about(prepared), bins, group, plane, told.resamples, seed)
 
@@ -120,24 +121,6 @@ class Scored:
     plane: Answer | None = None
 
 
-def together(test: kept.KeptTasks, made: Told) -> np.ndarray:
-    """Which test tasks go together (S,): each for itself, but of a real sky those of one block. A
-    strip's latitudes are cut into as many equal blocks as are twice `group_km` or longer; its
-    width is not cut, for there all areas overlap."""
-    if not isinstance(made, Real):
-        return np.arange(len(test))
-    assert test.where is not None
-    low, high = (latitude * reanalysis.DEGREE_KM for latitude in made.latitudes_deg)
-    count = max(int((high - low) // (2 * made.group_km)), 1)
-    north = test.where[:, 0] - made.latitudes_deg[0]
-    # all of a strip counts as one meridian
-    meridian = np.stack((north, np.zeros_like(north)), 1)
-    block = reanalysis.squares(meridian, (high - low) / count)
-    strip = np.searchsorted([east for _, east in made.strips_deg.test], test.where[:, 1])
-    found: np.ndarray = strip * count + block
-    return found
-
-
 def scored(law: Answer, data: Data) -> Scored:
     """What is measured of a law at all test targets."""
     (mean, sd), y = law, data.y
@@ -186,7 +169,7 @@ def filtered(data: Data) -> Answer:
         step_s=60 * data.made.every_min,
     )  # fmt: skip
     known = rivals.increments(tasks, axes, told["relaxes"])
-    batch = kept.Batches.of(data.made).batch(replace(tasks, context_y=known))
+    batch = Batches.of(data.made).batch(replace(tasks, context_y=known))
     law = model(batch)
     mean = rivals.relaxed(tasks, axes, tasks.target_x, told["relaxes"])
     return mean + law.mean.double().numpy(), law.scale[..., 0].double().numpy()
@@ -205,7 +188,7 @@ def companions(data: Data) -> dict[str, Scored]:
 @torch.no_grad()
 def said(model: FieldModel, parts: Sequence[Tasks], made: Told) -> Answer:
     """Means and standard deviations (S, T, O). DivergedError for a number that is none."""
-    batches, found = kept.Batches.of(made), []
+    batches, found = Batches.of(made), []
     for part in parts:
         law = model(batches.batch(part))
         found.append((law.mean.double().cpu().numpy(), law.scale.double().cpu().numpy()))

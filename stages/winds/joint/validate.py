@@ -15,6 +15,7 @@ from stages import files, runner
 from stages.scores.scores import covered
 from stages.validation import stage
 from stages.validation.rules import MANIFEST, Rule, Table, acquired
+from stages.winds.joint import kept
 from stages.winds.joint.law import READS
 from stages.winds.joint.layout import SKY, SPLITS
 from stages.winds.joint.reanalysis import margin
@@ -73,8 +74,6 @@ def early(tasks: Any, told: Told) -> int:
 
 def summed(raw: Path, prepared: Path, judged: dict[str, str], told: Made) -> dict[str, Table]:
     """The summaries of a set."""
-    from stages.winds.joint import kept  # with torch, which takes a second
-
     manifest, about = files.read_json(raw / "manifest.json"), kept.about(prepared)
     parts, rows = {split: kept.read(prepared, split) for split in SPLITS}, []
     seen = {split: {row.tobytes() for row in part.tasks.target_x} for split, part in parts.items()}
@@ -104,8 +103,6 @@ def summed(raw: Path, prepared: Path, judged: dict[str, str], told: Made) -> dic
 
 def summed_real(raw: Path, prepared: Path, judged: dict[str, str], told: Real) -> dict[str, Table]:
     """The summaries of a real sky."""
-    from stages.winds.joint import kept  # with torch, which takes a second
-
     manifest, rows = files.read_json(raw / "manifest.json"), []
     trains = load_file(prepared / SKY)["lon"]
     parts = {split: kept.read(prepared, split) for split in SPLITS}

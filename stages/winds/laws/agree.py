@@ -11,13 +11,12 @@ import polars as pl
 from stages.audit import agreeing
 from stages.files import read_json
 from stages.winds import agree
+from stages.winds.laws.coverage import covered
 from stages.winds.laws.layout import COVERAGE
 
 
 def evaluated(home: Path) -> Iterator[tuple[str, str]]:
     """What in the folder of an evaluation contradicts."""
-    from stages.winds.laws.measure import covered  # with torch, which takes a second
-
     yield from agree.evaluated(home)
     for cell, entry in sorted(read_json(home / "metrics.json")["cells"].items()):
         file = home / f"predictions-{cell}.parquet"

@@ -14,11 +14,12 @@ import numpy as np
 import polars as pl
 
 from stages import files
-from stages.scores import groups, runs, scores
+from stages.scores import groups, runs
 from stages.training import store
 from stages.winds import measure
 from stages.winds.evaluation_data import EvaluationData, Settings
-from stages.winds.laws.layout import COVERAGE, LEVEL
+from stages.winds.laws.coverage import covered
+from stages.winds.laws.layout import COVERAGE
 
 
 def evaluate(cells: list[Path], prepared: Path, final: Path, settings: Settings) -> None:
@@ -50,19 +51,6 @@ def completed(
         return entry | {"weights": weights}
     share = share_of(inside, table["slice"].to_numpy())
     return entry | {"metrics": entry["metrics"] | {COVERAGE: share}, "weights": weights}
-
-
-def covered(table: pl.DataFrame) -> np.ndarray | None:
-    """How much of each wind (N,), of its two components, lies in the central interval of LEVEL;
-    None of a model that gives no spread."""
-
-    def vectors(name: str) -> np.ndarray:
-        columns = [f"{axis}{name}_m_s" for axis in "uv"]
-        return table.select(pl.col(columns).cast(pl.Float64)).to_numpy()
-
-    if table["u_scale_m_s"].null_count():
-        return None
-    return scores.covered(vectors("_pred"), vectors("_scale"), vectors(""), LEVEL).mean(1)
 
 
 def share_of(inside: np.ndarray, slices: np.ndarray) -> dict[str, Any]:
