@@ -3,10 +3,10 @@ kept ones: the pixels are the same.
 
 A figure with a layout is drawn twice, once for the places of its parts: that pass lays out and
 draws nothing. A text is laid out five times alike, a font's tables are read each time: once is
-enough. So it is with an axis' ticks while a figure is printed. Pictures are not compressed, and
-one that is written to memory to be opened there is handed over. Whoever compares draws what differs but in that again without this (derive.py), so that a difference is
-Matplotlib's own word. A server runs this file and its `begin` (served.py); no module of a stage
-imports it.
+enough. So it is with an axis' ticks while a figure is printed. Pictures are not compressed, and one
+that is written to memory to be opened there is handed over. Whoever compares draws what differs but
+in that again without this (derive.py), so that a difference is Matplotlib's own word. A server runs
+this file and its `begin` (served.py); no module of a stage imports it.
 """
 
 import functools
