@@ -3,10 +3,11 @@ kept ones: the pixels are the same.
 
 A figure with a layout is drawn twice, once for the places of its parts: that pass lays out and
 draws nothing. A text is laid out five times alike, a font's tables are read each time: once is
-enough. So it is with an axis' ticks while a figure is printed. Pictures are not compressed, and one
-that is written to memory to be opened there is handed over. Whoever compares draws what differs but
-in that again without this (derive.py), so that a difference is Matplotlib's own word. A server runs
-this file and its `begin` (served.py); no module of a stage imports it.
+enough. So it is with an axis' ticks and their labels' places while a figure is printed. Pictures
+are not compressed, one that is written to memory to be opened there is handed over, and no record
+is made of a run that nobody keeps. Whoever compares draws what differs but in that again without
+this (derive.py), so that a difference is Matplotlib's own word. A server runs this file and its
+`begin` (served.py); no module of a stage imports it.
 """
 
 import functools
@@ -21,6 +22,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 from PIL.Image import Image as Picture
+
+from stages import code, records
 
 
 def placed(plain: Any) -> Any:
@@ -116,6 +119,7 @@ def ticked(plain: Any) -> Any:
                 now["print"],
                 *axis.get_view_interval(),
                 *axis.axes.bbox.bounds,
+                axis.axes.get_figure(root=True).dpi,
                 axis.major.locator,
                 axis.major.formatter,
                 axis.minor.locator,
@@ -127,6 +131,26 @@ def ticked(plain: Any) -> Any:
         return [*known[1]]
 
     return update
+
+
+def boxed(plain: Any) -> Any:
+    """Axis._get_ticklabel_bboxes, remembered with the ticks: whoever asks has just updated them."""
+
+    @functools.wraps(plain)
+    def boxes(axis: Axis, ticks: Any, renderer: Any) -> Any:
+        if now["print"] is None or "_ticked" not in vars(axis):
+            return plain(axis, ticks, renderer)
+        key, known = vars(axis)["_ticked"][0], vars(axis).get("_boxed")
+        if not known or known[0] != key:
+            known = vars(axis)["_boxed"] = key, plain(axis, ticks, renderer)
+        return known[1]
+
+    return boxes
+
+
+def unmade(*_: Any, **__: Any) -> dict[str, Any]:
+    """An empty record: nobody compares what a process tells of itself."""
+    return {"environment": {}}
 
 
 now: dict[str, object] = {"print": None}  # the print that is going on
@@ -150,5 +174,8 @@ def begin() -> None:
         (text.Text, "_get_layout", once),
         (FigureCanvasBase, "print_figure", printing),
         (Axis, "_update_ticks", ticked),
+        (Axis, "_get_ticklabel_bboxes", boxed),
     ):
         setattr(owner, name, other(getattr(owner, name)))
+    records.make = unmade  # it is of a run that nobody keeps
+    code.recorded = unmade
