@@ -31,6 +31,7 @@ PLACES = {
     "sweep": ("reports/{experiment}/{profile}/sweeps/{dataset}/{cell}",),
     "train": ("reports/{experiment}/{profile}/runs/{dataset}/{cell}",),
     "evaluate": ("reports/{experiment}/{profile}/evaluated/{dataset}",),
+    "example": ("data/{profile}/example",),
     "tabulate": tuple(
         f"reports/{{experiment}}/{{profile}}/{name}"
         for name in (parts.METRICS, parts.BREAKDOWNS, "table.md", "claims.json", "figures")

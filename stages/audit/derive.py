@@ -89,6 +89,9 @@ def same(laid: Laid, out: str, source: str) -> Iterator[Problem]:
     """FAIL for each file of an output that is not what was written again where the project is laid
     out, is not written there, or is there alone."""
     if not (laid.folder / out).is_dir():
+        if (laid.folder / out).is_symlink():
+            yield Problem("FAIL", out, "its command does not write it")
+            return
         again = (laid.folder / out).read_text(encoding="utf-8")
         yield from check_derived(laid.root, out, again, source)
         return
@@ -99,6 +102,8 @@ def same(laid: Laid, out: str, source: str) -> Iterator[Problem]:
     for name in sorted(mine.keys() | others.keys()):
         if name not in others:
             yield Problem("FAIL", f"{out}/{name}", f"it is not among what is {HERE} {source}")
+        elif others[name].is_symlink():
+            yield Problem("FAIL", f"{out}/{name}", "its command does not write it")
         elif name in mine and not alike(mine[name], others[name]):
             verdict, why = drawn(laid.root)
             text = f"it is not what is {HERE} {source}{why}"

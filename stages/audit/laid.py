@@ -7,7 +7,9 @@ Python or numba to other files, no sitecustomize, usercustomize or .pth, no cach
 compiled kernels. Outside of git the files of the working copy are taken.
 """
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -45,19 +47,33 @@ class Laid:
             (folder / path).write_bytes(content)
 
     def link(self, path: str) -> None:
-        """A link to a file or folder of the project, where it is there and nothing is here.
-        Unmade where it leads out of the project and its cache."""
-        here, there = self.folder / path, self.root / path
-        if there.exists() and not here.exists():
-            end = there.resolve()
-            if not any(end.is_relative_to(place) for place in (self.root, self.cache)):
-                raise Unmade("a link leads out of the project", where=path, found=str(end))
-            here.parent.mkdir(parents=True, exist_ok=True)
+        """A link to a file of the project, where it is there and nothing is here; of a folder, a
+        folder of such links: what a command writes in it stays here, for a file is written by
+        putting another in its place. Unmade where one leads out of the project and its cache."""
+        there = self.root / path
+        if not there.is_dir():
+            self._linked(path, there)
+            return
+        for home, inner, names in os.walk(there):
+            place = Path(path, os.path.relpath(home, there))
+            (self.folder / place).mkdir(parents=True, exist_ok=True)
+            for name in (*names, *(one for one in inner if os.path.islink(Path(home, one)))):
+                self._linked((place / name).as_posix(), Path(home, name))
+
+    def _linked(self, path: str, there: Path) -> None:
+        here = self.folder / path
+        if not there.exists() or os.path.lexists(here):
+            return
+        end = there.resolve()
+        if not any(end.is_relative_to(place) for place in (self.root, self.cache)):
+            raise Unmade("a link leads out of the project", where=path, found=str(end))
+        here.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # another thread's
             here.symlink_to(end)
 
     def link_all(self, paths: Iterable[str]) -> None:
-        """Links to all of them, folders before what lies in them."""
-        for path in sorted(paths, key=lambda path: (path.count("/"), path)):
+        """Links to all of them."""
+        for path in sorted(paths):
             self.link(path)
 
     def add_threads(self, count: int) -> None:
