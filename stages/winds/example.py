@@ -74,6 +74,9 @@ def plan(asked: Asked) -> Work:
     known("data set", dataset, asked.profile.example, f"profiles.{profile}.example")
     cell, why = choice.best(profile, (dataset,))
     data, final = Path("data") / profile, place(profile)
+    read = choice.homes(Path("reports"), profile, dataset)
+    codes = [file for home in read for file in home.glob(f"runs/{dataset}/*/code.json")]
+    models = {name for file in codes for name in files.read_json(file)["modules"]}
 
     def do() -> dict[str, Path]:
         gather(cell, why, data, final)
@@ -85,12 +88,10 @@ def plan(asked: Asked) -> Work:
         record=records.location("example", profile, dataset),
         do=do,
         inputs=[
-            cell / "weights.safetensors",
-            evaluated(cell),
-            data / "decoded" / dataset / "winds.parquet",
-            data / "prepared" / dataset / "prepared.json",
+            *(data / layer / dataset for layer in ("decoded", "prepared")),
+            *(home / part / dataset for home in read for part in ("runs", "evaluated")),
         ],
-        code=[MODULE],
+        code=[MODULE, *sorted(models)],
     )
 
 

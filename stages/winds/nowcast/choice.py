@@ -31,12 +31,17 @@ class Candidate:
         return self.shuffled_kn < LEAST * self.error_kn
 
 
+def homes(reports: Path, profile: str, dataset: str) -> list[Path]:
+    """The experiments' folders in which cells of a data set were evaluated here."""
+    every = sorted(reports.glob(f"*/{profile}"))
+    return [home for home in every if (home / "evaluated" / dataset / "metrics.json").exists()]
+
+
 def candidates(reports: Path, profile: str, dataset: str) -> list[Candidate]:
     """The cells of a data set that were trained and evaluated here, the best first."""
     found = []
-    for home in sorted(reports.glob(f"*/{profile}")):
-        metrics = home / "evaluated" / dataset / "metrics.json"
-        entries = files.read_json(metrics)["cells"] if metrics.exists() else {}
+    for home in homes(reports, profile, dataset):
+        entries = files.read_json(home / "evaluated" / dataset / "metrics.json")["cells"]
         for name, entry in entries.items():
             folder, numbers = home / "runs" / dataset / name, entry["metrics"]
             if ERROR in numbers and (folder / "weights.safetensors").is_file():
