@@ -32,8 +32,8 @@ class Candidate:
 
 
 def homes(reports: Path, profile: str, dataset: str) -> list[Path]:
-    """The experiments' folders in which cells of a data set were evaluated here."""
-    every = sorted(reports.glob(f"*/{profile}"))
+    """The experiments' folders in which cells of a data set were trained and evaluated here."""
+    every = sorted(folder.parents[1] for folder in reports.glob(f"*/{profile}/runs/{dataset}"))
     return [home for home in every if (home / "evaluated" / dataset / "metrics.json").exists()]
 
 
