@@ -255,6 +255,26 @@ def test_neighbours_are_those_of_brute_force():
     assert (found.index == square.argsort(1)[:, :3]).all()
 
 
+@pytest.mark.parametrize("pandas", [False, True], ids=["polars", "pandas"])
+def test_neighbours_of_tables_are_a_table_of_rows(pandas):
+    points = np.random.default_rng(3).random((40, 4))
+    columns = ("east_km", "north_km", "up_km", "ts_s")
+    table = pl.DataFrame(points, schema=[*columns], orient="row")
+    table = table.with_columns(icao=pl.lit("4b1a1b"))
+    table = table.to_pandas() if pandas else table
+    found = stages.neighbours(table, table[:5], 3, columns=columns, trajectory="icao")
+    plain = stages.neighbours(points, points[:5], 3)
+    assert type(found).__module__.partition(".")[0] == ("pandas" if pandas else "polars")
+    assert [*found.columns] == ["query", "index", "square_distance"]
+    assert np.array_equal(found["index"].to_numpy(), plain.index[plain.mask])
+    assert np.array_equal(found["square_distance"].to_numpy(), plain.square_distance[plain.mask])
+    assert np.array_equal(found["query"].to_numpy(), np.nonzero(plain.mask)[0])
+    with pytest.raises(InputError, match="the queries lack a column"):
+        stages.neighbours(points, table, 3)
+    with pytest.raises(InputError, match="only a table has columns"):
+        stages.neighbours(points, points, 3, trajectory="icao")
+
+
 def test_frames_become_winds_whatever_holds_them(tmp_path):
     from stages import params
     from stages.winds.sky import capture

@@ -19,6 +19,7 @@ class Search(ModuleType):
         scale: Any = 1.0,
         method: str = "compiled",
         trajectory: Any = None,
+        columns: tuple[str, str, str, str] = ("x", "y", "z", "t"),
     ) -> Any:
         """The k nearest points of each query among those measured at least `window` before it.
 
@@ -27,20 +28,26 @@ class Search(ModuleType):
         (4,) or (M, 4), what a squared difference of an axis counts; method: linear, kdtree,
         forest, trajectory, boxes or compiled, the same answers at another speed; trajectory (N,)
         says whose the points are. Gives Neighbours (square_distance, index and mask, each (M, k),
-        and comparisons (M,)): tensors where points are a tensor, else NumPy arrays. InputError.
-        Source: thesis, equation 1.3.
+        and comparisons (M,)): tensors where points are a tensor, else NumPy arrays.
+        Points and queries may be Polars or pandas tables, too, with their places in `columns`, and
+        trajectory a column of the points': the answer then is such a table, a row a neighbour
+        (query, index, square_distance). InputError. Source: thesis, equation 1.3.
         """
         import torch
 
-        from stages.neighbours import contract, methods
+        from stages.neighbours import contract, frames, methods
 
-        own = None if trajectory is None else torch.as_tensor(trajectory, dtype=torch.int64)
-        index = methods.build(method, torch.as_tensor(points), own)
+        own = frames.owners(trajectory, points)
+        own = None if own is None else torch.as_tensor(own, dtype=torch.int64)
         weights = scale if isinstance(scale, int | float) else torch.as_tensor(scale)
-        found = index.query(torch.as_tensor(queries), k, window, weights)
+        known = torch.as_tensor(frames.places(points, columns, "points"))
+        asked = torch.as_tensor(frames.places(queries, columns, "queries"))
+        found = methods.build(method, known, own).query(asked, k, window, weights)
         if isinstance(points, torch.Tensor):
             return found
         arrays: list[Any] = [part.numpy() for part in found]
+        if frames.is_frame(queries):
+            return frames.table(arrays, queries)
         return contract.Neighbours(*arrays)
 
 
