@@ -1,7 +1,7 @@
 """A stage's command in a fork of a process that has loaded torch and other libraries.
 
-Loading torch takes hundreds of stages one or two seconds of a core each, what checks parameters and
-SciPy half a second. The server of flows/served.py loads them before it forks for DVC, and DVC's
+Loading torch takes hundreds of stages one or two seconds of a core each, as Great Expectations takes
+those that validate; what checks parameters and SciPy half a second. The server of flows/served.py loads them before it forks for DVC, and DVC's
 process forks for the stage, where DVC would execute `python -m MODULE ...`. The stage finds what a
 fresh interpreter would: its arguments, environment and folder, none of the project's modules, and
 no torch until it asks for it (a record tells whether it was loaded). A command of another form, an
@@ -31,8 +31,17 @@ from typing import Any, NoReturn
 COMMAND = re.compile(r"exec python -m (stages(?:\.\w+)+)((?: [\w./@=+-]+)*)")
 OURS = {"stages", "tradewind", "flows"}
 TORCH = {"torch", "torchgen", "functorch"}
-# what most stages load besides: none of it starts a thread, as polars, pandas and pyarrow do
-OTHERS = ("pydantic", "ruamel.yaml", "scipy.special", "scipy.spatial", "scipy.stats")
+# what many stages load besides: none of it starts a thread, as polars does
+OTHERS = (
+    "pydantic",
+    "ruamel.yaml",
+    "scipy.special",
+    "scipy.spatial",
+    "scipy.stats",
+    "great_expectations",
+)
+# ... nor does pandas, which it loads, where pyarrow's memory is cleared by who uses it
+ARROW = "JE_ARROW_MALLOC_CONF"
 # what an interpreter, torch, NumPy and the libraries below them read when they are loaded
 READ = re.compile(
     r"(ATEN|CUDA|GOMP|KMP|LD|MALLOC|MKL|NPY|NUMPY|NVIDIA|OMP|ONEDNN|DNNL|OPENBLAS|PYTHON|PYTORCH"
@@ -67,9 +76,13 @@ class Shelf(importlib.abc.PathEntryFinder, importlib.abc.Loader):
         importlib.import_module("torch")
         self.modules = _take(TORCH)
         self.spec = self.modules["torch"].__spec__
+        given = os.environ.get(ARROW)
+        os.environ[ARROW] = "background_thread:false"
         for name in OTHERS:
             with contextlib.suppress(ImportError):  # a stage that needs it will say why
                 importlib.import_module(name)
+        del os.environ[ARROW]
+        os.environ.update({} if given is None else {ARROW: given})
         if "pydantic" in sys.modules:  # its first model loads the most of it
             sys.modules["pydantic"].create_model("Loaded", value=(int, 0))
         gc.freeze()
