@@ -1,12 +1,12 @@
 """A stage's command in a fork of a process that has loaded torch and other libraries.
 
-Loading torch takes hundreds of stages one or two seconds of a core each, as Great Expectations takes
-those that validate; what checks parameters and SciPy half a second. The server of flows/served.py loads them before it forks for DVC, and DVC's
-process forks for the stage, where DVC would execute `python -m MODULE ...`. The stage finds what a
-fresh interpreter would: its arguments, environment and folder, none of the project's modules, and
-no torch until it asks for it (a record tells whether it was loaded). A command of another form, an
-environment in which libraries would load otherwise, and a process with threads, which a fork would
-lose, are DVC's own affair as ever.
+Loading torch takes hundreds of stages one or two seconds of a core each, as Great Expectations
+takes those that validate; what checks parameters and SciPy take half a second. The server of
+flows/served.py loads them before it forks for DVC, and DVC's process forks for the stage, where DVC
+would execute `python -m MODULE ...`. The stage finds what a fresh interpreter would: its arguments,
+environment and folder, none of the project's modules, and no torch until it asks for it (a record
+tells whether it was loaded). A command of another form, an environment in which libraries would
+load otherwise, and a process with threads, which a fork would lose, are DVC's own affair as ever.
 """
 
 import atexit

@@ -18,7 +18,8 @@ seen = {
     "arguments": sys.argv, "folder": os.getcwd(), "first": sys.path[0], "name": __name__,
     "spec": sys.modules["__main__"].__spec__.name, "stage": os.environ.get("DVC_STAGE"),
     "ours": sorted(m for m in sys.modules if m.partition(".")[0] in ("stages", "flows", "dvc")),
-    "loaded": "torch" in sys.modules, "others": {"scipy.stats", "great_expectations"} <= {*sys.modules},
+    "loaded": "torch" in sys.modules,
+    "others": {"scipy.stats", "great_expectations"} <= {*sys.modules},
     "threads": len(os.listdir("/proc/self/task")),
 }
 import torch
