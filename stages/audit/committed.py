@@ -56,7 +56,7 @@ def committed(case: Case) -> Iterator[Problem]:
     told = {(entry.lock, entry.name): reason for entry, reason in reasons if recordless(entry, own)}
     for path in case.commit.dirty:
         owner = chain.files.get(path)
-        entry = None if owner else case.locks.producer(path)  # the example's: in no chain
+        entry = None if owner else case.locks.producer(path)
         key = (entry.lock, entry.name) if entry else ("", "")
         reason = told[key] if key in told else own.explains(path, owner)
         if reason:

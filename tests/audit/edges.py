@@ -19,6 +19,8 @@ DECLARED = "reports/sparse_fields/dvc.yaml"
 CLAIMS, PAGE = "reports/wind_baselines/mini/claims.json", "reports/wind_baselines/mini/page.html"
 INDEX, LEDGER = "reports/index.html", "reports/ledger.jsonl"
 RAW = "data/mini/raw/gp_wind"
+EXAMPLE = "data/mini/example/evaluated/simulated/metrics.json"
+CHOSEN = "data/mini/records/simulated.example.json"
 COMMAND = "stages.fields.evaluate sparse_fields mini darcy"
 NOTHING = {"modules": [], "files": {}, "digest": "0" * 64}
 Forge = Callable[[Path], None]
@@ -237,6 +239,24 @@ EDGES = (
         "derived again",
         text(INDEX, "</html>", "<!-- 7.69 kn --></html>"),
         "7",
+    ),
+    falls(
+        "an error of the example renamed",
+        WIND,
+        "all",
+        EXAMPLE,
+        "derived again",
+        text(EXAMPLE, '"rmse_component_kn"', '"rmse_kn"'),
+        "6",
+    ),
+    falls(
+        "the example of a nowcast chosen from nothing",
+        WIND,
+        "all",
+        CHOSEN,
+        "does not name its input",
+        record(CHOSEN, inputs={}),
+        "6",
     ),
     falls(
         "the ledger of promotions written anew and chained",
