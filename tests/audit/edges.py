@@ -119,6 +119,17 @@ def rewritten(root: Path) -> None:
         real.agree(root, LEDGER)
 
 
+def example(root: Path) -> None:
+    """The example's error halved, all agreeing."""
+
+    def halve(content: dict) -> None:
+        (cell,) = content["cells"].values()
+        cell["metrics"]["rmse_component_kn"]["value"] /= 2
+
+    real.change(root, EXAMPLE, halve)
+    real.agree(root, EXAMPLE)
+
+
 def falls(
     name: str, number: str, depth: str, path: str, word: str, forge: Forge, issue: str
 ) -> Attack:
@@ -241,12 +252,12 @@ EDGES = (
         "7",
     ),
     falls(
-        "an error of the example renamed",
+        "the example of a nowcast told to err less",
         WIND,
         "all",
         EXAMPLE,
         "derived again",
-        text(EXAMPLE, '"rmse_component_kn"', '"rmse_kn"'),
+        example,
         "6",
     ),
     falls(
