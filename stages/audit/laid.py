@@ -49,8 +49,12 @@ class Laid:
     def link(self, path: str) -> None:
         """A link to a file of the project, where it is there and nothing is here; of a folder, a
         folder of such links: what a command writes in it stays here, for a file is written by
-        putting another in its place. Unmade where one leads out of the project and its cache."""
+        putting another in its place. Unmade where it leads out of the project and its cache; what
+        does so in a folder is left out, of which the checks of bytes tell."""
         there = self.root / path
+        if there.exists() and not self._within(there):
+            found = str(there.resolve())
+            raise Unmade("a link leads out of the project", where=path, found=found)
         if not there.is_dir():
             self._linked(path, there)
             return
@@ -62,14 +66,16 @@ class Laid:
 
     def _linked(self, path: str, there: Path) -> None:
         here = self.folder / path
-        if not there.exists() or os.path.lexists(here):
+        if not there.exists() or os.path.lexists(here) or not self._within(there):
             return
-        end = there.resolve()
-        if not any(end.is_relative_to(place) for place in (self.root, self.cache)):
-            raise Unmade("a link leads out of the project", where=path, found=str(end))
         here.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):  # another thread's
-            here.symlink_to(end)
+            here.symlink_to(there.resolve())
+
+    def _within(self, there: Path) -> bool:
+        """Whether a path of the project's lies in it or in its cache, links followed."""
+        end = there.resolve()
+        return any(end.is_relative_to(place) for place in (self.root, self.cache))
 
     def link_all(self, paths: Iterable[str]) -> None:
         """Links to all of them."""
