@@ -4,14 +4,16 @@ kept ones: the pixels are the same.
 A figure with a layout is drawn twice, once for the places of its parts: that pass lays out and
 draws nothing. A text is laid out five times alike, a font's tables are read each time: once is
 enough. So it is with an axis' ticks and their labels' places while a figure is printed. Pictures
-are not compressed, one that is written to memory to be opened there is handed over, and no record
-is made of a run that nobody keeps. Whoever compares draws what differs but in that again without
-this (derive.py), so that a difference is Matplotlib's own word. A server runs this file and its
-`begin` (served.py); no module of a stage imports it.
+are not compressed, one that is written to memory to be opened there is handed over, parameters are
+read once, and no record is made of a run that nobody keeps. Whoever compares draws what differs but
+in that again without this (derive.py), so that a difference is Matplotlib's own word. A server runs
+this file and its `begin` (served.py); no module of a stage imports it.
 """
 
+import contextlib
 import functools
 import io
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,7 +25,8 @@ from matplotlib.text import Text
 from PIL import Image
 from PIL.Image import Image as Picture
 
-from stages import code, records
+from stages import code, params, records
+from stages.errors import ParamsError
 
 
 def placed(plain: Any) -> Any:
@@ -153,6 +156,18 @@ def unmade(*_: Any, **__: Any) -> dict[str, Any]:
     return {"environment": {}}
 
 
+def read_once(plain: Any) -> Any:
+    """params.load, which knows those of where it runs: every laid folder has the commit's own."""
+    known = plain()
+
+    @functools.wraps(plain)
+    def load(path: Any = params.WHOLE) -> Any:
+        here = Path(path).resolve() == Path(params.WHOLE).resolve()
+        return known if here else plain(path)
+
+    return load
+
+
 now: dict[str, object] = {"print": None}  # the print that is going on
 handed: WeakKeyDictionary[io.BytesIO, Picture] = WeakKeyDictionary()
 ALIGNED = ("_horizontalalignment", "_verticalalignment", "_multialignment", "_linespacing")
@@ -179,3 +194,5 @@ def begin() -> None:
         setattr(owner, name, other(getattr(owner, name)))
     records.make = unmade  # it is of a run that nobody keeps
     code.recorded = unmade
+    with contextlib.suppress(ParamsError):  # whoever asks for them says so
+        params.load = read_once(params.load)
