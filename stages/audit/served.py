@@ -93,7 +93,6 @@ KEEPING = dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), st
 Answer = Future[int | None]
 QUICKER = f"{PACKAGE}/audit/quicker.py"
 LOADED = (
-    "email.parser",  # what tells the versions of libraries reads with it
     "statistics",
     "numpy",
     "polars",
