@@ -26,6 +26,7 @@ from flows.parcels import bring, entries, git, ignore, ignored, insert, inside, 
 from flows.process import ARITHMETIC, WORK, FlowError, computing, environment
 from flows.profiles import PARAMS, WORD, switched, write
 from flows.repro import dvc, log_of, reproduce
+from flows.server import reachable
 from flows.shown import called
 
 START = (
@@ -316,29 +317,19 @@ def server(workers: list[dict[str, Any]]) -> Iterator[None]:
     """A Prefect server that the workers reach: the one of PREFECT_API_URL, else a temporary one
     when all workers are on this machine."""
     os.environ.update(environment())
-    from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
-    updates: dict[Any, Any] = {
-        PREFECT_HOME: WORK / "prefect"
-    }  # the workers get these settings: a path of home means nothing there
-    if PREFECT_API_URL.value():
-        with temporary_settings(updates):
-            yield
-        return
-    if any(there["host"] != socket.gethostname() for there in workers):
+    if not PREFECT_API_URL.value() and any(
+        there["host"] != socket.gethostname() for there in workers
+    ):
         raise FlowError(
             "the workers are on other machines and PREFECT_API_URL is not set; `prefect server "
             "start --host ADDRESS`, then PREFECT_API_URL=http://ADDRESS:4200/api (flows/README.md)",
             2,
         )
-    own = SubprocessASGIServer()
-    own.start()
-    try:
-        with temporary_settings(updates | {PREFECT_API_URL: own.api_url}):
-            yield
-    finally:
-        own.stop()
+    # the workers get these settings: a path of home means nothing there
+    with reachable(), temporary_settings({PREFECT_HOME: WORK / "prefect"}):
+        yield
 
 
 def home() -> str:

@@ -43,16 +43,12 @@ class FlowError(Exception):
 def environment() -> dict[str, str]:
     """This process' environment with telemetry off, Prefect at home in the work folder, and this
     interpreter first on PATH."""
-    preset = {
-        "PREFECT_LOGGING_LEVEL": "CRITICAL",
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
-    }
     paths = [
         str(Path(sys.executable).parent),
         *os.environ.get("PATH", os.defpath).split(os.pathsep),
     ]
     return (
-        preset
+        {"PREFECT_LOGGING_LEVEL": "CRITICAL"}
         | dict(os.environ)
         | QUIET
         | {

@@ -29,6 +29,7 @@ from flows.leftovers import set_aside
 from flows.process import DVC, WORK, FlowError, environment, leashed, sharing
 from flows.profiles import switched, write
 from flows.served import Server
+from flows.server import reachable
 from flows.shown import called, show_stages
 
 CODE = "code"  # the stage that says which code has changed
@@ -236,7 +237,8 @@ def workers(
     """Who does the stages, and how many they are: threads (None) or the machines of (a Dask
     scheduler's address, the profile)."""
     if runner is None:
-        yield Threads, os.cpu_count() or 1
+        with reachable():
+            yield Threads, os.cpu_count() or 1
         return
     from flows.distant import machines
 

@@ -28,7 +28,7 @@ from flows import profiles, repro
 from flows.git import Repository
 from flows.process import WORK, FlowError, die_with, environment, leashed
 from flows.profiles import switched, write
-from flows.server import hidden
+from flows.server import hidden, reachable
 from flows.settings import LEDGER, Settings, settings
 from flows.shown import show_entry
 
@@ -350,9 +350,10 @@ def main(arguments: list[str] | None = None) -> int:
         with switched():
             # the user's mistakes, and whether another flow runs, before Prefect is even started
             settings()
-        state = flow_of(ends)(
-            drop=asked.drop, again=asked.again, jobs=asked.jobs, return_state=True
-        )
+        with reachable():
+            state = flow_of(ends)(
+                drop=asked.drop, again=asked.again, jobs=asked.jobs, return_state=True
+            )
     except FlowError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

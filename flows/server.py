@@ -229,3 +229,20 @@ def running(
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+
+
+@contextlib.contextmanager
+def reachable() -> Iterator[None]:
+    """The block's flows tell a Prefect server how they fare: that of PREFECT_API_URL, else one of
+    the block's own."""
+    os.environ.update(environment())  # Prefect reads it when it is imported
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+
+    if PREFECT_API_URL.value():
+        yield
+        return
+    host = "127.0.0.1"
+    auth, port = credentials(host)[0], free_port(host, 0)
+    known = {PREFECT_API_URL: address(host, port), PREFECT_API_AUTH_STRING: auth}
+    with running(host, port, auth, database(None)), temporary_settings(known):
+        yield

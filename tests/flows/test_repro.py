@@ -5,6 +5,7 @@ import ast
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -90,8 +91,7 @@ def flow(*arguments):
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ
-        | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180", "CELLS_S": "2.0"},
+        env=os.environ | {"CELLS_S": "2.0"},
     )
 
 
@@ -258,6 +258,30 @@ def test_stopping_ends_the_running_stages_and_begins_no_other(project, monkeypat
     assert time.monotonic() - begin < 2 and "ended with -9" in ended[0]
     with pytest.raises(repro.FlowError, match="being stopped"):
         repro.reproduce(log=repro.log_of("another"))
+
+
+def test_ctrl_c_reaches_the_whole_group_and_the_flow_ends_in_order(project):
+    """A terminal interrupts each process of the group at once. The server must outlive it: a flow
+    that cannot tell its end asks for a minute and ends in a traceback."""
+    run = subprocess.Popen(
+        [sys.executable, "-m", "flows.repro", "--jobs", "2", "--profile", "sample"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"CELLS_S": "600"},
+    )
+    try:
+        log = project / repro.log_of("reports/x/dvc.yaml:train@sample-0")
+        while not (log.exists() and "working on" in log.read_text()):
+            assert run.poll() is None
+            time.sleep(0.1)
+        os.killpg(run.pid, signal.SIGINT)
+        said = run.communicate(timeout=50)[1]
+    finally:
+        run.kill()
+    assert run.returncode == 130 and said.splitlines()[-1] == "stopped"
+    assert (project / "params.yaml").read_text() == PARAMS
 
 
 def test_a_dag_that_dvc_cannot_read_is_told(project, capsys):
