@@ -68,3 +68,15 @@ def test_latent_tokens_that_err_more_than_linear_interpolation_decide_nothing():
     assert entry["verdict"] == "undecided" and "untrained: grid_tnp-lbanp-globe" in entry["why"]
     globe = measured("globe", **known, grid_tnp__lbanp__globe=-4.8)
     assert claims.e9({"globe": globe})["verdict"] == "holds"
+
+
+def test_the_printed_setconv_stands_for_the_documents_where_it_was_trained():
+    """Ours is good enough, the plain sum is not: once that is trained, it decides."""
+    encoders = {"grid_tnp__plain__line": -0.45}
+    encoders |= {f"grid_tnp__{one}__line": -0.4 for one in ("mhca", "setconv")}
+    bars = {EXACT_OFF: -0.5, EXACT_ON: -0.96, PRIOR: -1.42}
+    entry = claims.e2({"dual_80": measured("dual_80", **bars, **encoders)})
+    assert entry["verdict"] == "holds" and "plain sum;" in entry["why"]
+    encoders["grid_tnp__setconv_sum__line"] = -0.8
+    entry = claims.e2({"dual_80": measured("dual_80", **bars, **encoders)})
+    assert entry["verdict"] == "fails" and "SetConv adds the plain sum" in entry["why"]

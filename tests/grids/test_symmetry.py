@@ -136,6 +136,23 @@ def test_a_fine_grid_is_read_chunk_by_chunk_and_says_the_same(equivariance, monk
         torch.testing.assert_close(one.grad, told[name], atol=1e-5, rtol=1e-3)
 
 
+def test_the_plain_sum_adds_to_each_cell_its_points_by_their_distance():
+    batch, found = plane(), model(encoder="setconv", pooling="sum", window=4).double()
+    batch = GriddedBatch(**{key: one.double() if torch.is_tensor(one) and one.is_floating_point()
+                            else one for key, one in vars(batch).items() if key != "grid"},
+                         grid=replace(batch.grid, values=batch.grid.values.double(),
+                                      axes=tuple(a.double() for a in batch.grid.axes)))  # fmt: skip
+    tokens, _ = found.encoded(batch, batch.grid)
+    points = found.token(batch.context_x, batch.context_y, None, 0.0)
+    length = torch.nn.functional.softplus(found.conv.raw_length) + 1e-5
+    for task in range(2):
+        for cell, place in enumerate(batch.grid.places()):
+            ratio = (batch.context_x[task] - place) / length
+            weight = torch.exp(-0.5 * ratio.square().sum(1)) * batch.context_mask[task]
+            told = found.cell_tokens(batch.grid)[task, cell] + weight @ points[task]
+            torch.testing.assert_close(tokens[task, cell], told, atol=1e-9, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     "arm",
     [

@@ -1,6 +1,6 @@
 """The experiment's figures: what every model says of one task, along a line or as maps of mean and
-spread (document G, figures 4.3 and 4.12; real hours: hours.py), and the validation loss against
-steps.
+spread (document G, figures 4.3 and 4.12; planes: planes.py; real hours: hours.py), and the
+validation loss against steps.
 
 On lines points are black, cells grey, bands two standard deviations, the dashed one the exact
 law's. Maps are plain latitude and longitude, coasts the border of the simulated land; stations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.fields.grids import hours
+from stages.fields.grids import hours, planes
 from stages.fields.grids.layout import EXACT, PICTURE, PRIOR
 from stages.fields.grids.tables import UNTRAINED, called, ranked
 from stages.fields.problems.coupled.globe import MEAN, SCALE
@@ -43,6 +43,8 @@ def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
     elif "height" in told:
         shown = {arm: cell for arm, cell in named.items() if LEFT_OUT not in arm}
         save(maps(told, shown), folder / f"{dataset}-task.png", shaded=True)
+    elif told["places"].shape[1] == 2:
+        save(planes.maps(told, named), folder / f"{dataset}-task.png", shaded=True)
     else:
         save(lines(told, named, colours), folder / f"{dataset}-task.png")
 

@@ -34,7 +34,7 @@ from stages.scores.items import Items
 from stages.scores.scores import covered, crps, log_likelihood
 
 NATS = "nats"
-ROWS, PLACES = 36, 161  # of the map, with twice as many columns; of the line
+ROWS, PLACES, SIDE = 36, 161, 41  # of the map, with twice as many columns; of line and plane
 LEAST_POINTS = 16  # of the task that is drawn
 
 
@@ -184,8 +184,8 @@ def drawn_task(data: Data) -> int:
 
 
 def places(data: Data) -> np.ndarray:
-    """Where the picture is drawn (P, X): a map's middles row by row, all nodes of real fields, or a
-    line along the first axis."""
+    """Where the picture is drawn (P, X): a map's middles row by row, all nodes of real fields, a
+    plane row by row, or a line along the first axis."""
     if isinstance(data.coupled, Stale):
         return np.array(data.about["nodes"])
     if data.coupled.process == "globe":
@@ -194,6 +194,9 @@ def places(data: Data) -> np.ndarray:
         east = -180.0 + step * (np.arange(2 * ROWS) + 0.5)
         return np.stack(np.meshgrid(north, east, indexing="ij"), -1).reshape(-1, 2)
     ends = data.coupled.range or 1.0
+    if data.coupled.axes == 2:
+        side = np.linspace(-ends, ends, SIDE)
+        return np.stack(np.meshgrid(side, side, indexing="ij"), -1).reshape(-1, 2)
     found = np.zeros((PLACES, data.coupled.axes))
     found[:, 0] = np.linspace(-ends, ends, PLACES)
     return found

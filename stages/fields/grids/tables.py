@@ -34,6 +34,7 @@ CALLED = {
     "grid_tnp-plain_off": "TNP, points alone",
     "grid_tnp-plain_on": "TNP, cells alone",
     "grid_tnp-setconv": "SetConv grid encoder",
+    "grid_tnp-setconv_sum": "SetConv, the plain sum",
     "grid_tnp-setconv_late": "SetConv, embedded after gridding",
     "grid_tnp-setconv_published": "SetConv, published index",
     "grid_tnp-mhca": "MHCA grid encoder",

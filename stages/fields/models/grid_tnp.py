@@ -17,9 +17,9 @@ know where they lie in their cell, targets where among their cells, and what is 
 by its slot; so nothing changes when grid and points are moved together. "approximate": beside that
 a learned function of the place, which is 0 at first (Ashman et al. 2024).
 Departures: one query for all cells, which their places tell apart, not a free one a cell, so that
-a model takes any grid; a window of neighbours that would leave the grid is moved inside; SetConv
-divides by its density and keeps it as a channel, and an MLP reads both, where equation 3.4 adds the
-plain sum to the cell's embedding.
+a model takes any grid; a window of neighbours that would leave the grid is moved inside. SetConv's
+`pooling` "sum" is equation 3.4: the sum of the points' tokens, weighed, is added to the cell's.
+"mean" divides it by the density and keeps that as a channel, and an MLP reads both.
 """
 
 import math
@@ -40,7 +40,7 @@ from stages.layers.gridding import CellAttention, Feed, NearestAttention, Sphere
 from stages.layers.harmonics import HarmonicPlaces
 from stages.layers.heads import Predictive
 from stages.layers.mlp import mlp
-from stages.layers.set_conv import SetConv
+from stages.layers.set_conv import LEAST, SetConv
 
 ENCODERS = ("none", "setconv", "mhca")
 EQUIVARIANCE = ("none", "exact", "approximate")
@@ -135,6 +135,7 @@ class GridTNP(FieldModel):
         "reading": ("nearest", "all"), "coarsen": ("none", "before", "after", "encoder"),
         "index": INDICES, "surface": ("plane", "sphere"), "head": tuple(likelihoods.HEADS),
         "places": ("plain", "harmonics"), "equivariance": EQUIVARIANCE,
+        "pooling": ("mean", "sum"),
     }  # fmt: skip
 
     @classmethod
@@ -143,6 +144,9 @@ class GridTNP(FieldModel):
         found = super().misfits(whole)
         if whole["order"] == "after" and whole["encoder"] != "setconv":
             found.append("order after: only SetConv grids values before they are embedded")
+        embedded = whole["encoder"] == "setconv" and whole["order"] == "before"
+        if whole["pooling"] == "sum" and not embedded:
+            found.append("pooling sum: only of SetConv, of embedded points")
         if whole["encoder"] == "none" and whole["coarsen"] != "none":
             found.append("coarsen: without an encoder there are no cells")
         if (whole["coarsen"] == "none") != (whole["patch"] == 1):
@@ -165,14 +169,15 @@ class GridTNP(FieldModel):
         coarsen: str = "none", patch: int = 1, index: str = "row_major", surface: str = "plane",
         grid_values: int = 1, per_unit: int = 8, reach: int = 4, cells: int = 4,
         latents: int = 0, places: str = "plain", degrees: int = 10, equivariance: str = "none",
-        head: str = "gaussian", width: int = 32, heads: int = 4, layers: int = 2,
+        pooling: str = "mean", head: str = "gaussian", width: int = 32, heads: int = 4,
+        layers: int = 2,
     ):  # fmt: skip
         super().__init__()
         self.head, self.law, self.i_dim = head, likelihoods.HEADS[head], i_dim
         self.grid_values, self.reads, self.kind, self.index = grid_values, reads, encoder, index
         sphere = surface == "sphere"
         self.coarsen, self.patch, self.sphere, self.late = coarsen, patch, sphere, order == "after"
-        self.reach, self.cells, self.width = reach, cells, width
+        self.reach, self.cells, self.width, self.summed = reach, cells, width, pooling == "sum"
         self.nearest = nearest if reading == "nearest" else 0
         axes = width if places == "harmonics" else 3 if sphere else x_dim
         self.waves = HarmonicPlaces(degrees, width) if places == "harmonics" else None
@@ -191,9 +196,9 @@ class GridTNP(FieldModel):
             self.gather = CellAttention(width, heads)
         elif encoder == "setconv":
             self.conv: nn.Module = SphereConv(DEGREES) if sphere else SetConv(x_dim, 2 / per_unit)
-            values = i_dim if self.late else width
-            extra = grid_values + axes + 1 if self.late else 0
-            self.gridded = mlp(1 + values + extra, width, width)
+            if pooling == "mean":
+                values, extra = (i_dim, grid_values + axes + 1) if self.late else (width, 0)
+                self.gridded = mlp(1 + values + extra, width, width)
         if coarsen in ("before", "after"):
             self.merge = nn.Linear(width * patch**x_dim, width)
         self.latents = nn.Parameter(torch.randn(latents, width)) if latents else None
@@ -296,7 +301,9 @@ class GridTNP(FieldModel):
         else:
             told = batch.context_y if self.late else points
             smooth = self.smoothed(x, told, real, grid)
-            if self.late:
+            if self.summed:
+                tokens = own + smooth[:, :, 1:] * (smooth[:, :, :1] + LEAST)
+            elif self.late:
                 known = grid.mask.flatten(1)[:, :, None]
                 raw = grid.values.flatten(1, -2).masked_fill(~known, 0)
                 places = self.placed(grid.places()).expand(len(x), -1, -1)
