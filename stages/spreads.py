@@ -290,14 +290,17 @@ class Spreads:
         return own if kind and own in self.seeds else kind
 
     def of(self, kind: str, metric: str, by: str = "relative") -> Spread | None:
-        """How much a kind's metric moves by itself, by rounding or by seed, whichever is more;
-        None where nothing was measured. Other metrics have other units: where one was not
-        measured, they stand in for its relative spread alone."""
-        known = [
-            moderated(table, kind, metric)
-            for table in (self.rounding, self.seeds)
-            if metric in table.get(kind, {}) or (kind in table and by != "absolute")
-        ]
+        """How much a kind's metric moves by itself, by seed or by rounding, whichever is more. A
+        kind of one seed has what is typical of the others' seeds; None where no kind has several,
+        for seeds move a number by up to a hundred times what rounding does. Other metrics have
+        other units: where one was not measured, they stand in for its relative spread alone."""
+        whole = by != "absolute"
+        if kind in self.seeds and (metric in self.seeds[kind] or whole):
+            known = [moderated(self.seeds, kind, metric)]
+        else:
+            known = [*filter(None, (foreign(self.seeds, metric, whole),))]
+        if known and (metric in self.rounding.get(kind, {}) or (kind in self.rounding and whole)):
+            known.append(moderated(self.rounding, kind, metric))
         return max(known, key=lambda spread: getattr(spread, by), default=None)
 
     def tolerance(self, number: Number) -> float | None:
@@ -335,6 +338,16 @@ def moderated(table: Table, kind: str, metric: str) -> Spread:
         for by in FIELDS
     ]
     return Spread(*fields, freedom + PRIOR)  # type: ignore[arg-type, call-arg]  # a star of three
+
+
+def foreign(table: Table, metric: str, whole: bool) -> Spread | None:
+    """What is typical of all kinds' spreads of a metric, or, where it was measured of none and
+    `whole` says so, of their metrics together."""
+    kinds = [rows for one, rows in table.items() if one != ALL and not set_of(one)]
+    for name in (metric, ALL) if whole else (metric,):
+        if known := [rows[name] for rows in kinds if name in rows]:
+            return Spread(*(math.sqrt(typical(known, by)) for by in FIELDS), PRIOR)  # type: ignore[arg-type, call-arg]  # a star of three
+    return None
 
 
 def set_of(kind: str) -> str:

@@ -20,7 +20,7 @@ def content(kinds: tuple[str, ...], size: float, freedom: int = 20) -> dict:
     that are compared by differences."""
     row = {"relative": size, "absolute": size, "scaled": size, "freedom": freedom}
     rows = dict.fromkeys((spreads.ALL, *DIFFERENCES), row)
-    return {"rounding": {kind: dict(rows) for kind in kinds}, "seeds": {}}
+    return {"rounding": {}, "seeds": {kind: dict(rows) for kind in kinds}}
 
 
 def alike(size: float, freedom: int) -> float:

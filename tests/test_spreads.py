@@ -230,7 +230,7 @@ def test_arms_of_more_seeds_weigh_by_their_degrees_of_freedom():
 
 def test_two_measurements_are_pooled_by_their_degrees_of_freedom():
     first, second = (
-        content(kinds, size, freedom)["rounding"]
+        content(kinds, size, freedom)["seeds"]
         for kinds, size, freedom in ((("a", "b"), 0.1, 1), (("a", "c"), 0.4, 3))
     )
     got = spreads.pooled(first, second)
@@ -254,8 +254,8 @@ def test_of_a_hundred_new_runs_ninety_eight_are_within_the_tolerance(freedom):
     for _ in range(repeats):
         pairs = rng.normal(0, size, (9, freedom, 2))
         measured = np.sqrt(np.mean((pairs[..., 0] - pairs[..., 1]) ** 2, 1) / 2)
-        rows = [content((f"k{k}",), one, freedom)["rounding"] for k, one in enumerate(measured)]
-        known = Spreads({"rounding": {kind: row for table in rows for kind, row in table.items()}})
+        rows = [content((f"k{k}",), one, freedom)["seeds"] for k, one in enumerate(measured)]
+        known = Spreads({"seeds": {kind: row for table in rows for kind, row in table.items()}})
         one, other = rng.normal(1, size, 2)
         inside += abs(one - other) <= known.tolerance(number)
     assert (
@@ -266,13 +266,13 @@ def test_of_a_hundred_new_runs_ninety_eight_are_within_the_tolerance(freedom):
 def test_a_kind_of_few_trainings_is_moderated_by_the_median_of_the_kinds():
     sizes, table = {"a": 0.5, "b": 0.1, "c": 0.2}, {}
     for kind, size in sizes.items():
-        table |= content((kind,), size, 1)["rounding"]
-    known = Spreads({"rounding": table}).of("a", "mse")
+        table |= content((kind,), size, 1)["seeds"]
+    known = Spreads({"seeds": table}).of("a", "mse")
     below = stats.chi2.ppf(0.5, 1)  # of the true variance half of one degree's lie below .45
     assert known.relative == pytest.approx(math.sqrt((0.5**2 + 4 * 0.2**2 / below) / 5))
     assert known.freedom == 5
-    table |= content(("a",), 0.5, 1000)["rounding"]
-    assert Spreads({"rounding": table}).of("a", "mse").relative == pytest.approx(0.5, rel=5e-3)
+    table |= content(("a",), 0.5, 1000)["seeds"]
+    assert Spreads({"seeds": table}).of("a", "mse").relative == pytest.approx(0.5, rel=5e-3)
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 8])
@@ -282,9 +282,9 @@ def test_an_interval_by_moderated_spreads_holds_the_next_training_as_often_as_it
     for _ in range(150):
         variances = rng.chisquare(freedom, 16) / freedom
         rows = [content((f"k{k}",), size, freedom) for k, size in enumerate(np.sqrt(variances))]
-        table = {kind: row for one in rows for kind, row in one["rounding"].items()}
+        table = {kind: row for one in rows for kind, row in one["seeds"].items()}
         for kind in table:
-            known = Spreads({"rounding": table}).of(kind, "mse")
+            known = Spreads({"seeds": table}).of(kind, "mse")
             half = stats.t.ppf(0.95, known.freedom) * known.absolute
             held.append(abs(rng.normal()) < half)
     assert 0.88 < np.mean(held) < 0.94
@@ -294,7 +294,7 @@ def test_an_arm_on_a_data_set_is_moderated_by_the_arms_on_it_alone():
     """Those on another set are told in another unit."""
     table = {}
     for kind, size in {"a on x": 0.1, "b on x": 0.2, "c on x": 0.3, "a on y": 50.0}.items():
-        table |= content((kind,), size, 4)["rounding"]
+        table |= content((kind,), size, 4)["seeds"]
     below = stats.chi2.ppf(0.5, 4) / 4
     known = Spreads({"seeds": table})
     middle = math.sqrt((4 * 0.1**2 + 4 * 0.2**2 / below) / 8)
@@ -304,16 +304,29 @@ def test_an_arm_on_a_data_set_is_moderated_by_the_arms_on_it_alone():
 
 def test_the_tolerance_is_that_of_rounding_and_of_seeds_where_rounding_was_not_measured():
     number = Number(("cells", "d/a-x-s0", "metrics", "mse", "value"), 4.0, 4.0, 1.0)
-    rounding, seeds = (content(("a",), size)["rounding"] for size in (0.1, 0.3))
+    rounding, seeds = (content(("a",), size)["seeds"] for size in (0.1, 0.3))
     both = Spreads({"rounding": rounding, "seeds": seeds})
     assert both.tolerance(number) == pytest.approx(FACTOR * 0.1 * 5)
     assert Spreads({"seeds": seeds}).tolerance(number) == pytest.approx(FACTOR * 0.3 * 5)
     assert both.of("a", "mse").relative == pytest.approx(0.3)  # what a claim asks: the larger
 
 
+def test_rounding_alone_does_not_tell_how_far_seeds_differ():
+    rounding = content(("a", "b"), 0.001)["seeds"]
+    assert Spreads({"rounding": rounding}).of("a", "mse") is None
+    seeds = content(("b",), 0.2, 4)["seeds"] | content(("c on x",), 9.0)["seeds"]
+    known = Spreads({"rounding": rounding, "seeds": seeds})
+    # of a kind of one seed, what is typical of the others'
+    typical = 0.2 * math.sqrt(4 / stats.chi2.ppf(0.5, 4))
+    for by in ("relative", "absolute"):
+        assert getattr(known.of("a", "mse", by), by) == pytest.approx(typical)
+    assert known.of("a", "mse").freedom == spreads.PRIOR
+    assert known.of("a", "share", "absolute") is None
+
+
 def test_a_metric_that_was_not_measured_moves_as_the_kinds_metrics_do_together():
     rows = content(("a",), 0.1)
-    rows["rounding"]["a"]["mse"] = {"relative": 0.5, "absolute": 0.5, "scaled": 0.5, "freedom": 20}
+    rows["seeds"]["a"]["mse"] = {"relative": 0.5, "absolute": 0.5, "scaled": 0.5, "freedom": 20}
     known = Spreads(rows)
     assert known.of("a", "mse").relative == pytest.approx(0.5)
     assert known.of("a", "rmse").relative == pytest.approx(0.1)
@@ -323,7 +336,7 @@ def test_no_other_metrics_absolute_spread_stands_in_for_one_that_was_not_measure
     """An error of a million moves by thousands; what a share moves by it does not tell."""
     rows = content(("a",), 0.1)
     of_errors = {"relative": 0.1, "absolute": 5000.0, "scaled": 0.1, "freedom": 20}
-    rows["rounding"]["a"] |= {"mse": of_errors, ALL: of_errors}
+    rows["seeds"]["a"] |= {"mse": of_errors, ALL: of_errors}
     known = Spreads(rows)
     assert known.of("a", "mse", "absolute").absolute == pytest.approx(5000.0)
     assert known.of("a", "share", "absolute") is None
@@ -335,7 +348,7 @@ def test_what_was_never_trained_moves_by_rounding_and_of_a_kind_never_measured_n
     untrained = Number(("cells", "d/mean", "metrics", "mse", "value"), 4.0, 4.0, 1.0)
     other = Number(("cells", "d/b-x-s0", "metrics", "mse", "value"), 4.0, 4.0)
     assert known.tolerance(untrained) == ROUNDING * 5.0
-    assert known.tolerance(other) is None and known.of("b", "mse") is None
+    assert known.tolerance(other) is None and Spreads({}).of("b", "mse") is None
     still = Number(("cells", "d/a-x-s0", "metrics", "mse", "value"), 4.0, 4.0)
     assert Spreads(content(("a",), 0.0)).tolerance(still) == ROUNDING * 4.0
 

@@ -4,10 +4,10 @@ A level is an arm's number: the mean over its K seeds of the number or of its lo
 variance that over seeds / K plus that of the cells' own 90 % intervals (which all seeds share, so
 it is not divided). Two arms are taken as independent though they answer the same questions, which
 makes an interval too wide rather than too narrow. 90 % intervals are Student's, with Welch's
-degrees of freedom. An arm of one seed has the spread of training that was measured of its kind of
-model (spreads.py), else it borrows the other arm's; where neither is known a part is undecided, for
-another seed might flip it. Where every item's score was kept, arms are compared item by item
-instead (paired.py).
+degrees of freedom. An arm of one seed has the spread over seeds that was measured of its kind of
+model, or what is typical of all kinds (spreads.py), else it borrows the other arm's; where none is
+known a part is undecided, for another seed might flip it. Where every item's score was kept, arms
+are compared item by item instead (paired.py).
 """
 
 import math
@@ -23,8 +23,8 @@ from stages.spreads import Spread, metric_of
 NORMAL = 1.6448536269514722  # of a 90 % interval's half, in standard deviations
 LEAST = 1e-30  # a smaller number has this one's logarithm
 AT = {"low": "at least ", "high": "at most ", "both": "unknown, of counts that were cut off: "}
-BLIND = "of one seed, and the spread of training was not measured of its kind"
-SINGLE = " (one seed; the spread of training is that of its kind)"
+BLIND = "of one seed, and the spread over seeds was not measured"
+SINGLE = " (one seed; the spread over seeds is that of its kind, or of all)"
 WORDS = {"mse": "MSE"}
 
 

@@ -8,6 +8,7 @@ part that rests on such a model is undecided, and says `untrained`. Each of the 
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from stages.claims.levels import Level, Side, half_width, level
@@ -15,6 +16,7 @@ from stages.claims.parts import UNDECIDED, Evaluation, Part
 from stages.spreads import kind_of
 
 PLAINEST = "cnp"
+FELL = 0.02  # of a loss, between two validations: it has not come to its end
 ALIKE = 1.2  # times the error: more is called a difference, though its seeds leave it unsure
 
 
@@ -61,6 +63,38 @@ def decided(part: Part, measured: Evaluation, arms: list[str], marks: Marks) -> 
     rivals = {arm: "" if arm.startswith(PLAINEST) else plain for arm in arms}
     reasons = [why for arm in arms if (why := untrained(measured, arm, marks, rivals[arm]))]
     return withheld(part, reasons)
+
+
+def falling(measured: Evaluation, arms: Iterable[str]) -> list[str]:
+    """Which arms' validation losses still fell by more than FELL between their last two
+    validations, in a cell of theirs: a sentence each."""
+    found = []
+    for arm in dict.fromkeys(arms):
+        for cell in measured.arm(arm):
+            curve = measured.cells[cell].get("history", {}).get("val", [])
+            if len(curve) > 1 and curve[-1][1] < (1 - FELL) * curve[-2][1]:
+                found.append(f"the validation loss of {arm} still fell at its last step")
+                break
+    return found
+
+
+def steps_of(measured: Evaluation, arm: str) -> int:
+    """The most steps that a cell of an arm was trained for, by its last validation; 0 where no
+    history tells."""
+    histories = [measured.cells[cell].get("history") for cell in measured.arm(arm)]
+    return max((int(one["val"][-1][0]) for one in histories if one), default=0)
+
+
+def fair(part: Part, measured: Evaluation, arms: Iterable[str]) -> Part:
+    """The part, undecided where its models did not train for the same number of steps."""
+    known = {arm: steps for arm in arms if (steps := steps_of(measured, arm))}
+    if len({*known.values()}) < 2:
+        return part
+    told = part.why.removeprefix(f"{part.name}: ")
+    apart = ", ".join(f"{arm} has {steps:,}" for arm, steps in known.items())
+    numbers = part.numbers | {"verdict": UNDECIDED, "steps": known}
+    why = f"{part.name}: steps: {apart}; measured: {told}"
+    return replace(part, verdict=UNDECIDED, numbers=numbers, why=why)
 
 
 def withheld(part: Part, reasons: list[str]) -> Part:

@@ -12,7 +12,7 @@ from typing import Any
 
 from stages.claims.levels import Side, judged, level
 from stages.claims.parts import Part, conclude, unmeasured
-from stages.claims.trained import decided
+from stages.claims.trained import decided, falling, withheld
 from stages.fields.comparisons import MARKS, Evaluated, beyond, each, ratio, solved
 from stages.files import read_json
 from stages.spreads import Spreads
@@ -130,11 +130,12 @@ def i15(measured: Evaluated) -> dict[Any, Any]:
 def i6(measured: Evaluated) -> dict[Any, Any]:
     """Who copies a context without any law."""
     error = ("metrics", "mse")
-    parts = each(
-        measured,
-        ("msa", "tfs", "gng"),
-        lambda arm: beyond(measured, arm, SOLVED, False, error, "MSE"),
-    )
+
+    def copies(arm: str) -> Part:
+        part = beyond(measured, arm, SOLVED, False, error, "MSE")
+        return withheld(part, falling(measured, [arm])) if part.verdict == "fails" else part
+
+    parts = each(measured, ("msa", "tfs", "gng"), copies)
     parts += each(
         measured,
         ("cnp", "gen", "perceiver"),

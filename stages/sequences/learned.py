@@ -3,10 +3,13 @@
 A model of mazes that does not copy them answers no prompt; of other sequences one that is no better
 than each place's training frequencies (`marginals`) has learned nothing of how tokens hang
 together. Of independent tokens the marginals are the law, and nothing is asked. Diffusion is asked
-by its bound of the likelihood. Both are asked of a 90 % interval: what may be chance is no proof of
+by its bound of the likelihood. Where errors of flights are compared, a model must err less than an
+altitude that is held. Each is asked of a 90 % interval: what may be chance is no proof of
 learning. What was not measured is no reason.
 Units: shares of samples; nats a token.
 """
+
+from collections.abc import Iterable
 
 from stages.claims.levels import Side, level
 from stages.claims.parts import Part
@@ -14,7 +17,7 @@ from stages.claims.trained import beyond, withheld
 from stages.sequences.comparisons import Ordered
 
 COPIED = 0.5  # of the mazes: whoever copies fewer does not read them
-UNIGRAM = "marginals"
+UNIGRAM, HELD = "marginals", "persistence"
 
 
 def untrained(measured: Ordered, arm: str) -> str:
@@ -37,6 +40,20 @@ def untrained(measured: Ordered, arm: str) -> str:
             f"{plain.value:.3g}"
         )
     return ""
+
+
+def behind(measured: Ordered, arms: Iterable[str], prompt: str = "") -> list[str]:
+    """Which models of flights err no less at a prompt than the altitude that stays as it is: a
+    sentence each; none of other sequences."""
+    if measured.kind != "climb":
+        return []
+    held, found = level(measured, measured.side(HELD, prompt=prompt), logarithm=False), []
+    for arm in arms:
+        own = level(measured, measured.side(arm, prompt=prompt), logarithm=False)
+        if own and held and not beyond([own, held], held.value - own.value, 0.0):
+            told = f"{arm} errs by {own.value:,.0f} FL² where {HELD} errs by {held.value:,.0f}"
+            found.append(told)
+    return found
 
 
 def decided(measured: Ordered, part: Part, *arms: str) -> Part:

@@ -296,8 +296,9 @@ def h10(measured: Evaluation) -> dict[str, Any]:
     plain = side(measured, "self_attention", "pre_norm", OWN).arm
     arm = max(steps, key=lambda one: (steps[one], one == plain), default=plain)
     own, other = Side(arm, OWN), Side(arm, OTHER)
-    parts = [ratio(measured, "own statements met / others'", own, other, DRAWN, True)]
-    note = f"'learns' is read as {DRAWN:g} × as many as of statements of other pictures"
+    parts = [ratio(measured, f"{arm}: own statements met / others'", own, other, DRAWN, True)]
+    note = "" if arm == plain else f"{arm} is our extension of the plain causal transformer; "
+    note += f"'learns' is read as {DRAWN:g} × as many as of statements of other pictures"
     text = "A causal transformer learns PicoCLVR: its pictures meet their statements."
     return conclude(measured, "H-10", text, "slides, PicoCLVR", parts, note)
 

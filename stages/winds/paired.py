@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stages.claims.levels import Level, half_width
+from stages.claims.levels import BLIND, Level, half_width
 from stages.claims.parts import UNDECIDED, Evaluation, Part, unmeasured, verdict_of
 from stages.errors import DataError
 from stages.files import read_json
@@ -178,7 +178,7 @@ def part(
         return Part(name, UNDECIDED, kept, f"{told}; {short}")
     levels = trainings(measured, found, form, len(slices))
     if any(math.isnan(one.spread) for one in levels):
-        why = "of one seed, and the spread of training was not measured of its kind"
+        why = BLIND
         return unmeasured(name, f"{told} {why}")
     without = np.array(
         [form([float(one.without[g].mean()) for one in found]) for g in range(runs.RUNS)]

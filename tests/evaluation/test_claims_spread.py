@@ -32,7 +32,7 @@ def test_without_a_measured_spread_one_seed_decides_nothing_and_the_reason_is_gi
     for name in (f"{ONE} < {NEAREST}", f"{ONE} < persistence"):
         part = got["compared"][name]
         assert part["verdict"] == "undecided" and "interval" not in part
-    assert "of one seed, and the spread of training was not measured of its kind" in got["why"]
+    assert "of one seed, and the spread over seeds was not measured" in got["why"]
 
 
 def test_several_seeds_and_what_was_never_trained_need_no_spread(tmp_path):

@@ -321,7 +321,7 @@ def test_other_numbers_make_it_fail_or_leave_it_undecided_by_name(changed, verdi
 def test_one_seed_needs_the_spread_of_training_and_a_wide_one_leaves_it_undecided():
     verdicts = {spread: told(PRINTED, spread=spread)[0] for spread in (0.0, 0.02, 0.5)}
     assert [one["verdict"] for one in verdicts.values()] == ["undecided", "holds", "undecided"]
-    assert "the spread of training was not measured of its kind" in verdicts[0.0]["why"]
+    assert "the spread over seeds was not measured" in verdicts[0.0]["why"]
     assert told(PRINTED, spread=0.0, seeds=3)[0]["verdict"] == "holds"
 
 

@@ -256,7 +256,7 @@ def test_a_product_that_always_takes_one_pass_is_decided_by_one_seed():
     assert claims.a6(measured)["verdict"] == "holds"
     measured.spreads = Spreads({})
     entry = claims.a6(measured)
-    assert entry["verdict"] == "undecided" and "was not measured of its kind" in entry["why"]
+    assert entry["verdict"] == "undecided" and "over seeds was not measured" in entry["why"]
 
 
 def test_diffusion_is_asked_at_the_steps_nearest_to_the_bursts_passes():
@@ -315,7 +315,7 @@ def test_densities_of_mazes_are_judged_where_only_the_kinds_metrics_together_hav
     measured = with_copied({RANDOM: 0.99, DIFFUSION: 0.9})
     row = {"relative": 0.2, "absolute": 2e5, "scaled": 0.1, "freedom": 30}
     measured.spreads = Spreads(
-        {"rounding": {"sigma_gpt": {"*": row, "copied": row | {"absolute": 0}}}}
+        {"seeds": {"sigma_gpt": {"*": row, "copied": row | {"absolute": 0}}}}
     )
     for cell in [*measured.cells]:
         if not cell.endswith("-s0"):

@@ -56,7 +56,7 @@ def test_one_seed_is_as_unsure_as_training_was_measured_to_be_and_undecided_wher
     wide, blind = (within(1, Spreads(known), 0.35) for known in (content(("sigma_gpt",), 0.2), {}))
     assert wide.verdict == blind.verdict == "undecided"
     assert wide.interval[0] < 0.35 and blind.interval is None
-    assert "of one seed, and the spread of training was not measured" in blind.why
+    assert "of one seed, and the spread over seeds was not measured" in blind.why
     assert within(3, Spreads({}), 0.35).verdict == "holds"
 
 

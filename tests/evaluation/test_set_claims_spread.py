@@ -41,16 +41,13 @@ def test_one_seed_borrows_the_spread_of_the_other_arm_with_its_degrees_of_freedo
 
 def test_one_seed_each_adds_the_measured_spread_to_the_cells_own_and_the_part_says_so():
     """Student's, by Welch: of what is known of the sets, infinitely many degrees of freedom."""
-    known = Spreads(
-        {
-            "rounding": content(("msa",), 0.05, 4)["rounding"],
-            "seeds": content(("tfs",), 0.08, 2)["rounding"],
-        }
-    )
+    seeds = content(("msa",), 0.05, 4)["seeds"] | content(("tfs",), 0.08, 2)["seeds"]
+    known = Spreads({"seeds": seeds})
+    one, other = (known.of(kind, "mse") for kind in ("msa", "tfs"))
     arms = {"msa-shared-20k": (0.01,), "tfs-shared-20k": (0.02,)}
     part = ratio(made(arms, spread=1.1, known=known), *arms)
-    total = 0.05**2 + 0.08**2 + 2 * (math.log(1.1) / NORMAL) ** 2
-    degrees = total**2 / (0.05**4 / 4 + 0.08**4 / 2)
+    total = one.relative**2 + other.relative**2 + 2 * (math.log(1.1) / NORMAL) ** 2
+    degrees = total**2 / (one.relative**4 / one.freedom + other.relative**4 / other.freedom)
     half = stats.t.ppf(0.95, degrees) * math.sqrt(total)
     middle = math.log(2)
     assert np.log(part.interval) == pytest.approx([middle - half, middle + half], rel=1e-9)
@@ -63,7 +60,7 @@ def test_without_a_measured_spread_one_seed_each_is_undecided_whatever_the_sets_
         part = ratio(made(arms, spread=spread), *arms)
         assert part.verdict == "undecided" and part.interval is None
         assert part.numbers["value"] == pytest.approx(9)
-        assert "of one seed, and the spread of training was not measured of its kind" in part.why
+        assert "of one seed, and the spread over seeds was not measured" in part.why
 
 
 def test_a_wide_spread_turns_what_holds_or_fails_into_undecided_and_a_narrow_one_leaves_it():

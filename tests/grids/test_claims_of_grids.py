@@ -14,9 +14,9 @@ CELL = "grid_tnp-mhca-line-s0"
 
 
 def test_arms_of_several_sets_in_one_have_the_spread_of_their_own_set():
-    sizes, rows = {"dual_80": 0.1, "dual_50": 0.3}, content(("grid_tnp",), 9.0)["rounding"]
+    sizes, rows = {"dual_80": 0.1, "dual_50": 0.3}, content(("grid_tnp",), 9.0)["seeds"]
     for dataset, size in sizes.items():
-        rows |= content((f"grid_tnp-mhca on {dataset}",), size)["rounding"]
+        rows |= content((f"grid_tnp-mhca on {dataset}",), size)["seeds"]
     known, number = Spreads({"seeds": rows}), {"value": -0.5, "low": -0.6, "high": -0.4, "n": 9}
     cells = {CELL: {"metrics": {"log_likelihood": number}}, "prior": {"metrics": {}}}
     found = {name: PairedEvaluation(name, cells, known) for name in (*sizes, "globe")}

@@ -9,14 +9,13 @@ bars below, and every entry says so.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from stages.claims.levels import Side, against, level
 from stages.claims.paired import PairedEvaluation, difference, evaluations
-from stages.claims.parts import UNDECIDED, Part, conclude, unmeasured, verdict_of
-from stages.claims.trained import withheld
+from stages.claims.parts import Part, conclude, unmeasured, verdict_of
+from stages.claims.trained import fair, withheld
 from stages.fields.processes.layout import PRIOR
 from stages.scores import items
 from stages.spreads import kind_of
@@ -66,25 +65,6 @@ def learned(part: Part, measured: PairedEvaluation, arms: Iterable[str]) -> Part
     return withheld(part, lags)
 
 
-def steps_of(measured: PairedEvaluation, arm: str) -> int:
-    """The most steps that a cell of an arm was trained for, by its last validation; 0 where no
-    history tells."""
-    histories = [measured.cells[cell].get("history") for cell in measured.arm(arm)]
-    return max((int(one["val"][-1][0]) for one in histories if one), default=0)
-
-
-def fair(part: Part, measured: PairedEvaluation, arms: Iterable[str]) -> Part:
-    """The part, undecided where its models have not learned, or not in the same number of steps."""
-    known = {arm: steps for arm in arms if (steps := steps_of(measured, arm))}
-    if len({*known.values()}) > 1:
-        told = part.why.removeprefix(f"{part.name}: ")
-        apart = ", ".join(f"{arm} has {steps:,}" for arm, steps in known.items())
-        numbers = part.numbers | {"verdict": UNDECIDED, "steps": known}
-        why = f"{part.name}: steps: {apart}; measured: {told}"
-        part = replace(part, verdict=UNDECIDED, numbers=numbers, why=why)
-    return learned(part, measured, arms)
-
-
 def above(
     measured: PairedEvaluation, one: str, other: str, by: float = 0.0, path: tuple[str, ...] = LL
 ) -> Part:
@@ -93,7 +73,8 @@ def above(
     more = f" by {by:g}" if by else ""
     name = f"{measured.dataset}: {left.arm} > {right.arm}{more}"
     part = difference(measured, name, left, right, by, True)
-    return fair(part, measured, (left.arm, right.arm))
+    arms = left.arm, right.arm
+    return learned(fair(part, measured, arms), measured, arms)
 
 
 def near(measured: PairedEvaluation, one: str, other: str) -> Part:
@@ -101,7 +82,8 @@ def near(measured: PairedEvaluation, one: str, other: str) -> Part:
     left, right = sides(measured, LL, one, other)
     name = f"{measured.dataset}: {left.arm} within {TIE:g} of {right.arm}, or above"
     part = difference(measured, name, left, right, -TIE, True)
-    return fair(part, measured, (left.arm, right.arm))
+    arms = left.arm, right.arm
+    return learned(fair(part, measured, arms), measured, arms)
 
 
 def fits(measured: PairedEvaluation, one: str) -> Part:
