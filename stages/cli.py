@@ -3,6 +3,7 @@
 use it
 try        a nowcast from what git keeps, before anything was trained
 nowcast    the wind at places and times, from a trained model and a recent capture
+biases     each aircraft's own bias of heading and airspeed
 score      a file of your own, scored with a trained cell
 init       a file of your own, declared as a data set
 capture    simulated captures, as receivers would drop them
@@ -41,7 +42,7 @@ from typing import Any, NoReturn
 
 from stages import params
 from stages.errors import InputError, TradewindError, advice
-from stages.verbs import init, release, score, trust, unattended, winds
+from stages.verbs import biases, init, release, score, trust, unattended, winds
 
 LAB = ("matplotlib", "PIL", "jinja2", "optuna", "great_expectations", "dvc", "prefect")  # an extra
 
@@ -108,7 +109,7 @@ def parser() -> argparse.ArgumentParser:
     verbs = top.add_subparsers(
         dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS, prog=top.prog
     )
-    for kind in (winds, score, init, trust, release, unattended):
+    for kind in (winds, biases, score, init, trust, release, unattended):
         kind.register(verbs)
     return top
 

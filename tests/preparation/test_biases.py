@@ -1,11 +1,13 @@
 """Biases of aircraft's own instruments, found from the winds of others near them."""
 
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
 from decoded_here import SETTINGS, transformed
 
-from stages import seeds
+from stages import cli, seeds
 from stages.errors import InputError
 from stages.units import FOOT_M, KNOT_M_S
 from stages.winds.decoding import biases
@@ -143,7 +145,9 @@ def test_more_aircraft_than_fit_are_the_users_mistake(world, monkeypatch):
         biases.estimate(world[0], *PRIOR)
 
 
-def test_the_simulated_sky_with_biases_decoded_comes_near_the_one_without(tmp_path):
+def test_the_simulated_sky_with_biases_decoded_comes_near_the_one_without(
+    tmp_path, monkeypatch, capsys
+):
     """44 aircraft, as the document's sky has at a time, heard for half an hour."""
     plan = SETTINGS.datasets["sky_44"].simulate.model_copy(update={"hours": 0.5})
     assert (plan.aircraft, plan.heading_bias_deg, plan.airspeed_bias_kt) == (44, 2.0, 3.0)
@@ -159,3 +163,16 @@ def test_the_simulated_sky_with_biases_decoded_comes_near_the_one_without(tmp_pa
     noise = 0.93  # of the sensors, a component, as test_decode.py has it
     assert before > 2.5 and np.sqrt(after**2 - noise**2) < 1.4
     assert told["error_m_s"].is_between(noise / 2, 6).all()
+
+    out = tmp_path / "corrected.parquet"
+    monkeypatch.setattr(
+        sys, "argv", ["tradewind", "biases", str(tmp_path / "out"), "--out", str(out)]
+    )
+    assert cli.main() == 0
+    said = capsys.readouterr().out
+    assert f"Of {len(rows):,} winds" in said and "aircraft more: --all" in said
+    written = pl.read_parquet(out)
+    left = rms(written, written.select("u_true_m_s", "v_true_m_s").to_numpy())
+    assert left == pytest.approx(after, rel=0.05)  # by the expected spreads, not the known ones
+    (tmp_path / "out/states.parquet").unlink()
+    assert cli.main() == 2 and "no states.parquet" in capsys.readouterr().err
