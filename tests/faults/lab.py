@@ -214,8 +214,8 @@ def made(folder: Path) -> dict[str, str]:
         MADE,
         "reports/index.html",
         "reports/README.md",
-        "reports/any_order.html",
-        "reports/fields.html",
+        "reports/claims.html",
+        "reports/grand.html",
         "dvc.lock",
     )
     files = [
