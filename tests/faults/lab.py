@@ -247,14 +247,6 @@ def flip(file: Path, at: int | None = None) -> None:
     file.chmod(stat.st_mode)
 
 
-def alive(pid: int) -> bool:
-    """Whether a process exists and is no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def until(what, seconds: float, told: str) -> None:
     """Wait until `what()` holds."""
     end = time.monotonic() + seconds
