@@ -8,6 +8,9 @@ PROFILE ?=
 JOBS    ?= 2
 ARGS    ?=
 UNITS    = tests/structure/test_layers.py tests/structure/test_sizes.py $(wildcard tests/test_*.py tests/doctor/test_*.py) tests/preparation/test_modes_bits.py
+BENCHES  = bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-flow bench-nearest bench-stream bench-dag
+# Benchmarks that have no shorter form pass over --quick, so that `make bench ARGS=--quick` runs them, too.
+LONG     = $(filter-out --quick,$(ARGS))
 BIN      = $(VENV)/bin
 READY    = $(VENV)/.tradewind-ready
 PIP      = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
@@ -22,7 +25,7 @@ export MPLBACKEND=Agg
 export PYTHONDONTWRITEBYTECODE=
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup try repro check test test-faults test-torch release schedule doctor bench bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-flow bench-nearest bench-stream bench-audit bench-dag clean
+.PHONY: help setup try repro check test test-faults test-torch release schedule doctor bench $(BENCHES) bench-audit clean
 
 help:
 	@echo "make try                                          a nowcast to look at, before anything is trained"
@@ -35,14 +38,7 @@ help:
 	@echo "make schedule                                     retrain on new captures by a schedule, until Ctrl-C"
 	@echo "make doctor                                       what is amiss with this machine, and what mends it"
 	@echo "make bench                                        speed and memory, as ratios in one run"
-	@echo "make bench-fields [ARGS=--quick]                  of these, the models of chapter 3 against torch's own encoder"
-	@echo "make bench-processes [ARGS=--quick]               neural processes against their straightforward form"
-	@echo "make bench-grids [ARGS=--quick]                   models on and off the grid, likewise"
-	@echo "make bench-flow [ARGS=--quick]                    divergence and spectrum of a field, with a stream function and without"
-	@echo "make bench-nearest [ARGS=--quick]                 attention to the nearest of a million winds"
-	@echo "make bench-dynamics [ARGS=--quick]                and forecasts of systems: cells, free runs, a reservoir"
-	@echo "make bench-sequences [ARGS=--quick]               and sequences in any order: cache, bursts, training, the shuffle"
-	@echo "make bench-tokens [ARGS=--quick]                  and mixing of tokens: HyperMixing and attention against torch's own"
+	@echo "make bench-NAME [ARGS=--quick]                    one of: $(patsubst bench-%,%,$(BENCHES)) audit; ARGS=--help tells what it takes"
 	@echo "make setup                                        only create the environment"
 
 setup: $(READY)
@@ -109,18 +105,18 @@ doctor: $(READY)
 	$(BIN)/tradewind doctor
 
 # Benchmarks time the kernels that each machine has.
-bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-flow bench-nearest bench-stream: export TRADEWIND_ARITHMETIC := native
+$(filter-out bench-dag,$(BENCHES)): export TRADEWIND_ARITHMETIC := native
 
-bench: bench-decode bench-prepare bench-model bench-fields bench-sequences bench-neighbours bench-processes bench-grids bench-tokens bench-dynamics bench-flow bench-nearest bench-stream bench-dag
+bench: $(BENCHES)
 
 bench-decode: $(READY)
-	$(BIN)/python -m tests.benchmarks.bench_decode
+	$(BIN)/python -m tests.benchmarks.bench_decode $(LONG)
 
 bench-prepare: $(READY)
-	$(BIN)/python -m tests.benchmarks.bench_prepare
+	$(BIN)/python -m tests.benchmarks.bench_prepare $(LONG)
 
 bench-model: $(READY)
-	$(BIN)/python -m tests.benchmarks.bench_msa
+	$(BIN)/python -m tests.benchmarks.bench_msa $(LONG)
 
 # Every model of chapter 3 beside torch's encoder, and figure C.4, which the report shows from reports/sparse_fields/<profile>/benchmarks.json;
 # six minutes on an idle machine. ARGS="--size 100k --json FILE" and the like.
@@ -133,7 +129,7 @@ bench-sequences: $(READY)
 
 # Writes reports/neighbours/<profile>/benchmarks.json, which the report shows; about ten minutes on an idle machine.
 bench-neighbours: $(READY)
-	$(BIN)/python -m tests.benchmarks.bench_neighbours $(if $(PROFILE),--profile $(PROFILE))
+	$(BIN)/python -m tests.benchmarks.bench_neighbours $(if $(PROFILE),--profile $(PROFILE)) $(LONG)
 
 # Neural processes beside the same written straightforwardly, time and memory; minutes. ARGS="--quick" and the like.
 bench-processes: $(READY)
@@ -168,7 +164,7 @@ bench-audit: $(READY)
 
 # What DVC and Prefect cost on top of the work, on stub stages and on this project's own DAG.
 bench-dag: $(READY)
-	$(BIN)/python -m flows.bench
+	$(BIN)/python -m flows.bench $(LONG)
 
 clean:
 	rm -rf $(VENV) .work build *.egg-info

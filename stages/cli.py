@@ -1,42 +1,11 @@
-"""`tradewind VERB --help` tells all of a verb, with an example.
-
-use it
-try        a nowcast from what git keeps, before anything was trained
-nowcast    the wind at places and times, from a trained model and a recent capture
-biases     each aircraft's own bias of heading and airspeed
-score      a file of your own, scored with a trained cell
-init       a file of your own, declared as a data set
-capture    simulated captures, as receivers would drop them
-benchmark  the simulated wind benchmark, frozen, for use elsewhere
-
-check it
-audit      where a published number came from, and whether it still holds
-why        why a published number is another one at another commit
-trend      a published number over the commits
-compare    how the numbers here compare with a commit's
-impact     which published numbers rest on a file
-rows       which rows were trained on, and which stand on both sides
-verify     every byte, record, table and figure of this repository; or a bundle
-gates      the data sets' gates as Great Expectations' data docs
-doctor     what is amiss with this machine and working copy, and what mends it
-
-keep it running
-champion   which retrained model is in use, and by which numbers
-rollback   make an earlier champion the champion again
-ledger     what retraining promoted and refused, and why
-
-publish it
-release    a citable bundle of this commit
-card       the model card of a trained cell
-croissant  metadata of the raw data sets
-export     losses and sweeps, for TensorBoard and optuna-dashboard
-"""
+"""`tradewind VERB`: the verbs and the help that groups them."""
 
 import argparse
 import os
 import re
 import sys
 import warnings
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any, NoReturn
 
@@ -44,6 +13,13 @@ from stages import params
 from stages.errors import InputError, TradewindError, advice
 from stages.verbs import biases, init, release, score, trust, unattended, winds
 
+ABOUT = "`tradewind VERB --help` tells all of a verb, with an example."
+GROUPS = {
+    "use it": ("try", "nowcast", "biases", "score", "init", "capture", "benchmark"),
+    "check it": ("audit", "why", "trend", "compare", "impact", "rows", "verify", "gates", "doctor"),
+    "keep it running": ("champion", "rollback", "ledger"),
+    "publish it": ("release", "card", "croissant", "export"),
+}
 LAB = ("matplotlib", "PIL", "jinja2", "optuna", "great_expectations", "dvc", "prefect")  # an extra
 
 
@@ -94,7 +70,6 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(
         prog="tradewind",
         usage="tradewind [-h] [--version] [--completion SHELL] VERB ...",
-        description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument(
@@ -111,7 +86,18 @@ def parser() -> argparse.ArgumentParser:
     )
     for kind in (winds, biases, score, init, trust, release, unattended):
         kind.register(verbs)
+    top.description = grouped({one.dest: one.help or "" for one in verbs._choices_actions})
     return top
+
+
+def grouped(short: Mapping[str, str]) -> str:
+    """The verbs by what they are for, each with the words that it was registered with."""
+    wide = max(map(len, short))
+    told = [
+        "\n".join((group, *(f"{name:<{wide}}  {short[name]}" for name in names)))
+        for group, names in GROUPS.items()
+    ]
+    return "\n\n".join((ABOUT, *told))
 
 
 def print_warning(

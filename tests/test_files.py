@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from living import alive
 
 from stages import files
 from stages.errors import BusyError, DataError
@@ -221,14 +222,6 @@ def test_a_stage_dies_within_two_seconds_of_its_killed_parent_and_frees_the_plac
         time.sleep(0.01)
     assert python("from stages import files\nfiles.guard('x')\n", tmp_path).returncode == 0
     assert not (tmp_path / "late").exists()
-
-
-def alive(pid: int) -> bool:
-    """Whether a process exists and is no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 # --- JSON, hashes

@@ -22,7 +22,7 @@ def missing(case: Case, problems: list[Problem]) -> list[Problem]:
             others.setdefault((problem.verdict, problem.text), []).append(problem)
         elif problem.path not in case.bytes.stead:
             away.setdefault(profile_of(problem.path), {})[problem.path] = problem
-    told = earlier(case, others)
+    told = earlier(others)
     for profile, paths in sorted(away.items()):
         size = sum((case.file_record(path) or {}).get("bytes", 0) for path in paths)
         gone = sum(not (case.root / path).exists() for path in paths)
@@ -47,7 +47,7 @@ def missing(case: Case, problems: list[Problem]) -> list[Problem]:
     return told
 
 
-def earlier(case: Case, others: dict[tuple[str, str], list[Problem]]) -> list[Problem]:
+def earlier(others: dict[tuple[str, str], list[Problem]]) -> list[Problem]:
     """Of what earlier code made, taken out of `others`: one note a profile and commit."""
     counted: Counter[tuple[str, str]] = Counter()
     for key in [key for key in others if key[0] == "STALE"]:

@@ -1,5 +1,4 @@
-"""DVC's own words about the chain's bytes: dvc.lock entries, directory manifests, cache objects
-(stack.md section 5).
+"""DVC's own words about the chain's bytes: dvc.lock entries, directory manifests, cache objects.
 
 A lock names each output by MD5; a folder's MD5 is that of its manifest, the JSON list of {"md5",
 "relpath"} sorted by relpath, kept in the cache as `xx/rest.dir`. `dvc status` trusts a cache

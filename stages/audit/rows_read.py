@@ -121,7 +121,7 @@ def winds(root: Path, address: str, folder: str, record: dict[Any, Any]) -> Prep
 
 def context(times: np.ndarray, meta: dict[Any, Any], split: str) -> np.ndarray:
     """N bool: the rows that are context of a target slice of `split` at the split's own lead
-    (thesis C.1; slices.py in preparation)."""
+    (thesis C.1; winds/slices.py)."""
     starts = (
         meta["t0_s"]
         + meta["slice_s"] * np.array(meta["slices"][split], float)

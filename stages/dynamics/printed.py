@@ -1,8 +1,8 @@
 """Document R's valid times beside ours.
 
-R's unit is read as t* over the exponent, as its equation 38 prints (errata.md, "Valid prediction
-times in R"); times the exponent squared it is Lyapunov times. Of Kuramoto-Sivashinsky R prints
-another domain, L = 60.
+R's unit is read as t* over the exponent, as its equation 38 prints (errata, table 4 and figure
+14); times the exponent squared it is Lyapunov times. Of Kuramoto-Sivashinsky R prints another
+domain, L = 60.
 """
 
 from dataclasses import dataclass

@@ -125,7 +125,8 @@ NOTES = (
     "Intervals are of 90 %, Student's over runs of the system, of one training. Networks are given "
     "no more observations than a window that trained them has, rivals more. Printed numbers are "
     "those of document R's larger sweeps, at L = 60 for Kuramoto–Sivashinsky; its unit is read as "
-    "t*/Λ1 (equation 38), which errata.md argues. Networks say the change of a step here, not the "
-    "next state, and are trained for seconds: compare them with each other and with the rivals. "
+    "t*/Λ1 (equation 38), which the report's errata argue. Networks say the change of a step here, "
+    "not the next state, and are trained for seconds: compare them with each other and with the "
+    "rivals. "
     "The best network is the one that is valid for longest on the part that selects."
 )

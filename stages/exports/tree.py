@@ -227,11 +227,6 @@ def of_commit(root: Path) -> Tree:
     return Tree({path: contents[blob] for path, blob in names.items()}, modes, commit, root)
 
 
-def blob_name(content: bytes, kind: str = "sha1") -> str:
-    """The name that git gives a file's bytes."""
-    return name_of("blob", content, kind)
-
-
 def commit_name(commit: Commit) -> str:
     """The name that a commit's text has."""
     return name_of("commit", commit.text, kind_of(commit.tree))

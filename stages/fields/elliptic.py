@@ -1,5 +1,5 @@
 """Elliptic equations on the unit square with fixed borders, for many right-hand sides at once: what
-poisson.py and darcy.py solve with.
+problems/poisson/ and problems/darcy/ solve with.
 
 Nodes lie at i/n, j/n, i and j from 0 to n; unknown are the (n-1)^2 inner ones. The five-point
 Laplacian is diagonal in sines, so -lap u = f costs two sine transforms and is exact to rounding.

@@ -1,5 +1,5 @@
-"""Gaussian kernel averaging in local coordinates (thesis equation 1.1, its sign mended: errata
-A.000).
+"""Gaussian kernel averaging in local coordinates (thesis equation 1.1, its sign mended:
+errata, eq. 1.1).
 
 wind(x) = sum_k w_k y_k,  w = softmax_k( -sum_a s_a (x_a - x_ka)^2 ),
 s = (s_xy, s_xy, s_z, s_t) > 0.

@@ -6,8 +6,8 @@ positions, I values, H width.
 
 The shared scheme also adds a learned embedding of the token's kind, Linear(one-hot of context |
 target). The thesis does not write it; we inferred it from the parameter counts asked of the shared
-scheme (see fields/msa.py). It costs 3H parameters. `kind=False` leaves it out: for models that
-never mix the two kinds of tokens, and whose counts have no room for it.
+scheme (see fields/models/msa.py). It costs 3H parameters. `kind=False` leaves it out: for models
+that never mix the two kinds of tokens, and whose counts have no room for it.
 """
 
 import torch

@@ -1,5 +1,5 @@
 """Gaussian-process regression in local coordinates: what kriging and the optimum share (not in the
-thesis; the classical rivals of its O7).
+thesis: classical rivals of its models).
 
 y_i = m + f(x_i) + e_i,  m ~ N(0, level^2),  cov f = sd^2 rho,  e ~ N(0, noise^2),
 independent for each component of y, one law for all.

@@ -1,5 +1,6 @@
 """The heads as neural processes take them: those of heads.py, the Gaussian one with the standard
-deviation of document N, sqrt(softplus(raw)) (equation 2.2.4; errata.md, A.003).
+deviation of document N's public code, sqrt(softplus(raw)) (equation 2.2.4 does not say how; G's
+text has the logarithm of the variance, its public code this).
 
 Shapes: B sets, T targets, O components.
 """

@@ -1,7 +1,7 @@
 """Attention that is linear in the points (Katharopoulos et al. 2020; document N, equation 7.3.1).
 
 H_q = phi(q) sum_n phi(k_n) v_n' / phi(q) sum_n phi(k_n), phi(x) = elu(x) + 1: above 0, so that
-nothing divides by 0 (N prints elu alone; errata.md, A.001). Nothing of queries x keys is made.
+nothing divides by 0 (N prints elu alone, whose sum can vanish). Nothing of queries x keys is made.
 Shapes: B sets, Q queries, N keys, A heads, h numbers a head, H = A h.
 """
 

@@ -1,5 +1,5 @@
 """A wind head without divergence: the wind is the turned slope of a stream function psi,
-u = -dpsi / dnorth and v = dpsi / deast (the project's O4; thesis, "Physics-Informed").
+u = -dpsi / dnorth and v = dpsi / deast (our own; thesis, "Physics-Informed").
 
 Any field model predicts psi, as the sum of its means; its standard deviations stay those of the
 components. Whatever the weights are, du/deast + dv/dnorth = -psi_ne + psi_en = 0 at every level and

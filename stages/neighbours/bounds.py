@@ -54,8 +54,8 @@ def printed_bound(
     D - sigma_max E), float64.
 
     D is the squared scaled distance to the Euclidean projection on AB, E the largest squared
-    Euclidean distance of a point to AB. NOT a lower bound (errata, A.000): it is here to be shown
-    and counted, no search uses it.
+    Euclidean distance of a point to AB. NOT a lower bound (errata, algorithm 1 and eq. 1.7): it is
+    here to be shown and counted, no search uses it.
     """
     queries, scale = queries.to(WIDE), scale.to(WIDE)
     gaps, _ = _gaps(queries, torch.ones_like(scale), segments)

@@ -1,5 +1,4 @@
-"""Point sets on which searches for neighbours are compared (thesis section 1.4.2; section 1 of the
-performance notes).
+"""Point sets on which searches for neighbours are compared (thesis section 1.4.2).
 
 Two extremes: trajectories that fill space smoothly, which segments fit well, and points without any
 order, which they do not fit. Both come sorted by time, as a recording is. Shapes: N points; columns

@@ -19,7 +19,6 @@ Content = dict[str, Any]
 PAINT = {"white": "#f4f4f4", "red": "#c1121f", "green": "#2a9d3a", "blue": "#1d4fa5",
          "yellow": "#f2c230", "black": "#202020"}  # fmt: skip
 MET, UNMET = "#1a7a2e", "#b3121d"
-KINDS = ("", "triangle", "triangle", "box", "box")
 
 
 def draw(evaluated: Path, folder: Path, content: Content) -> None:

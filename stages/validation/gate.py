@@ -1,7 +1,7 @@
 """The gate: rules, their judgement by Great Expectations, and what happens then.
 
 A rule bounds one column of a small summary table. GX 1.24 judges it on pandas in an ephemeral
-context (stack.md section 8). Three traps of GX are closed here: an error inside GX comes back as
+context. Three traps of GX are closed here: an error inside GX comes back as
 success=False (told apart, JudgeError); nulls are skipped and an empty table passes (both fail
 here). Warnings are recorded; a critical failure removes the gate file, so nothing downstream can
 run.

@@ -1,7 +1,7 @@
 """Polars reduces, lazily and streaming: a table of millions of rows becomes a summary of a few,
 which GX can judge.
 
-Great Expectations 1.24 takes no Polars frames and holds whole pandas ones (stack.md section 8), so
+Great Expectations 1.24 takes no Polars frames and holds whole pandas ones, so
 no rule sees a row: it sees shares, counts and extents. The rows behind a failed rule are looked up
 afterwards (`examples`). Shares are of all rows, 0 to 1.
 """

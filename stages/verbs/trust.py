@@ -126,7 +126,7 @@ def add_audit(verbs: Verbs) -> None:
     verb = added(
         verbs,
         "audit",
-        "where a number came from, and whether it still holds",
+        "where a published number came from, and whether it still holds",
         "Walk from a published number to its raw bytes and check every step.\n"
         "Exit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE or STALE.",
         "tradewind audit wind_nowcast/mini/simulated/msa-shared-20k-s0/rmse_component_kn --verify "
@@ -284,7 +284,7 @@ def add_verify(verbs: Verbs) -> None:
     verb = added(
         verbs,
         "verify",
-        "every byte, record, table and figure; or a bundle",
+        "every byte, record, table and figure of this repository; or a bundle",
         "Verify all of this repository: hash every file and cache object, check every record, "
         "derive every table and claim again.\n"
         "Or re-check a bundle, without the repository, DVC or data.\n"

@@ -68,7 +68,7 @@ def add_champion(verbs: Verbs) -> None:
     verb = added(
         verbs,
         "champion",
-        "which retrained model is in use, and why",
+        "which retrained model is in use, and by which numbers",
         "Which retrained model is champion, since when, and by which numbers; its bytes are hashed "
         "and loaded anew.\n"
         "Exit status 1 where nothing was promoted yet. `tradewind nowcast --model champion` asks "
@@ -104,7 +104,7 @@ def add_ledger(verbs: Verbs) -> None:
     verb = added(
         verbs,
         "ledger",
-        "what was promoted, refused and rolled back",
+        "what retraining promoted and refused, and why",
         "What scheduled retraining promoted and refused, and what was rolled back: errors, "
         "intervals, drift, reasons.",
         "tradewind ledger --last 5 --verify",
@@ -124,7 +124,7 @@ def add_doctor(verbs: Verbs) -> None:
     verb = added(
         verbs,
         "doctor",
-        "what is amiss here, and what mends it",
+        "what is amiss with this machine and working copy, and what mends it",
         "Examine this machine and this working copy: versions, disks, GPU, DVC, Prefect, the "
         "mirror, what killed runs left behind.\n"
         "Exit status: 1 when something failed, else 0. Nothing is written, no network is asked, no "

@@ -200,7 +200,7 @@ def add_nowcast(verbs: Verbs) -> None:
     verb = added(
         verbs,
         "nowcast",
-        "the wind at places and times",
+        "the wind at places and times, from a trained model and a recent capture",
         "The wind at places and times, from a trained model and a recent capture.",
         "tradewind nowcast --context data/mini/decoded/simulated/winds.parquet --at "
         "46.5,7.2,34000,2026-01-17T05:00:00Z",
@@ -300,7 +300,7 @@ def add_benchmark(verbs: Verbs) -> None:
     verb = added(
         verbs,
         "benchmark",
-        "write the frozen simulated benchmark into a folder",
+        "the simulated wind benchmark, frozen, for use elsewhere",
         "The winds of the mini profile's simulated set with their truth, splits and a scorer, in a "
         "new folder;\nthe same bytes everywhere.",
         "tradewind benchmark ../wind-benchmark",
@@ -314,7 +314,7 @@ def add_capture(verbs: Verbs) -> None:
     verb = added(
         verbs,
         "capture",
-        "write simulated captures, as receivers would drop them",
+        "simulated captures, as receivers would drop them",
         "Raw frame files of the simulated sky, one an hour, each written under another name and "
         "then renamed.",
         "tradewind capture data/live/drop --hours 0:6",

@@ -71,9 +71,6 @@ def run(dataset, **changes):
     return Path("data/sample/raw/hour")
 
 
-RECORD = Path("data/sample/records/hour.acquire.json")
-
-
 def tree(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()

@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cached import shelved
 
 from stages import records
 from stages.audit import hashes
@@ -157,24 +158,6 @@ def upwards(path: str):
     while path:
         yield path
         path = posixpath.dirname(path)
-
-
-def shelved(root: Path, contents: hashes.Bytes, path: str) -> str:
-    """The MD5 by which DVC names a file or folder as it is, put into the cache under it."""
-
-    def keep(md5: str, content: bytes) -> str:
-        place = hashes.Cache(root).path(md5)
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-        return md5
-
-    if not (root / path).is_dir():
-        return keep(contents.md5(path), (root / path).read_bytes())
-    entries = contents.manifest(path)
-    for one in entries:
-        keep(one["md5"], (root / path / one["relpath"]).read_bytes())
-    return keep(hashes.manifest_md5(entries), json.dumps(entries, sort_keys=True).encode())
 
 
 def commit(root: Path) -> None:

@@ -2,6 +2,7 @@
 planted beside them is not run; untouched, the same numbers pass."""
 
 import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -94,6 +95,12 @@ QUICK = [case for case in ATTACKS if case.depth in ENOUGH]
 def test_each_attack_that_make_test_leaves_out_is_one():
     assert {*REPEATED} < {case.name for case in QUICK}
     assert len({case.name for case in ATTACKS}) == len(ATTACKS)
+
+
+@pytest.mark.parametrize("text", ["README.md", "reports/AUDIT.md"])
+def test_the_texts_tell_how_many_attacks_there_are(text):
+    told = re.findall(r"(\d+) attacks on", (real.HOME / text).read_text(encoding="utf-8"))
+    assert told == [str(len(ATTACKS))]
 
 
 @pytest.mark.parametrize("case", [slow(case, case.name, case.name in REPEATED) for case in QUICK])

@@ -136,6 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if asked.raw:
         return raw()
     sys.path.insert(0, str(HOME / "tests/audit"))
+    sys.path.append(str(HOME / "tests"))  # of what they share with others
     import attacks
     import real
 

@@ -2,7 +2,7 @@
 of systems costs, as ratios in one run beside goals, met or missed.
 
 Steps are forward, backward and Adam of 64 windows of 16, width 256, native arithmetic; the
-yardstick is torch's fused nn.LSTM (spec of performance, section 8). Per unit of work: the ratio
+yardstick is torch's fused nn.LSTM. Per unit of work: the ratio
 over that of the parameters. The free run is beside a loop over its starts, of which a few are
 timed. A reservoir's training has no yardstick but the clock: its goal is minutes on two cores.
 """

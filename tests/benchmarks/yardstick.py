@@ -1,8 +1,8 @@
 """What a user of SciPy would write today for causal neighbours: ask the k-d tree for more, drop
 what is too young.
 
-The comparison's unit (performance notes, section 1), not a method of ours: it knows one scale,
-which the caller multiplies in; its answer equals the contract's up to rounding. Shapes: N points, M
+The comparison's unit, not a method of ours: it knows one scale, which the caller multiplies in; its
+answer equals the contract's up to rounding. Shapes: N points, M
 queries, k neighbours.
 """
 

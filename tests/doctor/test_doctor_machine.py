@@ -55,6 +55,8 @@ def test_an_old_interpreter_and_another_folders_code_are_told(place, monkeypatch
     "name, state",
     [
         ("TRADEWIND_DEVICE", OK),
+        ("TRADEWIND_KERNELS", OK),
+        ("TRADEWIND_SWEEP_WORKERS", OK),
         ("FAULT", WARN),
         ("TRADEWIND_FLOW", WARN),
         ("TRADEWIND_MIRROR", OK),

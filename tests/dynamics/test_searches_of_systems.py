@@ -182,7 +182,7 @@ def test_every_point_of_a_tables_space_is_drawn_and_can_be_built(dataset, model)
 
 
 def test_the_tables_spaces_are_whole():
-    """Counts of points, as tables 8 to 13 print their axes (settings.md, 3.4)."""
+    """Counts of points, as document R's tables 8 to 13 print their axes."""
     counts = {one: len(space.grid(wanted.sweep())) for one, wanted in SEARCHES.items()}
     assert counts["l96_f10", "lstm"] == 3 * 3 * 2 * 2 * 4 * 2 * 3 * 4
     assert counts["l96_f10", "rhn"] == 3 * counts["l96_f10", "gru"] == 3 * counts["l96_f10", "lstm"]

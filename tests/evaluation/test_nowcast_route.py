@@ -14,7 +14,6 @@ from stages.units import EARTH_KM, KNOT_M_S
 from stages.winds.nowcast import route
 
 SPHERE = pyproj.Geod(a=EARTH_KM * 1000, b=EARTH_KM * 1000)
-TEXT = "FL340,0,450,46.2,6.1,47.4,8.5"
 
 
 @pytest.mark.parametrize(

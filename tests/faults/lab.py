@@ -214,8 +214,8 @@ def made(folder: Path) -> dict[str, str]:
         MADE,
         "reports/index.html",
         "reports/README.md",
-        "reports/any_order.html",
-        "reports/fields.html",
+        "reports/claims.html",
+        "reports/grand.html",
         "dvc.lock",
     )
     files = [
@@ -245,14 +245,6 @@ def flip(file: Path, at: int | None = None) -> None:
     file.write_bytes(content)
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     file.chmod(stat.st_mode)
-
-
-def alive(pid: int) -> bool:
-    """Whether a process exists and is no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def until(what, seconds: float, told: str) -> None:

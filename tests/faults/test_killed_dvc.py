@@ -17,6 +17,7 @@ from pathlib import Path
 import lab
 import made_once
 import pytest
+from living import alive
 
 STAGE = f"""import os, pathlib, sys, time
 sys.path.insert(0, {str(lab.HOME)!r})
@@ -87,7 +88,7 @@ def test_a_stage_stops_with_its_killed_dvc_and_writes_nothing_late(project):
     orphan, started = begun(project)[0], time.monotonic()
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
-    lab.until(lambda: not lab.alive(orphan), 2, "the stage dies with dvc")
+    lab.until(lambda: not alive(orphan), 2, "the stage dies with dvc")
     assert not (project / "out").exists()
     (project / "seconds").write_text("0.1")
     second = begin(project, *DVC)

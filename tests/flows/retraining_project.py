@@ -8,7 +8,6 @@ quarantine), `judge` writes a ledger entry for a new state. Each step writes its
 that file is gone.
 """
 
-import contextlib
 import json
 import os
 import subprocess
@@ -215,13 +214,6 @@ def until(met, seconds: float = 120.0, what="") -> object:
         )
         time.sleep(0.05)
     return found
-
-
-def alive(pid: int) -> bool:
-    """Whether a process is there and no zombie."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 def start(*words: str, **more: str) -> subprocess.Popen:

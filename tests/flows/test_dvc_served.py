@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import retraining_project as toy
+from living import alive
 
 from flows import repro
 from flows.process import FlowError
@@ -74,4 +75,4 @@ def test_a_killed_server_is_told_and_the_thread_gets_another(project, monkeypatc
     server.process.kill()
     thread.join(60)
     assert again and not thread.is_alive() and "usage" in Path("after.log").read_text()
-    toy.until(lambda: not toy.alive(step), what="the end of the step")
+    toy.until(lambda: not alive(step), what="the end of the step")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import retraining_project as toy
+from living import alive
 
 ROOT = Path(__file__).parents[2]
 
@@ -140,4 +141,4 @@ def test_a_stage_does_not_outlive_the_process_that_forked_it(project):
     toy.until(lambda: held.exists() and held.read_text(), 60, "the stage")
     child.kill()
     child.communicate()
-    assert toy.until(lambda: not toy.alive(int(held.read_text())), what="the end of the stage")
+    assert toy.until(lambda: not alive(int(held.read_text())), what="the end of the stage")

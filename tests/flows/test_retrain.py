@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import retraining_project as toy
+from living import alive
 
 from flows import repro, retrain, server
 from flows.process import FlowError
@@ -138,9 +139,9 @@ def killed_at(step: str) -> None:
     child.kill()
     child.wait()
     if step != "commit":  # git ends in its own time: a killed one would leave its lock behind
-        toy.until(lambda: not toy.alive(pid), what=f"the end of {step}")
+        toy.until(lambda: not alive(pid), what=f"the end of {step}")
     hold.unlink()
-    toy.until(lambda: not toy.alive(pid), what=f"the end of {step}")
+    toy.until(lambda: not alive(pid), what=f"the end of {step}")
     at.unlink()
 
 
@@ -186,7 +187,7 @@ def test_a_run_that_is_asked_to_end_leaves_nothing_behind(served):
     child.send_signal(signal.SIGTERM)
     text, _ = child.communicate(timeout=120)
     assert child.returncode == 143, text
-    toy.until(lambda: not toy.alive(pid))
+    toy.until(lambda: not alive(pid))
     assert (
         Path("params.yaml").read_text() == toy.PARAMS
         and toy.entries() == []

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import retraining_project as toy
+from living import alive
 
 from flows import server
 from flows.process import FlowError
@@ -151,7 +152,7 @@ def run_killed_and_finished(schedule):
     os.kill(engine(step), signal.SIGKILL)
     schedule.until_state(first, "CRASHED")
     toy.until(lambda: schedule.parts() == ["CRASHED"], what="the part of the killed run")
-    toy.until(lambda: not toy.alive(step), what="the end of the step")
+    toy.until(lambda: not alive(step), what="the end of the step")
     let_go("prepare")
     second = schedule.ask_for_a_run()
     toy.until(lambda: toy.entries(), 240, "a ledger entry")

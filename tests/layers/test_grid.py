@@ -137,7 +137,7 @@ def test_the_published_strides_are_right_on_square_grids_alone():
     index = torch.stack(torch.meshgrid(torch.arange(120), torch.arange(240), indexing="ij"), -1)
     right, wrong = (on.flat(index, (120, 240), how) for how in on.INDICES)
     assert torch.equal(right.flatten(), torch.arange(120 * 240))
-    assert int(wrong.max()) == 14_519  # errata.md, A.003
+    assert int(wrong.max()) == 14_519  # of 28,800 cells
     assert len(torch.unique(wrong)) < 15_000
     square = index[:, :120]
     assert torch.equal(on.flat(square, (120, 120), "as_published"), on.flat(square, (120, 120)))

@@ -71,7 +71,7 @@ def rms(rows, truth):
 
 
 def test_less_than_1_4_m_s_of_biases_of_2_degrees_and_3_knots_is_left(world):
-    """O10, a component; the sensors' own noise comes on top."""
+    """Of a component; the sensors' own noise comes on top."""
     rows, truth, own, found = world
     wrong, turn = biases.winds_and_sensitivities(rows)
     of = rows["icao"].rank("dense").to_numpy().astype(int) - 1

@@ -76,7 +76,6 @@ class Runs:
         return (Path("stolen").touch, ())
 
 
-GENERATOR = torch.Generator().manual_seed(0)
 OTHERS = {
     "a list": [torch.ones(2, 2)],
     "other names": {"a": torch.ones(1, 2, 2, dtype=bool), "b": torch.ones(1, 2, 2)},

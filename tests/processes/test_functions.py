@@ -20,7 +20,7 @@ from stages.fields.problems.functions.plans import Kept, Layout, Training
 from stages.fields.problems.functions.sawtooth import Sawtooth
 
 LINE = Layout(1, 64, 128, 2.0, 4.0)
-KNOWN = {  # reference-code.md, O: exact predictive log-likelihood of reference code H's tasks
+KNOWN = {  # exact predictive log-likelihood of reference code H's tasks, computed by other code
     "eq": -0.365,
     "matern12": -0.930,
     "matern32": -0.571,

@@ -17,6 +17,7 @@ from pathlib import Path
 import made_once
 import pytest
 from audit_texts import EXPERIMENTS, PARAMS, RAW_LOCK, project_files
+from cached import shelved
 from ruamel.yaml import YAML
 
 from stages import records
@@ -186,26 +187,7 @@ def relock(project: Path) -> None:
         content = yaml.load(lock.read_text())
         for stage in content["stages"].values():
             for item in (*stage.get("deps", ()), *stage.get("outs", ())):
-                item["md5"] = shelve(project, contents, item["path"])
+                item["md5"] = shelved(project, contents, item["path"])
         with lock.open("w") as stream:
             yaml.dump(content, stream)
     commit(project)
-
-
-def shelve(project: Path, contents: hashes.Bytes, path: str) -> str:
-    """The MD5 by which DVC names a file or folder as it is, its bytes put into the cache under
-    it."""
-
-    def keep(md5: str, content: bytes) -> str:
-        place = hashes.Cache(project).path(md5)
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-        return md5
-
-    if not (project / path).is_dir():
-        return keep(contents.md5(path), (project / path).read_bytes())
-    entries = contents.manifest(path)
-    for entry in entries:
-        keep(entry["md5"], (project / path / entry["relpath"]).read_bytes())
-    return keep(hashes.manifest_md5(entries), json.dumps(entries, sort_keys=True).encode())

@@ -7,8 +7,9 @@ import zipfile
 from pathlib import Path
 
 from stages import exports, files
+from stages.audit.history import name_of
 from stages.exports import bundle
-from stages.exports.tree import Commit, blob_name, commit_name, tree_name
+from stages.exports.tree import Commit, commit_name, tree_name
 
 HOME = Path(__file__).parents[2]
 
@@ -70,7 +71,7 @@ def mend_commit(content: dict[str, bytes]) -> None:
     }
     before = told["tree"].encode()
     told["tree"] = tree_name(
-        {name: (mode, blob_name(content[name])) for name, mode in ours.items()}
+        {name: (mode, name_of("blob", content[name], "sha1")) for name, mode in ours.items()}
     )
     text = content[bundle.COMMIT].replace(before, told["tree"].encode())
     told["commit"] = commit_name(Commit.parse("x", text))

@@ -24,6 +24,7 @@ from audit_project import (  # noqa: F401 (fixtures)
     number_of,
     relock,
 )
+from cached import object_of
 from safetensors.numpy import load_file
 
 from stages import code, records
@@ -230,14 +231,9 @@ def exchanged(project: Path) -> None:
     (project / TABLE).write_text(json_text(content))
 
 
-def objects(project: Path, path: str) -> Path:
-    """The cache object of a file."""
-    return hashes.Cache(project).path(hashes.Bytes(project).md5(path))
-
-
 def object_replaced(project: Path) -> None:
     """The cache holds other bytes under the checkpoint's name."""
-    place = objects(project, f"{RUN}/weights.safetensors")
+    place = object_of(project, f"{RUN}/weights.safetensors")
     place.chmod(0o644)
     place.write_bytes((project / OTHER / "weights.safetensors").read_bytes())
 

@@ -15,7 +15,6 @@ from stages.tables.gather import gather, over_seeds
 from stages.winds import figures
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-SEEDS = [f"simulated/msa-shared-20k-s{seed}" for seed in range(3)]
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import audit_project
 import pytest
 from audit_project import DATA, EVALUATED, REPORTS, RUN, TABLE, edit, flip
+from cached import object_of
 
 from stages import files
 from stages.audit import absent, commands, derive, hashes, history, laid
@@ -45,11 +46,6 @@ def template(tmp_path_factory):
 @pytest.fixture
 def project(template, tmp_path):
     return Path(shutil.copytree(template, tmp_path / "project", symlinks=True))
-
-
-def objects_of(project: Path, path: str) -> Path:
-    """The cache object of a file."""
-    return hashes.Cache(project).path(hashes.Bytes(project).md5(path))
 
 
 def failing(found) -> set[str]:
@@ -123,7 +119,7 @@ def test_a_flipped_byte_fails_by_name_with_all_that_rests_on_it(project, path, r
 )
 @pytest.mark.parametrize("here", [True, False])
 def test_a_flipped_cache_object_fails_whether_or_not_the_file_is_here(project, path, here):
-    damaged = objects_of(project, path)
+    damaged = object_of(project, path)
     flip(damaged)
     if not here:
         (project / path).unlink()

@@ -1,8 +1,11 @@
-"""Captures for a toy judge, dropped and taken in."""
+"""Captures for a toy judge, dropped and taken in; an empty project to do so."""
 
+import shutil
 from pathlib import Path
 
-from stages import params
+import pytest
+
+from stages import files, params
 from stages.winds.retraining import intake as work
 from stages.winds.retraining.intake import Verdict
 
@@ -15,6 +18,17 @@ DROP, RAW, QUARANTINE = (
 )
 START_S = 1_768_456_800
 GOOD = b"good"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path, monkeypatch):
+    """An empty project to work in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(files, "_passages", type(files._passages)())
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    (tmp_path / "stages").symlink_to(ROOT / "stages")
+    DROP.mkdir(parents=True)
+    return tmp_path
 
 
 def toy(hour: int, kind: bytes = GOOD, tail: bytes = b"") -> bytes:

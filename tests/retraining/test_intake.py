@@ -4,11 +4,10 @@ killed and whoever comes at once."""
 import hashlib
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
-from captures import (
+from captures import (  # noqa: F401 (a fixture)
     DROP,
     PARAMETERS,
     QUARANTINE,
@@ -19,6 +18,7 @@ from captures import (
     intake,
     judge,
     names,
+    project,
     toy,
     tree,
 )
@@ -28,17 +28,6 @@ from stages.errors import DataError, InputError, IntegrityError, JudgeError, Par
 from stages.winds.retraining import intake as work
 from stages.winds.retraining.captures import state_of
 from stages.winds.retraining.intake import Verdict
-
-
-@pytest.fixture(autouse=True)
-def project(tmp_path, monkeypatch):
-    """An empty project to work in."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files, "_passages", type(files._passages)())
-    shutil.copy(ROOT / "params.yaml", tmp_path)
-    (tmp_path / "stages").symlink_to(ROOT / "stages")
-    DROP.mkdir(parents=True)
-    return tmp_path
 
 
 def digest(content: bytes) -> str:

@@ -8,23 +8,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from captures import DROP, RAW, ROOT, drop, intake, names, toy, tree
+from captures import DROP, RAW, drop, intake, names, project, toy, tree  # noqa: F401 (a fixture)
 
-from stages import files
 from stages.errors import BusyError
 from stages.winds.retraining import intake as work
-
-
-@pytest.fixture(autouse=True)
-def project(tmp_path, monkeypatch):
-    """An empty project to work in."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files, "_passages", type(files._passages)())
-    shutil.copy(ROOT / "params.yaml", tmp_path)
-    (tmp_path / "stages").symlink_to(ROOT / "stages")
-    DROP.mkdir(parents=True)
-    return tmp_path
-
 
 # --- kills, and two at once
 

@@ -17,7 +17,6 @@ from stages.winds.streaming import follow
 from stages.winds.streaming.answering import asked
 
 TIMES = [PLACE, "45.8,6.4,FL300,+0", "47.1,8.0,30000,+300"]
-MOMENTS = (0, 1)  # bytes have a time of their own: when they come does not matter
 
 
 def lines_of(frames) -> bytes:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+NAMED = re.compile(r"(?<![\w/.*{-])((?:\w+/)+\w+\.py)\b")
 
 
 def read(name):
@@ -41,3 +43,20 @@ def test_the_container_sets_a_clone_up():
     text = (ROOT / ".devcontainer" / told["build"]["dockerfile"]).read_text()
     assert told["postCreateCommand"] == "make setup"
     assert PROJECT["requires-python"].removeprefix(">=") in re.search("FROM (.*)", text)[1]
+
+
+def test_every_module_that_texts_name_is_there():
+    """A path in a text ends some tracked one: `layers/grid.py` is enough. The recipes name files
+    that a reader writes, the changelog those of its day, words in capitals stand for any."""
+    told = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    tracked = told.stdout.splitlines()
+    known = ["/" + path for path in tracked if path.endswith(".py")]
+    wrong = [
+        f"{path}: {name}"
+        for path in tracked
+        if path.endswith(".md") or path.startswith(("stages/", "flows/"))
+        if path not in ("CHANGELOG.md", "CONTRIBUTING.md") and path.endswith((".md", ".py"))
+        for name in re.findall(NAMED, (ROOT / path).read_text(encoding="utf-8"))
+        if not re.search(r"\b[A-Z]+\b", name) and not any(one.endswith("/" + name) for one in known)
+    ]
+    assert wrong == []

@@ -1,1 +1,1 @@
-"""Rivals that no document has: what forecasts without a gradient (spec O12)."""
+"""Rivals that no document has: what forecasts without a gradient."""

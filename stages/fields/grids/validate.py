@@ -20,7 +20,8 @@ from stages.validation import stage
 from stages.validation.rules import MANIFEST, Rule, Table, acquired
 
 MODULE = "stages.fields.grids.validate"
-# Bounds of 1-D tasks by correlation and what is read, nats a target (reference-code.md, O).
+# Bounds of 1-D tasks by correlation and what is read, nats a target: the exact law's own score,
+# computed once by other code.
 KNOWN = {(0.8, "both"): -0.288, (0.5, "both"): -0.422, (0.8, "off"): -0.472, (0.5, "off"): -0.472,
          (0.0, "both"): -0.472, (0.0, "off"): -0.472}  # fmt: skip
 PLAIN = {"low": -0.602, "high": 0.602, "noise": 0.2, "axes": 1, "cells": 64, "context": 64,

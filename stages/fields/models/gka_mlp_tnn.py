@@ -1,5 +1,5 @@
 """GKA-MLP-TNN: Gaussian kernel averaging whose scale varies in space (thesis section 1.3.3,
-equations 1.1-1.2 mended: errata A.000).
+equations 1.1-1.2 mended: errata, eq. 1.1 and eq. 1.2).
 
 (s_xy, s_z, s_t) = s0 exp(MLP(x, y, z)) at the target's place: short lengths where much was measured
 or the wind changes quickly, long ones elsewhere. As printed the MLP's answer is the scale itself,

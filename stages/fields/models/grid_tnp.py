@@ -8,14 +8,15 @@ which is the plain TNP that G compares with. `order` "after" grids values first 
 Cells attend to each other, all (`window` 1) or in shifted windows; targets read all cells or the
 `nearest` along each axis (`reading`). `coarsen` by `patch`: "before" the points are added, "after",
 or by the "encoder", which sees the fine cells as points. `reads`: both, only "off" the grid (the
-cells stay, unknown), only "on" it. `index` "as_published" has the public code's error (errata.md,
-A.003). A batch without a grid has one of `cells` cells along each axis from -reach to reach.
-`latents` of "none": that many learned tokens read all others and each other, targets read them
-alone (LBANP, Feng et al. 2023; section 4.2.6). `places` of a sphere: unit vectors, or `harmonics`
-of `degrees` through a SIREN (section 3.1.2). `equivariance` "exact": no token has its place; points
-know where they lie in their cell, targets where among their cells, and what is read is told apart
-by its slot; so nothing changes when grid and points are moved together. "approximate": beside that
-a learned function of the place, which is 0 at first (Ashman et al. 2024).
+cells stay, unknown), only "on" it. `index` "as_published" has the public code's error
+(layers/grid.py, flat). A batch without a grid has one of `cells` cells along each axis from -reach
+to reach. `latents` of "none": that many learned tokens read all others and each other, targets read
+them alone (LBANP, Feng et al. 2023; section 4.2.6). `places` of a sphere: unit vectors, or
+`harmonics` of `degrees` through a SIREN (section 3.1.2). `equivariance` "exact": no token has its
+place; points know where they lie in their cell, targets where among their cells, and what is read
+is told apart by its slot; so nothing changes when grid and points are moved together.
+"approximate": beside that a learned function of the place, which is 0 at first (Ashman et al.
+2024).
 Departures: one query for all cells, which their places tell apart, not a free one a cell, so that
 a model takes any grid; a window of neighbours that would leave the grid is moved inside. SetConv's
 `pooling` "sum" is equation 3.4: the sum of the points' tokens, weighed, is added to the cell's.

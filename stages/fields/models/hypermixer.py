@@ -1,11 +1,11 @@
 """MSA with HyperMixing in the place of attention (thesis section C.4, table C.4, figure C.4): time
 and memory linear in the points.
 
-Encoders, layer, readout as in fields/msa.py; only the token mixing differs (layers/hypermixing.py).
-The thesis prints no widths. Ours are MSA's, with `hidden` three times the width: then tied
-hypernetworks weigh what queries, keys and values weigh. Parameters on wind (X=3, I=O=2), h = width,
-tied: layers (5h^2 + h hidden + 9h) each; encoders and readout 6h^2 + 18h + 2. That makes 4,862 /
-18,362 / 83,042 for (h, hidden, layers) = (12, 36, 3), (24, 72, 3), (32, 96, 9).
+Encoders, layer, readout as in fields/models/msa.py; only the token mixing differs
+(layers/hypermixing.py). The thesis prints no widths. Ours are MSA's, with `hidden` three times the
+width: then tied hypernetworks weigh what queries, keys and values weigh. Parameters on wind (X=3,
+I=O=2), h = width, tied: layers (5h^2 + h hidden + 9h) each; encoders and readout 6h^2 + 18h + 2.
+That makes 4,862 / 18,362 / 83,042 for (h, hidden, layers) = (12, 36, 3), (24, 72, 3), (32, 96, 9).
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""Gaussian kernel averaging: thesis equation 1.1 with its sign mended (errata A.000).
+"""Gaussian kernel averaging: thesis equation 1.1 with its sign mended (errata, eq. 1.1).
 
 wind(x) = sum_k w_k y_k,  w = softmax_k( -s_xy [(x-x_k)^2 + (y-y_k)^2] - s_z (z-z_k)^2 ),
 s = exp(log_scale) > 0 (errata, eq. 1.2).

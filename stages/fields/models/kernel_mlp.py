@@ -1,5 +1,5 @@
 """Gaussian kernel averaging whose scale a network answers (thesis sections 1.3.3 and C.7; equations
-1.1-1.2 mended: errata A.000).
+1.1-1.2 mended: errata, eq. 1.1 and eq. 1.2).
 
 wind(x) = sum_k w_k y_k,  w = softmax_k( -sum_a s_a (x_a - x_ka)^2 ),
 s = exp(MLP(x)), one scale an axis, `layers` hidden layers.

@@ -1,5 +1,5 @@
 """Local kriging: Gaussian-process regression on the past winds nearest to each target, with a
-spread (not in the thesis; its O7).
+spread (our own: not in the thesis).
 
 The law is that of layers/gaussian_process.py, one for all places: the local mean is unknown, N(0,
 level^2), which with a wide level is ordinary kriging, and east and north share lengths and

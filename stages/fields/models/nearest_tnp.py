@@ -1,6 +1,6 @@
 """Nearest TNP: attention of every target to the past winds nearest to it, found exactly by the
-causal neighbour search (the project's O3; thesis chapter 1's neighbours as engine of document G's
-K-nearest cross-attention, section 3.4.2).
+causal neighbour search (our own: thesis chapter 1's neighbours as engine of document G's K-nearest
+cross-attention, section 3.4.2).
 
 A target reads its `places` neighbours and nothing else, so the context may have millions of points:
 time and memory grow with targets x places, the search apart. A neighbour's token is MLP([x_k - x,

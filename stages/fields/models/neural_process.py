@@ -6,7 +6,7 @@ With a `latent`, r instead gives z ~ N(mu, s^2), s in (0.1, 1), which the decode
 law is the mixture over DRAWS values of z, and a sample has one z for all targets. It learns by the
 evidence lower bound ("bound"), z of context and targets against z of the context alone, or by the
 importance-weighted likelihood (Burda et al. 2016) of DRAWS values of z from the context
-("weighted"). fields/cnp.py is the conditional one without a spread, as the thesis has it.
+("weighted"). fields/models/cnp.py is the conditional one without a spread, as the thesis has it.
 Shapes: B sets, T targets, S draws, Z latent, O values.
 """
 

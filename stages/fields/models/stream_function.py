@@ -1,5 +1,5 @@
 """Stream function: a transformer neural process whose wind has no divergence
-(layers/stream_head.py; the project's O4).
+(layers/stream_head.py; our own).
 
 TNP predicts the stream function, with a mixing that is linear in the points. Reads the reports of
 the last WINDOW_S seconds, all of them for every target, so that its field is one function of the

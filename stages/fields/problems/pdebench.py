@@ -4,7 +4,7 @@ field now, and 50 outputs later.
 Raw: ns_incom_inhom_2d_512-K.h5, HDF5 whose `particles`, float32 (trajectories, outputs, G, G, 1),
 is the field that the authors' code reads where the thesis says vorticity
 (reports/sparse_fields/README.md). Pairs, nodes and positions (index / 256 - 1 where G is 512) are
-navier_stokes.py's; nothing is standardised. Files go by their number: the first train, the last
+navier_stokes/'s; nothing is standardised. Files go by their number: the first train, the last
 tenth tests, the tenth before it selects, one at least (the authors took 200 in the order of their
 folder, which differs between machines). A file whose trajectories begin as those of an earlier one
 is left out, and `facts` tells it: 24 of the 274 published are copies of others. A field is read at

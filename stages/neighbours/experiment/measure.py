@@ -4,9 +4,9 @@ A.1-A.3, figure 1.4).
 Every method answers the same queries; its answer is compared bit by bit with a brute force of its
 own, done here in NumPy, one query at a time, rounded as stages/neighbours/contract.py says.
 Comparisons are points whose distance to a query was computed; their share is of those that the
-query sees, which is what linear search computes. Times are measured elsewhere (bench.py): here all
-is reproducible. Queries are drawn independently from the set, so the intervals (90 %) come from a
-plain bootstrap over them.
+query sees, which is what linear search computes. Times are measured elsewhere (`make
+bench-neighbours`): here all is reproducible. Queries are drawn independently from the set, so the
+intervals (90 %) come from a plain bootstrap over them.
 Shapes: N points, M queries, k neighbours, R resamples.
 """
 

@@ -1,7 +1,7 @@
 """The bias of Algorithm 3 as printed against the number of orders tried, as a table and a figure
 (thesis 4.2.4, D.3; see the errata).
 
-What evaluation/orders/bias.py measured with perfect models of laws that can be listed: law ->
+What evaluation/bias.py measured with perfect models of laws that can be listed: law ->
 {sequences, draws, floor, burst {N_o}, exact, sequential}. Total variation is half the sum of
 absolute differences of chances: 0 is the law itself, 1 no overlap. The floor is what as many
 independent draws of the law show; no sampler is below it but by luck. No units.

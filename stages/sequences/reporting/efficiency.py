@@ -35,10 +35,7 @@ TITLES = (
 
 
 def counted(
-    measured: comparisons.Ordered,
-    gpt: str,
-    arm: str,
-    found: tuple[float, dict[str, list[comparisons.Reached]]] | None,
+    gpt: str, arm: str, found: tuple[float, dict[str, list[comparisons.Reached]]] | None
 ) -> tuple[str, ...] | None:
     """(loss, GPT's steps, the model's, their ratio), with what only bounds them; None where one has
     no history."""
@@ -63,7 +60,7 @@ def pace(
     if not (measured.arm(gpt) and measured.arm(arm)):
         return None
     both, level = (
-        counted(measured, gpt, arm, find(measured, gpt, arm))
+        counted(gpt, arm, find(measured, gpt, arm))
         for find in (comparisons.steps, comparisons.to_level)
     )
     if both is None or level is None:

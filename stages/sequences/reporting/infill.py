@@ -1,10 +1,10 @@
 """Infilling as a table and as figures: samples that keep tokens given anywhere, beside free ones
 (thesis 4.3.7, figures 4.2 and 4.3).
 
-What evaluation/orders/infill.py measured of σ-GPT in random order: CELL/infilled/TASK/{metrics},
+What evaluation/infill.py measured of σ-GPT in random order: CELL/infilled/TASK/{metrics},
 and in samples.safetensors CELL/infilled/TASK_{truth,given,tokens,free}. Tasks of mazes: `on`, a
 cell of the shown shortest path; `off`, one of another way. Of flights: `points`, some altitudes.
-`cells` and `about` are those of order_tables.py.
+`cells` and `about` are those of tables.py.
 Shapes: S shown sequences, K samples of each, T tokens, R K rows and columns of a maze. Units:
 shares in %, ft, minutes.
 """

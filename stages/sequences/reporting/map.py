@@ -2,7 +2,7 @@
 and numbers that a look cannot give.
 
 A panel a method: validation sequences green, this method's coloured, all other methods' light grey,
-on the one plane that t-SNE laid all of them out on (evaluation/orders/generations.py: tensors
+on the one plane that t-SNE laid all of them out on (evaluation/generations.py: tensors
 map/val and map/CELL/SAMPLER (n, 2), without unit). Beside each stands how often a sequence's
 nearest other is of its own kind; the table has that and the discrepancy of every sampler, between
 the floor (test against validation sequences) and the companions. Shapes: n sequences of a method.

@@ -5,7 +5,7 @@ Data sets that differ in their training sequences alone (about: `held_out`) make
 an arm at one size: how many of the training prompts and of the test prompts it answers, their
 difference, nats a token in its own order. The figure has a colour an order, training prompts
 dashed, test prompts full; companions a level each. `cells` and `about` are those of
-order_tables.py.
+tables.py.
 Units: shares in %, nats a token; [ ] and bars are 90 % intervals.
 """
 

@@ -5,7 +5,7 @@ A round is two passes: draft every remaining token independently, p(. | accepted
 drafts along N_o random orders, q(. | accepted, drafts before); a draft passes if u < q/p, one u a
 position for all orders. The order with the most passes before its first failure is kept. A rejected
 token is dropped, not drawn from the residual max(0, q - p), and the order is chosen after the
-draws: neither is exact (errata; evaluation/orders/bias.py measures by how much). exact.py samples
+draws: neither is exact (errata; evaluation/bias.py measures by how much). exact.py samples
 the law itself. Unlike the public code's, a row advances by its own prefix, not by the batch's
 shortest.
 Shapes: B batch, T length, V vocabulary, R rows at work, N orders, K steps left.

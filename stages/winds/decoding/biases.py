@@ -1,5 +1,5 @@
 """Each aircraft's own bias of heading and airspeed, found from what others measured near it, and
-the winds without it (none of the documents; O10 of the project's own plans).
+the winds without it (our own: none of the documents has it).
 
 A heading that is too large by d and an airspeed by a change the wind, ground vector minus air
 vector, by J (d, a), J = -(tas (cos h, -sin h) | (sin h, cos h)) at heading h. Two aircraft near

@@ -39,12 +39,6 @@ VERDICT, INTAKE = (
 )  # in the work folder
 
 
-def due(parameters: Params) -> bool:
-    """Whether there are captures in a state that the ledger has not judged."""
-    raw = Place.of(parameters).raw
-    return (raw / "manifest.json").exists() and ledger.of_raw(ledger.read(), state_of(raw)) is None
-
-
 def run(parameters: Params) -> dict[str, Any]:
     """Judge the challenger once for this state of the raw data; returns (and keeps in
     .work/retraining/verdict.json) what came of it.

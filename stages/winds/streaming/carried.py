@@ -85,7 +85,7 @@ class CarriedWinds:
     def known(self, now_s: float) -> pl.DataFrame:
         """Usable winds (capture.COLUMNS and more) in order of time, of all frames taken in until
         the stream's time `now_s`."""
-        spoke = self._decode(now_s)
+        spoke = self._decode()
         if now_s - OPEN_S - self.edge_s >= STEP_S:
             self._settle(now_s - OPEN_S, now_s)
         if len(spoke):
@@ -96,7 +96,7 @@ class CarriedWinds:
 
     def close(self, now_s: float) -> pl.DataFrame:
         """`known` where no frame will come any more: all is settled and counted."""
-        self._decode(now_s)
+        self._decode()
         self._settle(np.inf, now_s)
         return self.settled
 
@@ -109,7 +109,7 @@ class CarriedWinds:
             "seen": len(self.seen),
         }
 
-    def _decode(self, now_s: float) -> pl.Series:
+    def _decode(self) -> pl.Series:
         """Decode the frames that wait; the addresses of those of some use."""
         fresh = decoded(self.waiting)
         self.waiting = []

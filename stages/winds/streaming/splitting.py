@@ -21,7 +21,6 @@ APART_S = 2.0  # a counter that leaves the clock by more has begun anew
 PAUSE_S = 60.0  # a recorded counter that steps by more has begun anew
 COUNTED = re.compile(r"@([0-9A-Fa-f]{12})")
 BOM = b"\xef\xbb\xbf"
-QUIET = ("blank", "header", "mode_ac", "status")  # no sign that the feed is amiss
 
 
 class Reference:

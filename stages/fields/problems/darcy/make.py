@@ -4,9 +4,9 @@ after Li et al. 2021.
 -div(a grad u) = 1 in the unit square, u = 0 on its border; a takes one of two values by the sign of
 a Gaussian field N(0, (-lap + t^2)^-s) with zero slope across the border and no mean, s =
 `smoothness`, t = `inverse_length` (2 and 3 there). The field and the equation live on lattice *
-refinement cells a side (elliptic.py); of its nodes i/lattice, i from 0 to lattice - 1, are kept, as
-in the published files: their first row and column lie on the border (the real ones 0.001 beside
-it), the last one step before it.
+refinement cells a side (fields/elliptic.py); of its nodes i/lattice, i from 0 to lattice - 1, are
+kept, as in the published files: their first row and column lie on the border (the real ones 0.001
+beside it), the last one step before it.
 Files: darcy_train_G.pt and darcy_test_G.pt, the zip archives that PyTorch writes: x bool (N, G, G),
 true where the field is positive, and y float32 (N, G, G), the solution. Shapes: N samples, G points
 a side. Units: none.

@@ -1,5 +1,7 @@
-"""Sawtooth functions (document N, sections 5.1.2, 6.1.2 and 6.1.3; errata.md, A.001).
+"""Sawtooth functions (document N, sections 5.1.2, 6.1.2 and 6.1.3).
 
+N's equation 5.1.3 prints a wave as high as its period is long, without a phase; its public code
+draws the wave below.
 f(x) = (frequency (direction . x - offset)) mod 1 + noise, frequency uniform, offset uniform over a
 period, direction of unit length: any ("full"), or one of the diagonals ("restricted", in one
 dimension left or right). Nobody forecasts better on average than who knows the function: N(f(x),

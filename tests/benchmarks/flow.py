@@ -1,5 +1,4 @@
-"""How a field of wind flows: its divergence and shear, and the spectrum of its kinetic energy (the
-project's O4).
+"""How a field of wind flows: its divergence and shear, and the spectrum of its kinetic energy.
 
 A field is a level's wind on a regular grid of latitudes and longitudes. Slopes are differences over
 two steps, inside its edge, on the sphere: divergence = (du/dlon + d(v cos lat)/dlat) / (R cos lat),
