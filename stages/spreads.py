@@ -346,7 +346,8 @@ def foreign(table: Table, metric: str, whole: bool) -> Spread | None:
     kinds = [rows for one, rows in table.items() if one != ALL and not set_of(one)]
     for name in (metric, ALL) if whole else (metric,):
         if known := [rows[name] for rows in kinds if name in rows]:
-            return Spread(*(math.sqrt(typical(known, by)) for by in FIELDS), PRIOR)  # type: ignore[arg-type, call-arg]  # a star of three
+            relative, absolute, scaled = (math.sqrt(typical(known, by)) for by in FIELDS)
+            return Spread(relative, absolute, scaled, PRIOR)
     return None
 
 

@@ -31,6 +31,7 @@ OPTIONS = {
     ),
     "try": ("--plot",),
     "score": ("EXPERIMENT/PROFILE/DATASET/CELL", "FILE", "--json", "--even-if-trained-on"),
+    "biases": ("DECODED", "--out", "--all", "--heading-deg", "--airspeed-kt"),
     "init": ("DATA_FILE", "--name", "--profile", "--licence", "--url", "--dry-run"),
     "audit": (
         "EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
@@ -135,6 +136,7 @@ def test_the_installed_command_is_this_one():
         ("nowcast", "--context", "x.csv", "--at", POINT, "--points", "p.csv"),
         ("score", "a/b/c/d"),
         ("init",),
+        ("biases",),
         ("audit",),
         ("audit", "a/b/c/d/e", "--verify", "everything"),
         ("impact",),
