@@ -1,5 +1,5 @@
 """How the shell ends where it is not the work that ends it: Ctrl-C, a disk without room, an
-encoding without a sign."""
+encoding without a sign, a remedy that cannot be followed."""
 
 import errno
 import os
@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from stages import cli, errors
-from stages.audit import impact
+from stages.audit import comparison, comparison_text, impact
 from stages.figures import drawing
 from stages.validation import docs
 
@@ -144,3 +145,16 @@ def test_an_error_that_great_expectations_passes_over_is_raised_and_not_printed(
         except OSError:
             docs.logging.getLogger(docs.site_builder.__name__).error("a page failed")
     assert capfd.readouterr() == ("", "")
+
+
+def test_compare_advises_no_pull_where_there_is_no_remote(monkeypatch, capsys):
+    monkeypatch.setattr(comparison, "of_commit", lambda *_: SimpleNamespace(exit_code=0))
+    table = comparison.Judged("e", "mini", apart=["there", "here"])
+    names = ("v1 (0123)", "the working copy")
+    told = comparison_text.told_of(table, False, names)
+    monkeypatch.setattr(comparison_text, "render", lambda *_: told[0])
+    assert run(monkeypatch, "compare") == 0
+    assert capsys.readouterr().out == (
+        "not compared: e/mini/breakdowns.json is missing in v1 (0123) and in the working copy; "
+        "`make repro PROFILE=mini` makes it\n"
+    )
