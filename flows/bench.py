@@ -25,6 +25,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from flows.asked import within
 from flows.dag import parse, schedule
 from flows.process import DVC, FlowError, environment, leashed
 from flows.repro import CODE
@@ -330,9 +331,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument(
         "--locks",
-        type=int,
+        type=within(1, 10_000),
         metavar="N",
-        choices=range(1, 10_001),
         help="only: count lock errors in N parallel runs",
     )
     asked = parser.parse_args(arguments)

@@ -342,7 +342,10 @@ def remake(sides: Sides, out: str, outcome: Outcome, settled: set[str]) -> None:
 
 def driver(base: str, ours: str, theirs: str, path: str) -> int:
     """git's merge driver of a dvc.lock: the result goes to `ours`; 1 where entries were dropped,
-    so that the merge stops for a run."""
+    so that the merge stops for a run. FlowError 2 where a file is not there."""
+    for file in (base, ours, theirs):
+        if not Path(file).is_file():
+            raise FlowError(f"{file}: no such file", 2)
     stages, dropped = merged(
         *(parse(Path(file).read_bytes(), path) for file in (base, ours, theirs))
     )

@@ -127,7 +127,8 @@ def become(parent: int, command: list[str]) -> None:
     try:
         os.execvp(command[0], command)
     except OSError as error:
-        sys.exit(f"error: {command[0]}: {error.strerror}")
+        print(f"error: {command[0]}: {error.strerror}", file=sys.stderr)
+        sys.exit(127 if isinstance(error, FileNotFoundError) else 126)  # a shell's codes
 
 
 if __name__ == "__main__":

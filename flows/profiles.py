@@ -6,7 +6,8 @@ reports/EXPERIMENT/cells.yaml. For the run's duration that word is another one, 
 The originals are put aside in `.work/profile/` first, so that a run killed in between is healed
 when the next one starts; what somebody else changed in the files meanwhile stays. A run under the
 profile that is set anyway does not touch a file.
-Exit code: the command's; 2 for an unknown profile, 75 when another flow is running.
+Exit code: the command's; 2 for an unknown profile, 75 when another flow is running, 127 (126) for
+a command that is not there (cannot be run).
 """
 
 import contextlib
@@ -21,7 +22,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -77,21 +78,33 @@ def current(text: str, path: Path = PARAMS) -> str:
     return words[0][1]
 
 
-def switch(text: str, profile: str, path: Path = PARAMS) -> str:
-    """The text with the one word replaced. FlowError 2 (with the known names) unless it then
-    names that profile."""
+def loaded(text: str, path: Path) -> Any:
+    """A file's data. FlowError 2 where it is no YAML."""
     try:
-        whole = YAML(typ="safe", pure=True).load(text)
-        known = whole["profiles"] if path == PARAMS else [key for key in whole if key != "run"]
-        if profile not in known:
-            told = f"{profile!r} is no profile (known: {', '.join(sorted(known))})"
-            raise FlowError(told if path == PARAMS else f"{path}: {told}", 2)
-        new = WORD.sub(rf"\g<1>{profile}", text)
-        data = YAML(typ="safe", pure=True).load(new)
-    except (YAMLError, ValueError, TypeError, KeyError) as error:
+        return YAML(typ="safe", pure=True).load(text)
+    except (YAMLError, ValueError) as error:
         raise FlowError(
             f"{path}: its profiles cannot be read: {' '.join(str(error).split())}", 2
         ) from None
+
+
+def refuse_unknown(profile: str, text: str, path: Path, where: str = "") -> None:
+    """FlowError 2, with the known names, for what is no profile of a file; `where` comes first."""
+    whole = loaded(WORD.sub("", text), path)  # the line may name what there is not
+    try:
+        known = sorted(whole["profiles"] if path == PARAMS else whole)
+    except (TypeError, KeyError) as error:
+        raise FlowError(f"{path}: its profiles cannot be read: {error}", 2) from None
+    if profile not in known:
+        raise FlowError(f"{where}{profile!r} is no profile (known: {', '.join(known)})", 2)
+
+
+def switch(text: str, profile: str, path: Path = PARAMS) -> str:
+    """The text with the one word replaced. FlowError 2 (with the known names) unless it then
+    names that profile."""
+    refuse_unknown(profile, text, path, "" if path == PARAMS else f"{path}: ")
+    new = WORD.sub(rf"\g<1>{profile}", text)
+    data = loaded(new, path)
     if data["run"] is not (data["profiles"] if path == PARAMS else data)[profile]:
         place = "profiles." if path == PARAMS else ""
         raise FlowError(f"{path}: `*{profile}` is not the anchor of {place}{profile}", 2)
@@ -115,10 +128,12 @@ def heal() -> None:
     shutil.rmtree(SAVED)
 
 
-def mixed(words: dict[Path, str]) -> None:
-    """FlowError 2 where the files name different profiles."""
+def mixed(words: dict[Path, str], texts: dict[Path, str]) -> None:
+    """FlowError 2 where the files name different profiles, or one a profile that there is not."""
     others = [f"{path} {word}" for path, word in words.items() if word != words[PARAMS]]
     if others:
+        for path, word in words.items():
+            refuse_unknown(word, texts[path], path, f"{path}: ")
         raise FlowError(
             f"two files name different profiles: {PARAMS} {words[PARAMS]}, {', '.join(others)}; "
             f"`python -m flows.profiles --set {words[PARAMS]}` sets all of them",
@@ -152,7 +167,7 @@ def switched(profile: str | None = None) -> Iterator[str]:
             heal()
         texts = {path: read(path) for path in files()}
         words = {path: current(text, path) for path, text in texts.items()}
-        mixed(words)
+        mixed(words, texts)
         before = words[PARAMS]
         if profile in (None, before):
             yield before

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from flows.asked import within
 from flows.dag import Graph, parse, plan, schedule, ways
 from flows.leftovers import set_aside
 from flows.process import DVC, WORK, FlowError, environment, leashed, sharing
@@ -309,8 +310,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--jobs",
-        type=int,
-        choices=range(1, 257),
+        type=within(1, 256),
         metavar="N",
         help="stages at once (as many as cores, or as Dask workers)",
     )
@@ -319,9 +319,8 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--retries",
-        type=int,
+        type=within(0, 9),
         default=0,
-        choices=range(10),
         metavar="N",
         help="second chances of a failed stage",
     )

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from flows import profiles, repro
+from flows.asked import within
 from flows.git import Repository
 from flows.process import WORK, FlowError, die_with, environment, leashed
 from flows.profiles import switched, write
@@ -336,12 +337,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--again", action="store_true", help="try a state of the captures that failed before"
     )
     parser.add_argument(
-        "--jobs",
-        type=int,
-        default=os.cpu_count(),
-        choices=range(1, 257),
-        metavar="N",
-        help="stages at once",
+        "--jobs", type=within(1, 256), default=os.cpu_count(), metavar="N", help="stages at once"
     )
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, repro.stop)

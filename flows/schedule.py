@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from flows.asked import within
 from flows.process import WORK, FlowError, environment, only_one
 from flows.profiles import write
 from flows.retrain import RUNNER
@@ -193,11 +194,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--drop", help="the folder to look into, instead of params.yaml's retraining.drop"
     )
     parser.add_argument(
-        "--jobs",
-        type=int,
-        choices=range(1, 257),
-        metavar="N",
-        help="stages at once (default: one a core)",
+        "--jobs", type=within(1, 256), metavar="N", help="stages at once (default: one a core)"
     )
     parser.add_argument(
         "--host",
@@ -206,9 +203,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument(
         "--port",
-        type=int,
+        type=within(0, 65_535),
         default=4200,
-        choices=range(65536),
         metavar="N",
         help="default 4200; 0: any free one",
     )

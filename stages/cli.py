@@ -1,6 +1,7 @@
 """`tradewind VERB`: the verbs and the help that groups them."""
 
 import argparse
+import io
 import os
 import re
 import sys
@@ -9,8 +10,8 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any, NoReturn
 
-from stages import params
-from stages.errors import InputError, TradewindError, advice
+from stages import interrupted, params
+from stages.errors import InputError, advice, told_of
 from stages.verbs import biases, init, release, score, trust, unattended, winds
 
 ABOUT = "`tradewind VERB --help` tells all of a verb, with an example."
@@ -109,17 +110,21 @@ def print_warning(
 
 
 def main() -> int:
-    """Entry point; a TradewindError becomes its message and exit code."""
-    arguments = parser().parse_args()
+    """Entry point; a TradewindError becomes its message and exit code, Ctrl-C a line and 130."""
+    for stream in (sys.stdout, sys.stderr):  # no answer is lost for a sign that an encoding lacks
+        if isinstance(stream, io.TextIOWrapper) and stream.errors != "surrogateescape":
+            stream.reconfigure(errors="replace")
     code = 0
     try:
+        arguments = parser().parse_args()
         with warnings.catch_warnings():
             warnings.showwarning = print_warning
             code = arguments.run(arguments)
         sys.stdout.flush()  # here, where a closed pipe can be met, and not at the interpreter's end
-    except TradewindError as error:
-        print(f"error: {advice(str(error))}", file=sys.stderr)
-        return error.exit_code
+    except KeyboardInterrupt:
+        code = interrupted.tell()
+    except BrokenPipeError:
+        pass  # the reader has seen enough (`| head`)
     except ModuleNotFoundError as error:
         if (missing := (error.name or "").partition(".")[0]) not in LAB:
             raise
@@ -129,20 +134,16 @@ def main() -> int:
             remedy="pip install 'tradewind[lab]'",
         )
         print(f"error: {refused}", file=sys.stderr)
-        return refused.exit_code
-    except BrokenPipeError:  # the reader has seen enough (`| head`); what is left goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        if error.filename is None:  # no path that somebody named
+        code = refused.exit_code
+    except Exception as error:
+        if (told := told_of(error)) is None:  # a bug of ours
             raise
-        refused = InputError(
-            "a file or folder cannot be read or made",
-            where=str(error.filename),
-            found=error.strerror or str(error),
-            remedy="name a place that you may write to, or an existing file",
-        )
-        print(f"error: {refused}", file=sys.stderr)
-        return refused.exit_code
+        print(f"error: {advice(str(told))}", file=sys.stderr)
+        code = told.exit_code
+    try:
+        sys.stdout.flush()
+    except OSError:  # what is left goes nowhere: the interpreter's end would complain again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 
 

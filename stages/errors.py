@@ -6,6 +6,7 @@ before any work starts), 1 for a failure of data or of a run, 75 (sysexits' EX_T
 another run holds the place.
 """
 
+import errno
 import os
 import re
 import sys
@@ -17,6 +18,11 @@ NUMPY_READS = {
     "numpy.lib._npyio_impl",
     "numpy._core.memmap",
 }  # modules inside which NumPy reads an array's file
+
+# Where no byte goes any more, whosever path it is: full, over a quota, broken, a file too long.
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
+# The same as libraries say it that raise no OSError: Polars, SQLite.
+FULL_TEXT = re.compile(r"No space left|disk is full|disk I/O error|Disk quota exceeded")
 
 # What remedies say of `dvc pull`, and what is left of it where there is nothing to pull from.
 PULLS = (
@@ -116,6 +122,42 @@ def advice(text: str, root: "str | os.PathLike[str]" = ".") -> str:
     for pattern, rest in PULLS:
         text = re.sub(pattern, rest, text)
     return text
+
+
+def told_of(error: BaseException) -> TradewindError | None:
+    """An error as a person is told it: ours as it is, a disk that takes no more, a path that
+    somebody named; None for a bug."""
+    if isinstance(error, TradewindError):
+        return error
+    if full := no_room(error):
+        return full
+    if isinstance(error, OSError) and error.filename is not None:
+        return InputError(
+            "a file or folder cannot be read or made",
+            where=str(error.filename),
+            found=error.strerror or str(error),
+            remedy="name a place that you may write to, or an existing file",
+        )
+    return None
+
+
+def no_room(error: BaseException) -> DataError | None:
+    """A disk that takes no more as an error of ours, also one that a library tells in its own
+    words, or that caused the library's; None where it is something else."""
+    one: BaseException | None = error
+    while one is not None:
+        known = isinstance(one, OSError) and one.errno in FULL
+        if known or FULL_TEXT.search(str(one)):
+            file = getattr(one, "filename", None)
+            said = known and getattr(one, "strerror", None)
+            return DataError(
+                "nothing more could be written",
+                where="" if file is None else str(file),
+                found=said or str(one).strip().splitlines()[0][:300],
+                remedy="make room, or name a place on another disk",
+            )
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+    return None
 
 
 def typed(error: Exception) -> Exception:

@@ -1,6 +1,8 @@
 """What the shell refuses before any work: a folder that is no clone, a file whose name tells
 another form than the one that is written."""
 
+from pathlib import Path
+
 import pytest
 
 from stages import cli
@@ -13,13 +15,45 @@ def run(monkeypatch, *words):
     return cli.main()
 
 
-@pytest.mark.parametrize("words", [("verify", "--all"), ("benchmark", "bench")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("verify", "--all"),
+        ("benchmark", "bench"),
+        ("export", "out"),
+        ("gates", "out"),
+        ("release", "out"),
+        ("champion",),
+        ("rollback",),
+        ("ledger",),
+    ],
+)
 def test_in_a_folder_that_is_no_clone_it_is_the_users_mistake(monkeypatch, capsys, tmp_path, words):
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, *words) == 2
     out, err = capsys.readouterr()
     assert out == "" and f"where: {tmp_path}" in err and "root of a clone" in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_in_a_folder_that_is_no_clone_nothing_is_declared(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("words.txt").write_text("the cat sat on the mat\n" * 99)
+    assert run(monkeypatch, "init", "words.txt") == 2
+    out, err = capsys.readouterr()
+    assert "words.txt" in out and "nothing can be declared here" in err  # what it is, it tells
+
+
+def test_all_is_verified_as_it_stands_and_not_as_a_commit_is(monkeypatch, capsys):
+    assert run(monkeypatch, "verify", "--all", "--commit", "x") == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "--all with --commit" in err and "remedy: " in err
+
+
+def test_what_is_no_bundle_is_the_users_mistake(monkeypatch, capsys, tmp_path):
+    (tmp_path / "README.md").write_text("# no bundle")
+    assert run(monkeypatch, "verify", str(tmp_path / "README.md")) == 2
+    assert "expected: a bundle" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

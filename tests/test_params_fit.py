@@ -323,3 +323,10 @@ def test_what_a_family_does_not_take_is_told_with_its_place(tmp_path, part, prob
 )
 def test_families_that_do_not_fit_are_told(tmp_path, mini, dolls, problem):
     assert problem in refused(tmp_path, toys(tmp_path, mini, dolls))
+
+
+def test_a_section_misspelt_is_told_before_what_lacks_beneath_its_name(tmp_path):
+    told = refused(tmp_path, changed("\nprofiles:", "\nprofils:")).splitlines()
+    first = next(place for place, line in enumerate(told) if line.strip() == "found:") + 1
+    assert told[first].strip().startswith("profils: ") and "did you mean 'profiles'" in told[first]
+    assert "Field required" in told[first + 1]

@@ -25,7 +25,7 @@ def render(found: Comparison, every: bool = False) -> str:
         lines.append(f"arithmetic of what differs: there {there or 'none'}; here {here or 'none'}")
     lines += ["", *counts(found.tables), ""]
     for table in found.tables:
-        lines += told_of(table, every)
+        lines += told_of(table, every, found.names)
     if found.edited:
         more = f" and {len(found.edited) - 3} more" if len(found.edited) > 3 else ""
         lines += [
@@ -89,13 +89,15 @@ def counts(tables: list[Judged]) -> list[str]:
     ]
 
 
-def told_of(table: Judged, every: bool) -> list[str]:
-    """What fails, what moved, farthest first, and which verdicts changed."""
+def told_of(table: Judged, every: bool, names: tuple[str, str]) -> list[str]:
+    """What fails, what moved, farthest first, and which verdicts changed; `names` of both sides."""
     name = f"{table.experiment}/{table.profile}"
     lines = [f"FAIL {name}: {failure}" for failure in table.failures]
     if table.apart:
-        gone = f"{name}/{parts.BREAKDOWNS} is not here of the side {' and '.join(table.apart)}"
-        lines.append(f"not compared: {gone}; {parts.REMEDY}")
+        sides = dict(zip(("there", "here"), names, strict=True))
+        gone = " and ".join(f"in {sides[side]}" for side in table.apart)
+        remedy = f"`make repro PROFILE={table.profile}` makes it, or `dvc pull`"
+        lines.append(f"not compared: {name}/{parts.BREAKDOWNS} is missing {gone}; {remedy}")
     farthest = sorted(table.moved, key=lambda one: (-one.times, one.address))
     lines += [f"moved {name}/{line(one)}" for one in (farthest if every else farthest[:FEW])]
     if len(farthest) > FEW and not every:

@@ -40,6 +40,14 @@ class Reader(Mapping):  # type: ignore[type-arg]  # bare, as it stands when it r
                 "that is a folder", where=str(path), expected="a bundle: one .zip file"
             ) from None
         except (zipfile.BadZipFile, ValueError, struct.error, OverflowError, RuntimeError) as error:
+            with path.open("rb") as stream:
+                if stream.read(2) != b"PK":  # another file was named
+                    raise InputError(
+                        "that is no bundle",
+                        where=str(path),
+                        found="no zip file",
+                        expected="a bundle: one .zip file, as `tradewind release` writes it",
+                    ) from None
             raise DataError(
                 "the bundle cannot be opened",
                 where=str(path),

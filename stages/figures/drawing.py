@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from PIL import Image
 
+from stages.files import atomic_file
+
 MARKS = "osD^vPX*<>phd8"  # in turn: arms of one colour differ by them
 
 plt.rcParams.update(
@@ -47,7 +49,10 @@ def save(figure: Figure, path: Path, shaded: bool = False, dpi: int = 110) -> No
         if shaded
         else picture.quantize(256, dither=Image.Dither.NONE, method=Image.Quantize.MAXCOVERAGE)
     )
-    picture.save(path, format="PNG", optimize=True)
+    whole = io.BytesIO()
+    picture.save(whole, format="PNG", optimize=True)
+    with atomic_file(path) as stream:  # an earlier picture stays where the disk is full
+        stream.write(whole.getvalue())
 
 
 class Plain(LogLocator):

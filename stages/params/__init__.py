@@ -231,7 +231,9 @@ def checked(
     try:
         return schema.model_validate(content)
     except pydantic.ValidationError as error:
-        lines = [line for problem in error.errors() for line in _lines(schema, problem)]
+        # unknown keys first: what lacks beneath the right name of one is no mistake of its own
+        problems = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        lines = [line for problem in problems for line in _lines(schema, problem)]
         own = {line.split(".", 2)[-1] for line in lines if line.startswith("profiles.")}
         lines = [  # what `run: *mini` repeats of profiles.mini is one mistake
             line

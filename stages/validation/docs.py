@@ -6,7 +6,11 @@ form again and drawn by GX's own renderer. Nothing is judged anew, so the site n
 is named by its notes: its name, severity and remedy.
 """
 
+import contextlib
+import logging
 import re
+import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,7 @@ from great_expectations.data_context.types.resource_identifiers import (
 )
 from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 from great_expectations.expectations.metadata_types import FailureSeverity
+from great_expectations.render.renderer import site_builder
 
 from stages.errors import InputError
 from stages.files import read_json
@@ -67,8 +72,30 @@ def build(folder: Path, root: Path) -> tuple[Path, int]:
         )
         context.validation_results_store.set(key, results(name, gate))
         context.suites.add(suite(name, gate))
-    context.build_data_docs(site_names=[SITE])
+    with errors_met():
+        context.build_data_docs(site_names=[SITE])
     return folder / "index.html", len(gates)
+
+
+@contextlib.contextmanager
+def errors_met() -> Iterator[None]:
+    """Raise the first error of a page's writing: GX prints its traceback and goes on without that
+    page."""
+    met: list[BaseException] = []
+
+    def kept(_: logging.LogRecord) -> bool:
+        error = sys.exc_info()[1]
+        met.extend([error] if error else ())
+        return error is None
+
+    log = logging.getLogger(site_builder.__name__)
+    log.addFilter(kept)
+    try:
+        yield
+    finally:
+        log.removeFilter(kept)
+    if met:
+        raise met[0]
 
 
 def configuration(one: dict[str, Any]) -> ExpectationConfiguration:

@@ -12,7 +12,7 @@ from typing import Any
 
 from stages import files, params
 from stages.errors import DataError, InputError, TradewindError
-from stages.verbs import Verbs, added
+from stages.verbs import Verbs, added, only_in_clone
 
 PROFILE = "sample"  # where none is named
 NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
@@ -46,6 +46,7 @@ def init(arguments: argparse.Namespace) -> int:
             found="; ".join(seen.doubts),
             remedy="mend the file, or add --in-spite-of-doubts",
         )
+    only_in_clone("nothing can be declared here")
     name = arguments.name or looks.name_of(path)
     refuse_misnamed(name, arguments.profile)
     edits = edited(path, name, arguments, seen)

@@ -3,11 +3,12 @@
 import argparse
 from pathlib import Path
 
-from stages.verbs import Verbs, added
+from stages.verbs import Verbs, added, only_in_clone
 
 
 def release(arguments: argparse.Namespace) -> int:
     """Write a citable bundle of the commit and print its path and SHA-256."""
+    only_in_clone("there is nothing to release here")
     from stages import exports, files
 
     path = exports.release(arguments.folder, Path.cwd(), with_data=arguments.with_data)
@@ -34,6 +35,7 @@ def croissant(arguments: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     """Write losses and sweeps for other tools and print the files."""
+    only_in_clone("there is nothing to export here")
     from stages.exports import tracked
 
     for path in tracked.write(arguments.folder, Path.cwd()):

@@ -31,7 +31,7 @@ def compare(arguments: argparse.Namespace) -> int:
             print(path.relative_to(Path.cwd()))
         return 0
     judged = comparison.of_commit(Path.cwd(), arguments.commit, results)
-    print(comparison_text.render(judged, arguments.every))
+    print(advice(comparison_text.render(judged, arguments.every)))
     return judged.exit_code
 
 
@@ -67,7 +67,7 @@ def trend(arguments: argparse.Namespace) -> int:
         drawable(arguments.plot, ".png")
     only_in_clone("there is no published number here")
     metric, found = over.trend(arguments.metric, Path.cwd())
-    print(over.render(metric, found))
+    print(advice(over.render(metric, found)))
     if arguments.plot:
         over.draw(metric, found, arguments.plot)
         print(f"picture: {arguments.plot}")
@@ -76,6 +76,7 @@ def trend(arguments: argparse.Namespace) -> int:
 
 def gates(arguments: argparse.Namespace) -> int:
     """Write Great Expectations' data docs of every gate and print their first page."""
+    only_in_clone("there is no gate here")
     from stages.validation import docs
 
     page, count = docs.build(arguments.folder, Path.cwd())
@@ -113,6 +114,13 @@ def verify(arguments: argparse.Namespace) -> int:
         from stages.exports import recheck
 
         return recheck.main(arguments.bundle, arguments.commit)
+    if arguments.commit is not None:
+        raise InputError(
+            "all of this repository is verified as it stands here, not as a commit is",
+            found="--all with --commit",
+            expected="--all alone, or a bundle with --commit",
+            remedy="check that commit out and verify it there",
+        )
     from stages.audit import everything
 
     only_in_clone("there is nothing to verify here")

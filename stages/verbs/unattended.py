@@ -7,11 +7,12 @@ from pathlib import Path
 
 from stages import params
 from stages.errors import InputError
-from stages.verbs import Verbs, added
+from stages.verbs import Verbs, added, only_in_clone
 
 
 def champion(arguments: argparse.Namespace) -> int:
     """Print who is champion, since when and by which numbers; exit 1 where nobody is."""
+    only_in_clone("there is no champion here")
     from stages.winds.retraining import champions
 
     told = champions.describe(params.load())
@@ -24,6 +25,7 @@ def champion(arguments: argparse.Namespace) -> int:
 
 def rollback(arguments: argparse.Namespace) -> int:
     """Make an earlier champion the champion again."""
+    only_in_clone("there is no champion here")
     from stages.winds.retraining import champions
 
     entry = champions.rollback(params.load(), arguments.number)
@@ -37,6 +39,7 @@ def rollback(arguments: argparse.Namespace) -> int:
 def ledger(arguments: argparse.Namespace) -> int:
     """Print the promotions and refusals; with --verify check their chain and every champion's
     bytes."""
+    only_in_clone("there is no ledger here")
     from stages.winds.retraining import champions
     from stages.winds.retraining import ledger as book
 

@@ -239,9 +239,8 @@ def test_the_command_runs_under_the_profile_and_gives_its_exit_code():
     assert "run: *sample" in output and str(Path(".work/prefect").absolute()) in output
     assert text() == TEXT
     missing = start("sample", "no-such-command-anywhere")
-    assert (
-        "no-such-command-anywhere" in missing.communicate(timeout=20)[1] and missing.returncode == 1
-    )
+    assert "no-such-command-anywhere" in missing.communicate(timeout=20)[1]
+    assert missing.returncode == 127
 
 
 def test_a_flow_command_inside_another_one():
@@ -343,3 +342,13 @@ def test_without_a_profile_the_one_that_is_set_is_run(project):
     )
     assert (done.returncode, done.stdout) == (0, "as it is\n")
     assert Path("params.yaml").read_bytes() == before
+
+
+def test_a_word_that_is_no_profile_is_told_as_that_and_can_be_set_right():
+    Path("params.yaml").write_text(TEXT.replace("run: *mini ", "run: *minni "))
+    told = r"params.yaml: 'minni' is no profile \(known: mini, sample\)"
+    with pytest.raises(FlowError, match=told) as refused, profiles.switched():
+        pass
+    assert refused.value.exit_code == 2
+    profiles.turn("mini")
+    assert text() == TEXT

@@ -1,5 +1,5 @@
 """What a flow refuses before it moves or makes anything: parameters that do not fit, a list of
-DVC's that a kill left empty."""
+DVC's that a kill left empty, numbers out of range, files that are not there."""
 
 import os
 import shutil
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flows import repro
-from flows.process import FlowError
+from flows import bench, merge, repro, retrain, schedule
+from flows.process import FlowError, leashed
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,3 +50,34 @@ def test_a_list_of_paths_that_a_kill_left_empty_has_its_remedy(tmp_path, monkeyp
     Path(".dvc/tmp/rwlock").touch()
     with pytest.raises(FlowError, match="rm .dvc/tmp/rwlock"):
         repro.dvc("status", "--json")
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "says"),
+    [
+        (schedule, ("--port", "70000"), "argument --port: expected 0 to 65535, found '70000'"),
+        (schedule, ("--jobs", "0"), "argument --jobs: expected 1 to 256, found '0'"),
+        (repro, ("--jobs", "many"), "argument --jobs: expected 1 to 256, found 'many'"),
+        (repro, ("--retries", "-1"), "argument --retries: expected 0 to 9, found '-1'"),
+        (retrain, ("--jobs", "257"), "argument --jobs: expected 1 to 256, found '257'"),
+        (bench, ("--locks", "1" * 99), "argument --locks: expected 1 to 10000, found '1"),
+    ],
+)
+def test_a_number_out_of_range_is_told_in_a_line(capsys, command, words, says):
+    with pytest.raises(SystemExit, match="2"):
+        command.main([*words])
+    assert says in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_merge_driver_without_its_files_is_the_users_mistake(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert merge.main(["--driver", "a", "b", "c", "dvc.lock"]) == 2
+    assert capsys.readouterr() == ("", "error: a: no such file\n")
+
+
+@pytest.mark.parametrize(("name", "code"), [("absent", 127), ("README.md", 126)])
+def test_a_command_that_cannot_be_run_ends_with_a_shells_exit_code(name, code):
+    words = [str(ROOT / name) if name == "README.md" else name]
+    done = subprocess.run(leashed(words), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(f"error: {words[0]}: ")

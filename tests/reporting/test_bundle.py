@@ -281,10 +281,18 @@ def test_links_twins_bombs_and_overlaps_are_refused(released, tmp_path):
         exports.verify(tmp_path / "d.zip")
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"not a zip" * 100, b"PK\x05\x06" + b"\0" * 18])
-def test_what_is_no_bundle_is_a_typed_error(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"", InputError),
+        (b"not a zip" * 100, InputError),  # another file was named
+        (b"PK", DataError),
+        (b"PK\x05\x06" + b"\0" * 18, DataError),
+    ],
+)
+def test_what_is_no_bundle_is_a_typed_error(tmp_path, content, error):
     (tmp_path / "x.zip").write_bytes(content)
-    with pytest.raises(DataError):
+    with pytest.raises(error):
         exports.verify(tmp_path / "x.zip")
     for path in (tmp_path / "missing.zip", tmp_path):
         with pytest.raises(InputError):
