@@ -75,7 +75,8 @@ class Nowcaster:
         Gives what was asked, with the index of a pandas table, and u_m_s, v_m_s, their standard
         deviations u_spread_m_s and v_spread_m_s (null: not known) and nearest_km, the distance to
         the nearest known wind.
-        Rows of a table of winds that give none are left out, which a UserWarning counts by reason.
+        Rows of a table of winds that give none are left out, which a UserWarning counts by reason;
+        another tells where the winds known are too few for the recalibrated spread.
         InputError for a row that is no place and time, a place outside the area or a time that the
         lead does not reach.
         """
@@ -105,6 +106,8 @@ class Nowcaster:
             settings=settings,
             folder=self.folder,
         )
+        if told := answers.unlike(winds_there):
+            warnings.warn(f"spread: {told}", UserWarning, stacklevel=2)
         return back(answers.table(winds_there).select(WIND))
 
 

@@ -130,12 +130,11 @@ def answer(
             )
             km = nearest(here, latest[j][0])
             told = told or spreads(folder, own=scale is not None)
-            for i, (u, v), pair, near in zip(
-                chosen, mean.tolist(), told.of(scale, km), km.tolist(), strict=True
+            for i, (u, v), pair, stands, near in zip(
+                chosen, mean.tolist(), *told.of(scale, km), km.tolist(), strict=True
             ):
-                answers[i] = Wind(
-                    asked[i], u, v, pair, told.words, near, (*edges, len(winds)), *about
-                )
+                context = (*edges, len(winds))
+                answers[i] = Wind(asked[i], u, v, pair, told.words, near, context, *about, stands)
     return [answers[i] for i in range(len(asked))]
 
 
