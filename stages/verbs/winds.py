@@ -15,6 +15,7 @@ from stages import params
 from stages.errors import InputError
 from stages.verbs import Verbs, added, drawable, only_in_clone
 
+EVERY_S = 10.0  # of a stream, between two answers
 STEP = 0.25  # degrees, of the example's level
 LINES = (".jsonl", ".ndjson", "")  # ends of the name of a stream's answers
 
@@ -24,6 +25,12 @@ def nowcast(arguments: argparse.Namespace) -> int:
     from stages.winds.nowcast import answers, anywhere, named
     from stages.winds.nowcast import nowcast as forecaster
 
+    if arguments.every is not None and not arguments.follow:
+        raise InputError(
+            "there is no stream to answer every so often",
+            found=f"--every {arguments.every:g} with --context",
+            remedy="give --follow, or leave --every out",
+        )
     settings, model = anywhere.settings(), arguments.model
     for path in filter(None, (arguments.out, arguments.plot)):
         writable(path)
@@ -118,7 +125,7 @@ def followed(arguments: argparse.Namespace, model: Any, settings: params.Inferen
         emit,
         model=model,
         settings=settings,
-        every_s=arguments.every,
+        every_s=EVERY_S if arguments.every is None else arguments.every,
         at=arguments.at,
         points=arguments.points,
         grid=arguments.grid,
@@ -229,7 +236,9 @@ def add_nowcast(verbs: Verbs) -> None:
         "repeated",
     )
     place.add_argument(
-        "--points", metavar="CSV", help="a file with the columns lat_deg, lon_deg, alt_ft, time"
+        "--points",
+        metavar="FILE",
+        help="a table as CSV or parquet with the columns lat_deg, lon_deg, alt_ft and time or ts_s",
     )
     place.add_argument(
         "--grid",
@@ -283,9 +292,8 @@ def add_sources(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--every",
         type=float,
-        default=10.0,
         metavar="SECONDS",
-        help="of the stream's time, between two answers of --follow; default: %(default)g",
+        help=f"of the stream's time, between two answers of --follow; default: {EVERY_S:g}",
     )
 
 

@@ -28,7 +28,8 @@ from stages.winds.forecasts import PLACE, ask, local
 from stages.winds.nowcast import capture, choice, spread
 from stages.winds.nowcast import route as routes
 from stages.winds.nowcast.answers import Wind
-from stages.winds.nowcast.points import Point, level, parse, read_points
+from stages.winds.nowcast.listed import read_points
+from stages.winds.nowcast.points import Point, level, parse
 from stages.winds.nowcast.refusals import refuse_far, refuse_outside, refuse_unreached
 
 
