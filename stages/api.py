@@ -15,12 +15,12 @@ from typing import Any
 
 import polars as pl
 
-from stages import files, params
-from stages.errors import DataError, InputError
+from stages import files, neighbours, params
+from stages.errors import DataError, InputError, TradewindError
 from stages.fields import fitted as fields
 from stages.sequences import fitted as sequences
 from stages.training import asked
-from stages.winds.forecasts import PLACE
+from stages.winds.modes.frames import holds_frames
 from stages.winds.nowcast import (
     answers,
     anywhere,
@@ -32,10 +32,13 @@ from stages.winds.nowcast import (
     points,
     refusals,
     reported,
+    searched,
 )
 
-__all__ = ["Nowcaster", "decode", "fit", "load"]
+__all__ = ["Nowcaster", "decode", "fit", "load", "neighbours"]
+searched.install()
 FRAMES = ("ts_s", "frame")
+FRAMED = "the frames"  # what errors call a table or pairs of them
 WIND = ("u_m_s", "v_m_s", "u_spread_m_s", "v_spread_m_s", "nearest_km")
 
 
@@ -67,12 +70,13 @@ class Nowcaster:
         asked: a Polars or pandas table, a row a point, or an xarray dataset whose coordinates or
         variables are lat_deg, lon_deg, alt_ft and ts_s or `time` (Unix seconds, datetimes, in UTC
         where they have no zone, or texts in ISO 8601). context: the winds that are known, a file as
-        of `tradewind nowcast --context` or a table of ts_s (or `time`), lat_deg, lon_deg, alt_ft,
-        u_m_s, v_m_s.
+        of `tradewind nowcast --context`, or a table or dataset of ts_s (or `time`), lat_deg,
+        lon_deg, alt_ft, u_m_s, v_m_s.
         Gives what was asked, with the index of a pandas table, and u_m_s, v_m_s, their standard
         deviations u_spread_m_s and v_spread_m_s (null: not known) and nearest_km, the distance to
         the nearest known wind.
-        Rows of a table of winds that give none are left out, which a UserWarning counts by reason.
+        Rows of a table of winds that give none are left out, which a UserWarning counts by reason;
+        another tells where the winds known are too few for the recalibrated spread.
         InputError for a row that is no place and time, a place outside the area or a time that the
         lead does not reach.
         """
@@ -86,7 +90,7 @@ class Nowcaster:
             known, where = capture.read(Path(context), settings.decode), str(context)
             table = capture.form(Path(context)) in ("parquet", "csv")
         else:
-            rows = handed.timed(handed.polars(context, (*capture.COLUMNS, "time")))
+            rows = handed.timed(handed.given(context, (*capture.COLUMNS, "time")))
             winds = handed.columns(rows, capture.COLUMNS, "the context")
             for doubt in doubtful.doubts(winds):
                 warnings.warn(f"the context: {doubt}", UserWarning, stacklevel=2)
@@ -102,6 +106,8 @@ class Nowcaster:
             settings=settings,
             folder=self.folder,
         )
+        if told := answers.unlike(winds_there):
+            warnings.warn(f"spread: {told}", UserWarning, stacklevel=2)
         return back(answers.table(winds_there).select(WIND))
 
 
@@ -157,31 +163,69 @@ def decode(frames: Any, *, reports: bool = False) -> Any:
     with the columns ts_s (Unix seconds, or datetimes) and frame (14 or 28 hexadecimal digits), or
     pairs of these.
     Gives a table of ts_s, lat_deg, lon_deg, alt_ft, u_m_s, v_m_s in order of time: pandas for
-    pandas, else Polars. reports: those of register 4,4 alone, with icao, temperature_k,
-    pressure_hpa, humidity_percent and turbulence (0 nil to 3 severe), null where not told.
-    InputError for what is no such table or file; with `reports` DataError for a file of winds or
-    states, which holds no frame.
+    pandas, else Polars; an empty one of an empty one. reports: those of register 4,4 alone, with
+    icao, temperature_k, pressure_hpa, humidity_percent and turbulence (0 nil to 3 severe), null
+    where not told.
+    What gave no wind is counted by reason in a UserWarning. InputError for what is no such table
+    or file; with `reports` DataError for a file of winds or states, which holds no frame.
     """
     settings = params.inference().decode
-    with framed(frames) as file:
-        if reports and (kind := capture.form(file)) != "frames":
-            raise DataError(
-                "there are no frames to find reports in",
-                where=str(file),
-                found=f"a table of {'states' if kind == 'states' else 'winds'}",
-                expected="raw frames with their times",
-                remedy="give the capture that it was decoded from",
-            )
-        found = reported.reports(file, settings)[0] if reports else capture.winds(file, settings)
+    with framed(frames) as (file, called):
+        empty = called == FRAMED and not file.stat().st_size
+        if empty:
+            found, dropped = reported.reports(file, settings)
+            found = found if reports else found.select(capture.COLUMNS)
+        else:
+            read = _reports if reports else capture.read
+            found, dropped = read(file, settings, called)
+    counted = refusals.counted(dropped)
+    told = [f"no {'report' if reports else 'wind'} is left"] if found.is_empty() else []
+    told += [f"dropped: {counted}"] if counted else []
+    if told and not empty:
+        warnings.warn(f"{called}: {'; '.join(told)}", UserWarning, stacklevel=2)
     return found.to_pandas() if handed.is_pandas(frames) else found
 
 
+def _reports(file: Path, settings: Any, called: str) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The reports of a file of frames, which errors call `called`, and what gave none by reason."""
+    if (kind := capture.form(file, called)) != "frames":
+        raise DataError(
+            "there are no frames to find reports in",
+            where=called,
+            found=f"a table of {'states' if kind == 'states' else 'winds'}",
+            expected="raw frames with their times",
+            remedy="give the capture that it was decoded from",
+        )
+    try:
+        return reported.reports(file, settings)
+    except TradewindError as error:
+        says = " ".join(str(error).split()).replace(str(file), called)
+        raise DataError("the frames cannot be read", where=called, found=says) from None
+
+
 @contextmanager
-def framed(frames: Any) -> Iterator[Path]:
-    """A file with the frames: the one that is named, or a temporary one of the table or pairs."""
+def framed(frames: Any) -> Iterator[tuple[Path, str]]:
+    """A file with the frames and what errors call it: the one that is named, or a temporary one of
+    the table or pairs, without a line where that has no row. InputError for a table of no frame."""
     if isinstance(frames, str | Path):
-        yield Path(frames)
+        yield Path(frames), str(frames)
         return
+    table = _framed_rows(frames)
+    with tempfile.TemporaryDirectory(prefix="frames-") as folder:
+        file = Path(folder) / "frames.csv"
+        table.write_csv(file, include_header=False)  # no line that the caller did not give
+        if len(table) and not holds_frames(file):
+            raise InputError(
+                "the column frame holds no frame",
+                where=FRAMED,
+                found=f"{table['frame'][0]!r:.80} in row 1",
+                expected="14 or 28 hexadecimal digits",
+            )
+        yield file, FRAMED
+
+
+def _framed_rows(frames: Any) -> pl.DataFrame:
+    """Frames of a table or of pairs as ts_s, float64 Unix seconds, and frame. InputError."""
     if isinstance(frames, Iterable) and not hasattr(frames, "columns"):
         table = paired(list(frames))
     else:
@@ -191,17 +235,15 @@ def framed(frames: Any) -> Iterator[Path]:
         raise InputError(
             "the frames lack columns", expected="ts_s, frame", found=f"no {', '.join(missing)}"
         )
+    if table.is_empty():  # whose columns have no kind yet
+        return pl.DataFrame(schema={"ts_s": pl.Float64, "frame": pl.String})
     if table["frame"].dtype != pl.String:
         raise InputError(
             "the column frame holds no texts",
             found=str(table["frame"].dtype),
             expected="14 or 28 hexadecimal digits",
         )
-    table = table.select(handed.seconds(table["ts_s"], "the frames"), "frame")
-    with tempfile.TemporaryDirectory(prefix="frames-") as folder:
-        file = Path(folder) / "frames.csv"
-        table.write_csv(file)
-        yield file
+    return table.select(handed.seconds(table["ts_s"], FRAMED), "frame")
 
 
 def paired(frames: list[Any]) -> pl.DataFrame:
@@ -216,8 +258,7 @@ def paired(frames: list[Any]) -> pl.DataFrame:
             )
     columns = zip(*frames, strict=True) if frames else ((), ())
     return pl.DataFrame(
-        [handed.listed(name, list(part)) for name, part in zip(FRAMES, columns, strict=True)],
-        schema_overrides=None if frames else {"ts_s": pl.Float64, "frame": pl.String},
+        [handed.listed(name, list(part)) for name, part in zip(FRAMES, columns, strict=True)]
     )
 
 
@@ -234,16 +275,9 @@ def taken(asked: Any) -> tuple[pl.DataFrame, Any]:
             return asked.drop(columns=old).assign(**new)
 
         return handed.asked(table), beside
-    import xarray
-
-    names = [name for name in (*PLACE, "ts_s", "time") if name in asked.variables]
-    spread = xarray.broadcast(*(asked[name].reset_coords(drop=True) for name in names))
-    table = pl.DataFrame(
-        {name: part.values.ravel() for name, part in zip(names, spread, strict=True)}
-    )
+    table, shape, dims = handed.of_xarray(asked, (*handed.ASKED, "time"))
 
     def onto(found: pl.DataFrame) -> Any:
-        shape, dims = spread[0].shape, spread[0].dims
         return asked.assign(
             {name: (dims, found[name].to_numpy().reshape(shape)) for name in found.columns}
         )

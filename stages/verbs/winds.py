@@ -15,15 +15,22 @@ from stages import params
 from stages.errors import InputError
 from stages.verbs import Verbs, added, drawable, only_in_clone
 
+EVERY_S = 10.0  # of a stream, between two answers
 STEP = 0.25  # degrees, of the example's level
 LINES = (".jsonl", ".ndjson", "")  # ends of the name of a stream's answers
 
 
 def nowcast(arguments: argparse.Namespace) -> int:
     """Print wind, direction and spread at the points asked for, or write them to a file."""
-    from stages.winds.nowcast import answers, anywhere, named, refusals
+    from stages.winds.nowcast import answers, anywhere, named
     from stages.winds.nowcast import nowcast as forecaster
 
+    if arguments.every is not None and not arguments.follow:
+        raise InputError(
+            "there is no stream to answer every so often",
+            found=f"--every {arguments.every:g} with --context",
+            remedy="give --follow, or leave --every out",
+        )
     settings, model = anywhere.settings(), arguments.model
     for path in filter(None, (arguments.out, arguments.plot)):
         writable(path)
@@ -50,24 +57,38 @@ def nowcast(arguments: argparse.Namespace) -> int:
             model=model,
             settings=settings,
         )
+    tell(arguments, rows)
+    return 0
+
+
+def tell(arguments: argparse.Namespace, rows: Any) -> None:
+    """Give the answer in the forms that were asked for; beside those that have no place for it,
+    what was dropped and what a route takes go to standard error."""
+    from stages.winds.nowcast import answers, refusals
+    from stages.winds.nowcast import route as routes
+
     shown = not (arguments.out or arguments.plot or arguments.form)
+    route = routes.flown(routes.read(arguments.route), rows) if arguments.route else None
     if not shown and (told := refusals.counted(rows[0].dropped)):
         print(f"dropped: {told}", file=sys.stderr)
+    in_json = arguments.form == "json" or (arguments.out and arguments.out.suffix == ".json")
+    if not (shown or in_json) and (told := answers.unlike(rows)):
+        print(f"spread: {told}", file=sys.stderr)
     if arguments.out:
-        answers.write(rows, arguments.out)
+        answers.write(rows, arguments.out, route)
     if arguments.plot:
         from stages.winds.nowcast import picture
 
         picture.draw(rows, arguments.plot)
     if arguments.form:
-        sys.stdout.write({"json": answers.as_json, "csv": answers.as_csv}[arguments.form](rows))
+        sys.stdout.write(
+            answers.as_json(rows, route) if arguments.form == "json" else answers.as_csv(rows)
+        )
     elif shown:
         print(answers.render(rows))
-        if arguments.route:
-            from stages.winds.nowcast import route
-
-            print(f"\n{route.summary(route.read(arguments.route), rows)}")
-    return 0
+    if route and not in_json:
+        end = f"\n{routes.summary(route)}" if shown else routes.summary(route)
+        print(end, file=sys.stdout if shown else sys.stderr)
 
 
 def followed(arguments: argparse.Namespace, model: Any, settings: params.Inference) -> int:
@@ -104,7 +125,7 @@ def followed(arguments: argparse.Namespace, model: Any, settings: params.Inferen
         emit,
         model=model,
         settings=settings,
-        every_s=arguments.every,
+        every_s=EVERY_S if arguments.every is None else arguments.every,
         at=arguments.at,
         points=arguments.points,
         grid=arguments.grid,
@@ -215,7 +236,9 @@ def add_nowcast(verbs: Verbs) -> None:
         "repeated",
     )
     place.add_argument(
-        "--points", metavar="CSV", help="a file with the columns lat_deg, lon_deg, alt_ft, time"
+        "--points",
+        metavar="FILE",
+        help="a table as CSV or parquet with the columns lat_deg, lon_deg, alt_ft and time or ts_s",
     )
     place.add_argument(
         "--grid",
@@ -269,9 +292,8 @@ def add_sources(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--every",
         type=float,
-        default=10.0,
         metavar="SECONDS",
-        help="of the stream's time, between two answers of --follow; default: %(default)g",
+        help=f"of the stream's time, between two answers of --follow; default: {EVERY_S:g}",
     )
 
 

@@ -162,6 +162,11 @@ def test_times(text):
     assert parse_time(text) == START
 
 
+@pytest.mark.parametrize("text", ["20260115", " 20260115 ", "2026-01-15", "1768435200.0"])
+def test_eight_digits_are_a_date(text):
+    assert parse_time(text) == START - 6 * 3600
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -171,6 +176,7 @@ def test_times(text):
         ("46.5,7,nan,2026-01-15T07:08:00Z", "not a number"),
         ("46.5,7.0,25000,half past", "not a time"),
         ("46.5,7.0,25000,inf", "cannot be"),
+        ("46.5,7.0,25000,20261315", "not a time"),
     ],
 )
 def test_what_is_no_point_is_refused(airspace, settings, text, says):

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -245,3 +246,16 @@ def test_a_picture_is_drawn_of_points_and_of_a_level(airspace, settings, runs, t
     picture.draw(winds, tmp_path / "a.png")
     drawn = Image.open(tmp_path / "a.png").convert("RGB")
     assert min(drawn.size) > 400 and len(drawn.getcolors(1 << 24)) > 30
+
+
+@pytest.mark.parametrize("name", ["alt_ft", "ts_s", "lat_deg"])
+def test_points_that_are_no_one_level_are_not_joined_by_a_shade(airspace, settings, runs, name):
+    winds = nowcast.nowcast(
+        airspace / "winds.parquet", settings=settings, model=runs / "kernel", grid=GRID
+    )
+    assert picture.is_level(answers.table(winds))
+    other = replace(winds[0].point, **{name: getattr(winds[0].point, name) + 1})
+    if name == "lat_deg":  # a place twice, another not at all
+        other = replace(winds[1].point)
+    winds[0] = replace(winds[0], point=other)
+    assert not picture.is_level(answers.table(winds))

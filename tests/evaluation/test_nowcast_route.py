@@ -1,7 +1,9 @@
 """A route: great circles by an independent geodesy, times by hand, the wind's share and its
 error's."""
 
+import json
 import math
+import sys
 
 import numpy as np
 import pyproj
@@ -80,16 +82,27 @@ def test_what_is_no_route_is_refused(text):
 
 
 def test_a_route_is_answered_as_its_points_and_the_error_costs_time(
-    airspace, settings, runs, monkeypatch, capsys
+    airspace, settings, runs, monkeypatch, capsys, tmp_path
 ):
     text = "FL250,2026-01-15T07:05:30Z,400,46.3,6.6,46.6,7.4"
     found = route.read(text)
     winds = ask(airspace, settings, route=text)
     assert [wind.point for wind in winds] == found.points
-    told = route.summary(found, winds)
+    flown = route.flown(found, winds)
+    told = route.summary(flown)
     u, v = (np.array([getattr(wind, name) for wind in winds]) for name in ("u_m_s", "v_m_s"))
     assert f"with this wind {route.clock(route.seconds(found, u, v))}" in told
     assert "one standard deviation all the way costs" in told
     words = ["tradewind", "nowcast", "--context", str(airspace / "winds.parquet"), "--route", text]
     monkeypatch.setattr("sys.argv", [*words, "--model", str(runs / "msa-gaussian-5k-s0")])
     assert cli.main() == 0 and told in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", [*sys.argv, "--json", "--out", str(tmp_path / "a.json")])
+    assert cli.main() == 0
+    for text in (capsys.readouterr().out, (tmp_path / "a.json").read_text()):
+        assert json.loads(text)["route"] == pytest.approx(flown)
+    for form in (["--csv"], ["--out", str(tmp_path / "a.nc")], ["--plot", str(tmp_path / "a.png")]):
+        monkeypatch.setattr("sys.argv", [*words, "--model", str(runs / "kernel"), *form])
+        assert cli.main() == 0
+        found = capsys.readouterr()
+        assert found.err.startswith("route: ") and "still air" in found.err
+        assert "route" not in found.out

@@ -40,6 +40,7 @@ class Wind:
     why: str = ""  # this model was asked, where none was named
     newest_s: float | None = None  # Unix seconds of the newest wind of all contexts of the call
     dropped: dict[str, int] = field(default_factory=dict)  # of the capture, by reason
+    own_spread: bool = False  # not recalibrated: too few winds around (spread.py)
 
     @property
     def speed_m_s(self) -> float:
@@ -82,6 +83,21 @@ def table(rows: list[Wind]) -> pl.DataFrame:
     )
 
 
+def unlike(rows: list[Wind]) -> str:
+    """Of how many places the spread is not recalibrated for lack of winds, in words; '' of none."""
+    count = sum(row.own_spread for row in rows)
+    places = "here" if count == len(rows) else f"at {count:,} of {len(rows):,} points"
+    told = (
+        f"{places} the winds known say less than on the validation minutes: the model's own stands"
+    )
+    return told if count else ""
+
+
+def spread_words(rows: list[Wind]) -> str:
+    """Where the spread of all rows comes from."""
+    return "; ".join(filter(None, (rows[0].spread_from, unlike(rows))))
+
+
 def about(rows: list[Wind]) -> dict[str, Any]:
     """What holds for all rows: the model, why it, its lead, where the spread comes from."""
     first = rows[0]
@@ -89,15 +105,16 @@ def about(rows: list[Wind]) -> dict[str, Any]:
         "model": first.model,
         "why": first.why or "named",
         "lead_s": first.lead_s,
-        "spread": first.spread_from,
+        "spread": spread_words(rows),
     }
 
 
-def as_json(rows: list[Wind]) -> str:
+def as_json(rows: list[Wind], route: dict[str, Any] | None = None) -> str:
     """One JSON object: what holds for all, what of the capture was `dropped` by reason (counts of
-    rows, frames or replies), and `winds`."""
+    rows, frames or replies), `route` where one was asked for (route.flown), and `winds`."""
     dropped = {reason: count for reason, count in sorted(rows[0].dropped.items()) if count}
-    return files.json_text({**about(rows), "dropped": dropped, "winds": table(rows).to_dicts()})
+    told = {**about(rows), "dropped": dropped, **({"route": route} if route else {})}
+    return files.json_text({**told, "winds": table(rows).to_dicts()})
 
 
 def as_csv(rows: list[Wind]) -> str:
@@ -116,11 +133,12 @@ def check_suffix(path: Path) -> None:
         )
 
 
-def write(rows: list[Wind], path: Path) -> None:
-    """The answer in the form that the file's suffix tells; the old file or the new one, whole."""
+def write(rows: list[Wind], path: Path, route: dict[str, Any] | None = None) -> None:
+    """The answer in the form that the file's suffix tells; the old file or the new one, whole.
+    `route`: as of as_json."""
     check_suffix(path)
     if path.suffix in (".csv", ".json"):
-        text = as_csv(rows) if path.suffix == ".csv" else as_json(rows)
+        text = as_csv(rows) if path.suffix == ".csv" else as_json(rows, route)
         content = text.encode()
     else:
         stream = io.BytesIO()
@@ -157,7 +175,7 @@ def render(rows: list[Wind]) -> str:
             "from: degrees true the wind comes FROM; u, v: east and north, blowing towards; "
             "spread: one standard deviation of u and of v"
         ),
-        f"spread: {first.spread_from}",
+        f"spread: {spread_words(rows)}",
         "",
         (
             f"{'time (UTC)':20}  {'lat':>8}  {'lon':>9}  {'alt ft':>6}  {'from':>4}  "

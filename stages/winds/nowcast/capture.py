@@ -23,7 +23,7 @@ from stages.winds import decode as decoding
 from stages.winds.decoding import bounds
 from stages.winds.decoding.winds import split
 from stages.winds.modes import frames, lines
-from stages.winds.nowcast import declared, doubtful, reported, tables
+from stages.winds.nowcast import declared, doubtful, handed, reported, tables
 
 COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
 EXPECTED = (
@@ -80,7 +80,8 @@ def read(path: Path, decode: Decode, called: str = "") -> tuple[pl.DataFrame, di
             rows, dropped = told(path, called)
         else:
             rows, dropped = decoded(path, kind, decode, called)
-    for doubt in doubtful.doubts(rows):
+    ours = kind in ("frames", "states")  # whose units are no words of the file's
+    for doubt in doubtful.doubts(rows.select("ts_s") if ours else rows):
         warnings.warn(f"{called}: {doubt}", UserWarning, stacklevel=2)
     kept, counts = usable(rows, decode)
     for name, count in counts.items():
@@ -102,6 +103,8 @@ def told(path: Path, called: str) -> tuple[pl.DataFrame, dict[str, int]]:
             expected=EXPECTED,
             found=f"no {', '.join(missing)}",
         )
+    for name in declared.sources(schema, "ts_s"):
+        handed.refuse_single(name, schema[name], called)
     marks = {name: f"{name} unread" for name in COLUMNS}
     table = lazy.select(
         *(ways[name] for name in COLUMNS),

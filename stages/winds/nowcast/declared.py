@@ -2,8 +2,9 @@
 to ts_s, lat_deg, lon_deg, alt_ft, u_m_s, v_m_s (blowing towards, m/s).
 
 A unit stands in a column's name (alt_m, u_kn); a name without one is taken where it has one meaning
-alone (lat, longitude). A wind may be told as a speed and the direction that it comes from. `time`
-is a datetime, a text in ISO 8601, or a number of Unix seconds. Texts may hold the numbers.
+alone (lat, longitude). A wind may be told as a speed and the direction that it comes from. A time
+(`ts_s`, `time`) is a datetime, a text in ISO 8601, or a number of Unix seconds. Texts may hold the
+numbers.
 """
 
 from collections.abc import Iterable
@@ -30,7 +31,9 @@ SPELLINGS = (
 
 
 def _number(name: str, kind: pl.DataType | None, factor: float = 1.0) -> pl.Expr:
-    """Numbers, or texts of them; null for what is none."""
+    """Numbers, or texts of them; null for what is none, truth and moments among it."""
+    if kind is not None and (kind == pl.Boolean or kind.is_temporal()):
+        return pl.lit(None, pl.Float64)
     cell = pl.col(name).str.strip_chars() if kind == pl.String else pl.col(name)
     return cell.cast(pl.Float64, strict=False) * factor
 
@@ -117,7 +120,7 @@ def _ways(schema: pl.Schema) -> dict[str, list[tuple[Column, pl.Expr]]]:
             wind[axis].append(((f"speed_{unit}", "from_deg"), expression))
     return {
         "ts_s": [
-            (("ts_s",), number("ts_s")),
+            (("ts_s",), _moment("ts_s", schema.get("ts_s"))),
             (("ts_ms",), number("ts_ms", 1e-3)),
             (("time",), _moment("time", schema.get("time"))),
         ],

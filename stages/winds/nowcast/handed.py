@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from stages.errors import InputError
@@ -16,6 +17,8 @@ from stages.winds.nowcast import points
 
 ASKED = (*PLACE, "ts_s")
 SHOWN = 5  # rows that an error names
+SINGLE = (pl.Float16, pl.Float32)  # too coarse for Unix seconds: float32 holds one in 128 of them
+RESOLUTIONS = ("ms", "us", "ns")  # of NumPy's datetimes and durations, that Polars knows
 
 
 def is_pandas(table: Any) -> bool:
@@ -44,6 +47,27 @@ def polars(table: Any, names: Iterable[str]) -> pl.DataFrame:
     )
 
 
+def given(table: Any, names: Iterable[str]) -> pl.DataFrame:
+    """As `polars`, of an xarray dataset, too: a row a cell of its grid."""
+    return of_xarray(table, names)[0] if hasattr(table, "data_vars") else polars(table, names)
+
+
+def of_xarray(dataset: Any, names: Iterable[str]) -> tuple[pl.DataFrame, Any, Any]:
+    """Those of the variables that an xarray dataset has as columns, a row a cell of the grid that
+    they span together, and the grid's shape and dimensions."""
+    import xarray
+
+    there = [name for name in names if name in dataset.variables]
+    spread = xarray.broadcast(*(dataset[name].reset_coords(drop=True) for name in there))
+    columns = []
+    for name, part in zip(there, spread, strict=True):
+        values = part.values.ravel()
+        made = listed(name, list(values)) if values.dtype == object else series(name, values)
+        columns.append(made)
+    shape, dims = (spread[0].shape, spread[0].dims) if there else ((), ())
+    return pl.DataFrame(columns), shape, dims
+
+
 def _of_pandas(table: Any, name: str) -> pl.Series:
     column = table[name]
     if hasattr(column, "columns"):
@@ -52,13 +76,23 @@ def _of_pandas(table: Any, name: str) -> pl.Series:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     values = column.to_numpy()
     if values.dtype != object:
-        return pl.Series(name, values)
+        return series(name, values)
     missing = column.isna().to_numpy()
     return listed(name, [None if gone else v for v, gone in zip(values, missing, strict=True)])
 
 
+def series(name: str, values: np.ndarray) -> pl.Series:
+    """A column of an array (N,); datetimes and durations of another resolution than Polars has
+    become microseconds."""
+    if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] not in RESOLUTIONS:
+        values = values.astype(f"{values.dtype.kind}8[us]")
+    return pl.Series(name, values)
+
+
 def listed(name: str, values: list[Any]) -> pl.Series:
     """A column of Python's own values. InputError for those of which none can be made."""
+    if values and all(isinstance(value, np.datetime64 | np.timedelta64) for value in values):
+        return series(name, np.array(values))
     try:
         return pl.Series(name, values, strict=False)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
@@ -130,7 +164,7 @@ def numbers(column: pl.Series, what: str) -> pl.Series:
     refused = InputError(
         f"a column of {what} holds no numbers", found=f"{column.name}: {column.dtype}"
     )
-    if column.dtype.is_temporal() or column.dtype.is_nested():
+    if column.dtype == pl.Boolean or column.dtype.is_temporal() or column.dtype.is_nested():
         raise refused
     try:
         found = column.cast(pl.Float64, strict=False)
@@ -151,6 +185,7 @@ def seconds(column: pl.Series, what: str) -> pl.Series:
     what is no time."""
     if column.dtype == pl.Object:
         column = listed(column.name, column.to_list())
+    refuse_single(column.name, column.dtype, what)
     if column.dtype in (pl.Datetime, pl.Date):
         return column.cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
     if column.dtype != pl.String:
@@ -164,3 +199,16 @@ def seconds(column: pl.Series, what: str) -> pl.Series:
                 error.what, found=f"{column.name} {text!r} of row {row}", expected=error.expected
             ) from None
     return pl.Series(column.name, found, dtype=pl.Float64)
+
+
+def refuse_single(name: str, kind: pl.DataType | None, where: str) -> None:
+    """InputError for a column of times in single precision, which are no more the moments that
+    were meant."""
+    if kind in SINGLE:
+        raise InputError(
+            "times of that precision are off by up to a minute",
+            where=where,
+            found=f"{name}: {kind}",
+            expected="Unix seconds as Float64 or whole numbers, or datetimes",
+            remedy="keep times as float64 from where they are read: rounded ones do not come back",
+        )

@@ -9,7 +9,8 @@ and v north, blowing towards, m/s; the direction told is the one the wind comes 
 The spread is a standard deviation per component (spread.py), and it is said where it comes from.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from stages.winds.forecasts import PLACE, ask, local
 from stages.winds.nowcast import capture, choice, spread
 from stages.winds.nowcast import route as routes
 from stages.winds.nowcast.answers import Wind
-from stages.winds.nowcast.points import Point, level, parse, read_points
+from stages.winds.nowcast.listed import read_points
+from stages.winds.nowcast.points import Point, level, parse
 from stages.winds.nowcast.refusals import refuse_far, refuse_outside, refuse_unreached
 
 
@@ -109,7 +111,6 @@ def answer(
     latest = {j: window(known, j, prepared, "slice") for j in wanted}
     refuse_unreached(asked, known, (latest, windows), prepared, where, dropped)
     refuse_far(windows, prepared["area"], where)
-    torch.set_num_threads(settings.training.threads)
     nearby = around(known, prepared["scaler"], settings) if net.context in KINDS else None
     count = together(known, [edges for _, edges in windows.values()])
     newest_s = max(float(winds["ts_s"][-1]) for winds, _ in windows.values())
@@ -117,23 +118,37 @@ def answer(
     answers: dict[int, Wind] = {}
     told: spread.CellSpread | None = None
     order = sorted(range(len(asked)), key=lambda i: asked[i].ts_s)
-    for j, group in groupby(order, key=lambda i: int(asked[i].ts_s // prepared["slice_s"])):
-        chosen = list(group)
-        winds, edges = windows[j]
-        here = np.array([[getattr(asked[i], name) for name in PLACE] for i in chosen])
-        times = np.array([asked[i].ts_s for i in chosen])
-        mean, scale = (
-            ask(net, winds, here, scaler=prepared["scaler"])
-            if nearby is None
-            else local(net, nearby, prepared["scaler"], times, edges[1])(here)
-        )
-        km = nearest(here, latest[j][0])
-        told = told or spreads(folder, own=scale is not None)
-        for i, (u, v), pair, near in zip(
-            chosen, mean.tolist(), told.of(scale, km), km.tolist(), strict=True
-        ):
-            answers[i] = Wind(asked[i], u, v, pair, told.words, near, (*edges, len(winds)), *about)
+    with threads(settings.training.threads):
+        for j, group in groupby(order, key=lambda i: int(asked[i].ts_s // prepared["slice_s"])):
+            chosen = list(group)
+            winds, edges = windows[j]
+            here = np.array([[getattr(asked[i], name) for name in PLACE] for i in chosen])
+            times = np.array([asked[i].ts_s for i in chosen])
+            mean, scale = (
+                ask(net, winds, here, scaler=prepared["scaler"])
+                if nearby is None
+                else local(net, nearby, prepared["scaler"], times, edges[1])(here)
+            )
+            km = nearest(here, latest[j][0])
+            told = told or spreads(folder, own=scale is not None)
+            for i, (u, v), pair, stands, near in zip(
+                chosen, mean.tolist(), *told.of(scale, km), km.tolist(), strict=True
+            ):
+                context = (*edges, len(winds))
+                answers[i] = Wind(asked[i], u, v, pair, told.words, near, context, *about, stands)
     return [answers[i] for i in range(len(asked))]
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let torch compute with so many threads, and with as many as before afterwards: they are the
+    whole process's, which may be another program's."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def nearest(here: np.ndarray, winds: pl.DataFrame) -> np.ndarray:

@@ -29,7 +29,7 @@ def draw(rows: list[Wind], path: Path) -> None:
     found, first = table(rows), rows[0]
     lat, lon = (np.unique(found[name]) for name in ("lat_deg", "lon_deg"))
     figure, axes = plt.subplots(figsize=(8.5, 6.5), layout="constrained")
-    whole = len(lat) > 1 < len(lon) and len(found) == len(lat) * len(lon)
+    whole = is_level(found)
     shown = shaded(axes, found, lat, lon) if whole else found
     speed = shown["speed_kn"].to_numpy()
     arrows = axes.quiver(
@@ -56,6 +56,15 @@ def draw(rows: list[Wind], path: Path) -> None:
     )
     map_axes(axes, *(np.array(edges(values)) for values in (lat, lon)))
     save(figure, path, shaded=True)
+
+
+def is_level(found: pl.DataFrame) -> bool:
+    """Whether rows are every place of a grid at one altitude and one time: what a shade between
+    them may join."""
+    lat, lon = (found[name].n_unique() for name in ("lat_deg", "lon_deg"))
+    one = found["alt_ft"].n_unique() == found["time"].n_unique() == 1
+    places = found.select("lat_deg", "lon_deg").n_unique()
+    return one and lat > 1 < lon and len(found) == places == lat * lon
 
 
 def shaded(axes: Axes, found: pl.DataFrame, lat: np.ndarray, lon: np.ndarray) -> pl.DataFrame:

@@ -1,11 +1,9 @@
 """The places and times that a nowcast is asked for, as people write them."""
 
-import csv
 import datetime as dt
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from stages.winds.forecasts import PLACE
 ALTITUDE = re.compile(
     r"(?:(?P<level>FL)\s*(\d{2,3})|([-+.\deE]+)\s*(?P<unit>ft|m)?)", re.IGNORECASE
 )
+DATE = re.compile(r"\d{8}", re.ASCII)  # and no second of 1970 to 1973
 MOST = 100_000  # points of a grid
 TIMES_S, YEARS = (0.0, 4.1e9), "1970 to 2099"  # that can be asked: Unix seconds, end excluded
 
@@ -32,10 +31,10 @@ class Point:
 
 
 def parse_time(text: str) -> float:
-    """Unix seconds of an ISO 8601 time (UTC unless it names an offset) or of a number.
-    InputError otherwise."""
+    """Unix seconds of an ISO 8601 time (UTC unless it names an offset) or of a number; eight digits
+    are a date, 20260115 as 2026-01-15. InputError otherwise."""
     try:
-        value = float(text)
+        value = float("" if DATE.fullmatch(text.strip()) else text)
     except ValueError:
         try:
             moment = dt.datetime.fromisoformat(text.strip())
@@ -118,33 +117,3 @@ def level(text: str, area: dict[str, Any]) -> list[Point]:
         )
     lat, lon = (np.arange(*pair) * step for pair in ends)
     return [Point(round(y, 9), round(x, 9), alt, ts_s) for y in lat for x in lon]
-
-
-def read_points(path: str | Path) -> list[Point]:
-    """The rows of a CSV with the columns lat_deg, lon_deg, alt_ft, time; InputError names the
-    line."""
-    found, wanted = [], (*PLACE, "time")
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
-            missing = [name for name in wanted if name not in (reader.fieldnames or [])]
-            if missing:
-                raise InputError(
-                    "the points lack columns",
-                    where=str(path),
-                    expected=", ".join(wanted),
-                    found=f"no {', '.join(missing)}",
-                )
-            for row in reader:
-                try:
-                    found.append(parse(",".join(row[name] or "" for name in wanted)))
-                except InputError as error:
-                    raise InputError(
-                        error.what,
-                        where=f"{path}, line {reader.line_num}",
-                        found=error.found,
-                        expected=error.expected,
-                    ) from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError("the points cannot be read", where=str(path), found=str(error)) from None
-    return found

@@ -11,6 +11,7 @@ along the way cost less. Units: degrees, knots, seconds, km.
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from stages.winds.nowcast.answers import Wind
 from stages.winds.nowcast.points import Point, parse, parse_altitude, parse_time
 
 PIECE_KM = 20.0
+NAUTICAL_MILE_KM = 1.852
 EXPECTED = "ALT,TIME,AIRSPEED_KN,LAT,LON,LAT,LON,... with two waypoints or more"
 
 
@@ -116,25 +118,40 @@ def seconds(route: Route, u_m_s: np.ndarray, v_m_s: np.ndarray) -> float:
     return float((1000 * route.length_km / ground).sum())
 
 
-def summary(route: Route, rows: list[Wind]) -> str:
-    """The route's length, its time in still air and in the nowcast's wind, and what the wind's
-    error may cost."""
+def flown(route: Route, rows: list[Wind]) -> dict[str, float | None]:
+    """The route's length, its time in still air and in the nowcast's wind, and what an error of
+    one standard deviation all the way costs (`slower_s`) or saves (`faster_s`, negative; both None
+    where a spread is not known)."""
     u, v = (np.array([getattr(row, name) for row in rows]) for name in ("u_m_s", "v_m_s"))
-    still, flown = seconds(route, 0 * u, 0 * v), seconds(route, u, v)
-    lines = [
-        f"route: {route.length_km.sum() / 1.852:.0f} NM at {route.airspeed_kn:g} kn",
-        f"still air {clock(still)}, with this wind {clock(flown)} ({flown - still:+.0f} s)",
-    ]
+    time_s = seconds(route, u, v)
+    told: dict[str, float | None] = {
+        "length_km": float(route.length_km.sum()),
+        "airspeed_kn": route.airspeed_kn,
+        "still_air_s": seconds(route, 0 * u, 0 * v),
+        "time_s": time_s,
+        "slower_s": None,
+        "faster_s": None,
+    }
     if all(row.spread_m_s for row in rows):
         spread = np.array([row.spread_m_s for row in rows])
         off = np.sqrt((route.track**2 * spread**2).sum(1))
-        slow, fast = (
-            seconds(route, u + sign * off * route.track[:, 0], v + sign * off * route.track[:, 1])
-            for sign in (-1, 1)
-        )
+        for name, sign in (("slower_s", -1), ("faster_s", 1)):
+            winds = (part + sign * off * route.track[:, i] for i, part in enumerate((u, v)))
+            told[name] = seconds(route, *winds) - time_s
+    return told
+
+
+def summary(told: dict[str, Any]) -> str:
+    """What `flown` found, for a person."""
+    still, time_s = told["still_air_s"], told["time_s"]
+    lines = [
+        f"route: {told['length_km'] / NAUTICAL_MILE_KM:.0f} NM at {told['airspeed_kn']:g} kn",
+        f"still air {clock(still)}, with this wind {clock(time_s)} ({time_s - still:+.0f} s)",
+    ]
+    if told["slower_s"] is not None:
         lines.append(
-            f"an error of one standard deviation all the way costs {slow - flown:.0f} s "
-            f"({fast - flown:+.0f} s the other way)"
+            f"an error of one standard deviation all the way costs {told['slower_s']:.0f} s "
+            f"({told['faster_s']:+.0f} s the other way)"
         )
     return "\n".join(lines)
 

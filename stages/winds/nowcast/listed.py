@@ -1,0 +1,109 @@
+"""Points as a file: a table whose header, separators and packing are read as those of a context are
+(tables.py), in text or parquet.
+
+Columns are lat_deg, lon_deg, alt_ft and ts_s or `time`, or the other names of a context's; an
+altitude may be written as FL340 or 10363m.
+"""
+
+import csv
+import gzip
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from stages.errors import InputError
+from stages.winds.forecasts import PLACE
+from stages.winds.nowcast import declared, handed, tables
+from stages.winds.nowcast.points import Point, parse
+
+EXPECTED = (*PLACE, "time")
+# The names of each column, and how a cell of that name is written for `points.parse`.
+NAMES = (
+    {"lat_deg": "{}", "lat": "{}", "latitude": "{}"},
+    {"lon_deg": "{}", "lon": "{}", "longitude": "{}"},
+    {"alt_ft": "{}", "alt_m": "{}m", "flight_level": "FL{}"},
+    {"ts_s": "{}", "time": "{}"},
+)
+
+
+def read_points(path: str | Path) -> list[Point]:
+    """The points of a file, a row a point. InputError, naming the line of a text or the row of a
+    parquet file, for what is no table of points."""
+    called = str(path)
+    try:
+        first = tables.head(Path(path), called)
+        with tables.reading(called, f"a table of {', '.join(EXPECTED)}"):
+            return _of_parquet(path) if first[:4] == b"PAR1" else list(_of_text(path, first))
+    except InputError as error:
+        raise InputError(
+            error.what.replace("capture", "points").replace("points is", "file of points is"),
+            where=error.where or called,
+            expected=error.expected,
+            found=error.found,
+            remedy=error.remedy,
+        ) from None
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError("the points cannot be read", where=called, found=str(error)) from None
+
+
+def _of_parquet(path: str | Path) -> list[Point]:
+    table = pl.read_parquet(path)
+    names = [tables.plain(name) for name in table.columns]
+    tables.refuse_repeated(tuple(names), str(path))
+    table.columns = names
+    ways = declared.ours(table.schema)
+    _refuse_lacking([name for name in handed.ASKED if name not in ways], str(path))
+    for name in declared.sources(table.schema, "ts_s"):
+        handed.refuse_single(name, table.schema[name], str(path))
+    rows = handed.asked(table.select(ways[name] for name in handed.ASKED))
+    return [Point(*row) for row in rows.iter_rows()]
+
+
+def _of_text(path: str | Path, first: bytes) -> Iterator[Point]:
+    told = tables.header(first)
+    tables.refuse_repeated(told.names, str(path))
+    chosen = [next((name for name in known if name in told.names), "") for known in NAMES]
+    _refuse_lacking(
+        [name for name, there in zip(EXPECTED, chosen, strict=True) if not there], str(path)
+    )
+    places = [(told.names.index(name), NAMES[i][name]) for i, name in enumerate(chosen)]
+    opened = gzip.open if tables.packed(Path(path)) else open
+    with opened(path, "rb") as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        reader = csv.reader(text, delimiter=told.separator, skipinitialspace=True)
+        rows = (row for row in reader if any(cell.strip() for cell in row))
+        next(rows, None)  # the header
+        for row in rows:
+            if len(row) > len(told.names):
+                raise InputError(
+                    "a row of the points has more cells than the header",
+                    where=f"{path}, line {reader.line_num}",
+                    found=f"{len(row)} cells",
+                    expected=f"{len(told.names)}",
+                )
+            cells = [*row, *[""] * (len(told.names) - len(row))]
+            if told.separator == ";":
+                cells = [re.sub(tables.DECIMAL_COMMA, r"\1.\2", cell) for cell in cells]
+            asked = ",".join(form.format(cells[i].strip()) for i, form in places)
+            try:
+                yield parse(asked)
+            except InputError as error:
+                raise InputError(
+                    error.what,
+                    where=f"{path}, line {reader.line_num}",
+                    found=error.found,
+                    expected=error.expected,
+                ) from None
+
+
+def _refuse_lacking(missing: list[str], called: str) -> None:
+    if missing:
+        raise InputError(
+            "the points lack columns",
+            where=called,
+            expected=", ".join(EXPECTED),
+            found=f"no {', '.join(missing)}",
+        )

@@ -1,0 +1,108 @@
+"""Files of points: whatever a context may look like, and what is told of a file that is none."""
+
+import datetime as dt
+import gzip
+import json
+
+import polars as pl
+import pytest
+from nowcasts import ask
+
+from stages import cli
+from stages.errors import InputError
+from stages.winds.nowcast.listed import read_points
+from stages.winds.nowcast.points import Point
+
+TIME_S = 1_768_460_880.0  # 2026-01-15T07:08:00Z
+WANTED = [Point(46.5, 7.0, 25000.0, TIME_S), Point(46.25, 7.5, 30000.0, TIME_S + 60)]
+TABLE = {
+    "lat_deg": [46.5, 46.25],
+    "lon_deg": [7.0, 7.5],
+    "alt_ft": [25000.0, 30000.0],
+    "ts_s": [TIME_S, TIME_S + 60],
+}
+PLAIN = "lat_deg,lon_deg,alt_ft,time\n46.5,7,25000,2026-01-15T07:08:00Z\n46.25,7.5,FL300,{}\n"
+PLAIN = PLAIN.format("2026-01-15T07:09:00Z")
+MOMENTS = [dt.datetime(2026, 1, 15, 7, 8), dt.datetime(2026, 1, 15, 7, 9)]
+TEXTS = {
+    "plain": PLAIN,
+    "capitals and blanks": PLAIN.replace("lat_deg,lon_deg", "LAT_DEG, Lon_deg ").replace(",", ", "),
+    "semicolons": PLAIN.replace(",", ";").replace("46.5", "46,5"),
+    "tabs": PLAIN.replace(",", "\t"),
+    "ts_s": PLAIN.replace("time", "ts_s").replace("2026-01-15T07:08:00Z", f"{TIME_S:.0f}"),
+    "other names": PLAIN.replace("lat_deg,lon_deg", "latitude,lon"),
+    "metres": "lat,lon,alt_m,time\n46.5,7,7620,1768460880\n46.25,7.5,9144,1768460940\n",
+    "a line between": PLAIN.replace("Z\n46", "Z\n\n46"),
+    "line ends": PLAIN.replace("\n", "\r\n"),
+}
+
+
+def near(found):
+    return [pytest.approx(vars(point)) for point in found]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", list(TEXTS))
+def test_texts_of_every_hand_are_read(tmp_path, name, packed):
+    content = TEXTS[name].encode()
+    (tmp_path / "p").write_bytes(gzip.compress(content) if packed else content)
+    assert [vars(point) for point in read_points(tmp_path / "p")] == near(WANTED)
+
+
+@pytest.mark.parametrize("time", [TABLE["ts_s"], MOMENTS])
+@pytest.mark.parametrize("name", ["ts_s", "Time"])
+def test_parquet_is_read(airspace, settings, tmp_path, name, time):
+    table = pl.DataFrame({**TABLE, "ts_s": time}).rename({"ts_s": name, "lat_deg": "Lat"})
+    table.write_parquet(tmp_path / "points")
+    assert [vars(point) for point in read_points(tmp_path / "points")] == near(WANTED)
+    found = ask(airspace, settings, points=tmp_path / "points")
+    assert [wind.point for wind in found] == read_points(tmp_path / "points")
+
+
+@pytest.mark.parametrize(
+    ("content", "says", "where"),
+    [
+        (PLAIN.replace("lon_deg", "lat_deg"), "the same name", ""),
+        (PLAIN.replace("FL300", "FL300,9"), "more cells than the header", ", line 3"),
+        (PLAIN.replace("FL300", "high"), "not a number", ", line 3"),
+        (PLAIN.replace(",FL300", ""), "not a number", ", line 3"),
+        (PLAIN.replace("time", "when"), "the points lack columns", ""),
+        ("", "the points lack columns", ""),
+    ],
+)
+def test_what_is_amiss_is_told_with_its_line(tmp_path, content, says, where):
+    (tmp_path / "p.csv").write_text(content)
+    with pytest.raises(InputError, match=says) as told:
+        read_points(tmp_path / "p.csv")
+    assert told.value.where == f"{tmp_path / 'p.csv'}{where}"
+
+
+def test_what_is_amiss_with_parquet_is_told_with_its_row(tmp_path):
+    path = tmp_path / "p.parquet"
+    table = pl.DataFrame(TABLE)
+    for wrong, says, found in (
+        (table.with_columns(pl.col("ts_s").cast(pl.Float32)), "a minute", "ts_s: Float32"),
+        (table.with_columns(lat_deg=pl.Series([46.5, None])), "no place", "lat_deg null of row 2"),
+        (table.drop("alt_ft"), "lack columns", "no alt_ft"),
+    ):
+        wrong.write_parquet(path)
+        with pytest.raises(InputError, match=says) as told:
+            read_points(path)
+        assert told.value.found == found and told.value.where == str(path)
+    path.write_bytes(path.read_bytes()[:-9])
+    for gone in (path, tmp_path / "none.csv"):
+        with pytest.raises(InputError, match="the points cannot be read"):
+            read_points(gone)
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(PLAIN.encode())[:-9])
+    with pytest.raises(InputError, match="the compressed file of points is cut off"):
+        read_points(tmp_path / "cut.gz")
+
+
+def test_every_asks_for_a_stream(airspace, runs, tmp_path, monkeypatch, capsys):
+    (tmp_path / "p.csv").write_text(PLAIN)
+    words = ["tradewind", "nowcast", "--context", str(airspace / "winds.parquet"), "--model"]
+    words += [str(runs / "kernel"), "--points", str(tmp_path / "p.csv"), "--json"]
+    monkeypatch.setattr("sys.argv", words)
+    assert cli.main() == 0 and len(json.loads(capsys.readouterr().out)["winds"]) == 2
+    monkeypatch.setattr("sys.argv", [*words, "--every", "5"])
+    assert cli.main() == 2 and "--every 5 with --context" in capsys.readouterr().err
