@@ -48,7 +48,8 @@ class Search(neighbours.Search):
 
 
 def install() -> None:
-    """Let the package be called so."""
+    """Let the package be called so. Here, not there: trained winds rest on the package's code, and
+    tables are nothing to them."""
     sys.modules[neighbours.__name__].__class__ = Search
 
 
