@@ -74,7 +74,7 @@ class Nowcaster:
         lon_deg, alt_ft, u_m_s, v_m_s.
         Gives what was asked, with the index of a pandas table, and u_m_s, v_m_s, their standard
         deviations u_spread_m_s and v_spread_m_s (null: not known) and nearest_km, the distance to
-        the nearest known wind.
+        the nearest wind of the last slice known (a minute), whatever more the model reads.
         Rows of a table of winds that give none are left out, which a UserWarning counts by reason;
         another tells where the winds known are too few for the recalibrated spread.
         InputError for a row that is no place and time, a place outside the area or a time that the

@@ -228,3 +228,16 @@ def test_a_compressed_text_is_refused(tmp_path, monkeypatch, capsys):
     (tmp_path / "poems.txt.gz").write_bytes(gzip.compress(b"to be\n, or not\n" * 99))
     assert run(monkeypatch, tmp_path / "poems.txt.gz") == 2
     assert "a compressed text is not taken" in capsys.readouterr().err
+
+
+def test_frames_without_positions_are_told_what_they_lack(
+    project, heard, monkeypatch, capsys, tmp_path_factory
+):
+    lines = heard.read_text().splitlines()
+    replies = [line for line in lines if not line.split(",")[-1].upper().startswith("8D")]
+    assert 1 < len(replies) < len(lines)
+    path = tmp_path_factory.mktemp("placeless") / "replies.csv"
+    path.write_text("\n".join(replies))
+    assert run(monkeypatch, path) == 2
+    told = capsys.readouterr().err
+    assert "no wind comes of the frames" in told and "minutes" not in told and "DF 17" in told

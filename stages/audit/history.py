@@ -80,6 +80,11 @@ def git(root: Path, *arguments: str) -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
+def shallow(root: Path) -> bool:
+    """Whether a clone lacks the commits before some (`git clone --depth`)."""
+    return (git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
+
+
 def kind_of(name: str) -> str:
     """The hash of a repository, told by the length of its names."""
     return "sha256" if len(name) == 64 else "sha1"

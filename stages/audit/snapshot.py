@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from stages.audit import apart
 from stages.audit.chain import Chain, Ledger, Metric, published, walk
 from stages.audit.hashes import Cache
-from stages.audit.history import blobs, git
+from stages.audit.history import blobs, git, shallow
 from stages.errors import InputError
 from stages.files import sha256
 from stages.params import nearest
@@ -44,7 +44,8 @@ def resolve(root: Path, name: str) -> str:
             "there is no such commit",
             found=name + nearest(name, known).split(" (known:")[0],
             expected="a branch, a tag, a hash or HEAD~N",
-            remedy="`git log --oneline` lists them",
+            remedy="`git log --oneline` lists them"
+            + ("; `git fetch --unshallow` brings the earlier ones" if shallow(root) else ""),
         )
     return found.strip()
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from stages.audit import apart
 from stages.audit.chain import Metric, pick
-from stages.audit.history import at_commits, git
+from stages.audit.history import at_commits, git, shallow
 from stages.audit.render import redact
 from stages.audit.snapshot import resolve
 from stages.audit.telling import number, unit
@@ -70,6 +70,13 @@ def at_each_commit(
     for told in zip(*texts, strict=True):
         files = {path: text.encode() for path, text in zip(paths, told, strict=True)}
         yield apart.numbers(root, metric.folder, files.get)
+
+
+def cut(root: Path) -> str:
+    """What to know of a clone whose history is cut: "" where it is whole."""
+    if not shallow(root):
+        return ""
+    return "note: this clone is shallow: `git fetch --unshallow` brings the earlier commits"
 
 
 def unknown(metric: Metric, latest: dict[Any, Any], known: bool) -> NoReturn:

@@ -91,17 +91,25 @@ class Scored:
     notes: tuple[str, ...] = ()
 
 
+def trained(root: Path = Path()) -> dict[str, Path]:
+    """Every trained cell, EXPERIMENT/PROFILE/DATASET/CELL -> the folder of its weights."""
+    runs = [path.parent for path in root.glob(f"reports/*/*/runs/*/[!.]*/{WEIGHTS}")]
+    return {"/".join((*run.parts[-5:-3], *run.parts[-2:])): run for run in runs}
+
+
 def opened(
-    cell: str, file: str | Path, parameters: Params, even_if_trained_on: bool, root: Path = Path()
+    cell: str,
+    file: str | Path,
+    parameters: Params,
+    even_if_trained_on: bool,
+    root: Path = Path(),
+    elsewhere: Mapping[str, Path] | None = None,
 ) -> Asked:
-    """The cell's folders and the file. InputError for a cell that is not trained here, or whose
-    prepared data are not here, and for what is no file."""
+    """The cell's folders and the file. `elsewhere`: further cells, name -> folder of the weights.
+    InputError for a cell that is not trained here, or whose prepared data are not here, and for
+    what is no file."""
     parts = cell.strip("/").split("/")
-    known = {
-        "/".join((*run.parts[-5:-3], *run.parts[-2:])): run
-        for path in root.glob(f"reports/*/*/runs/*/[!.]*/{WEIGHTS}")
-        for run in [path.parent]
-    }
+    known = trained(root) | dict(elsewhere or {})
     name = "/".join(parts)
     if name not in known:
         close = nearest(name, known) if known else " (no cell is trained here)"

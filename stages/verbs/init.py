@@ -164,6 +164,15 @@ def budgeted(text: str, name: str, seen: Any) -> str:
             "learning_rate: 3.0e-3, schedule: cosine}\n"
         )
         return after(after(text, "readings", reading), "learning_orders", budget)
+    if seen.kind == "frames" and not seen.rows:
+        placeless = "no_position" in seen.notes[0]
+        raise InputError(
+            "no wind comes of the frames"
+            + (": no aircraft tells its position beside its replies" if placeless else ""),
+            expected="Comm-B replies (registers 5,0 and 6,0) and positions of the same aircraft",
+            found=seen.notes[0],
+            remedy="give a capture that holds both, DF 17 and DF 20 or 21",
+        )
     return after(text, "prepare", split(name, seen.span_s))
 
 

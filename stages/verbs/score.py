@@ -32,8 +32,18 @@ def score(arguments: argparse.Namespace) -> int:
     settings = params.load()
     from stages import files
     from stages.scores import lone
+    from stages.winds.nowcast import anywhere, named
 
-    asked = lone.opened(arguments.cell, arguments.file, settings, arguments.even_if_trained_on)
+    cell, elsewhere = arguments.cell, {}
+    if cell == anywhere.EXAMPLE:
+        run = anywhere.example_cell()
+        cell = f"{anywhere.EXAMPLE}/{anywhere.PROFILE}/{run.parent.name}/{run.name}"
+        elsewhere = {cell: run}
+    elif cell.strip("/") not in (known := lone.trained()):
+        cell = named.meant(cell, known) or cell
+    asked = lone.opened(
+        cell, arguments.file, settings, arguments.even_if_trained_on, elsewhere=elsewhere
+    )
     scored = family_of(asked.prepared).score(asked)
     if arguments.json:
         sys.stdout.write(files.json_text(lone.json_content(asked, scored)))
@@ -54,7 +64,11 @@ def register(verbs: Verbs) -> None:
         "on is refused.",
         "tradewind score wind_nowcast/mini/simulated/msa-shared-20k-s0 capture.csv",
     )
-    verb.add_argument("cell", metavar="EXPERIMENT/PROFILE/DATASET/CELL")
+    verb.add_argument(
+        "cell",
+        metavar="EXPERIMENT/PROFILE/DATASET/CELL",
+        help="a trained cell: this, a shorter name that fits no other, or example",
+    )
     verb.add_argument("file", metavar="FILE")
     verb.add_argument("--json", action="store_true", help="print everything as strict JSON")
     verb.add_argument(

@@ -1,6 +1,7 @@
 """The verbs that ask where numbers came from, and whether all is as it was."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from stages.errors import InputError, advice
@@ -68,6 +69,8 @@ def trend(arguments: argparse.Namespace) -> int:
     only_in_clone("there is no published number here")
     metric, found = over.trend(arguments.metric, Path.cwd())
     print(advice(over.render(metric, found)))
+    if note := over.cut(Path.cwd()):
+        print(note, file=sys.stderr)
     if arguments.plot:
         over.draw(metric, found, arguments.plot)
         print(f"picture: {arguments.plot}")

@@ -117,8 +117,8 @@ def breakdown(
     return True
 
 
-def map_axes(axes: Axes, lat: np.ndarray, lon: np.ndarray) -> None:
-    """Degrees with the right aspect, coasts, towns, and a 100 km bar."""
+def map_axes(axes: Axes, lat: np.ndarray, lon: np.ndarray, bar_km: float = 100.0) -> None:
+    """Degrees with the right aspect, coasts, towns, and a bar of so many kilometres."""
     south, north, west, east = lat.min(), lat.max(), lon.min(), lon.max()
     axes.set_aspect(1 / np.cos(np.radians((south + north) / 2)))
     axes.set(
@@ -139,10 +139,10 @@ def map_axes(axes: Axes, lat: np.ndarray, lon: np.ndarray) -> None:
             )
     kilometre = 1 / (111.195 * np.cos(np.radians(south)))
     x, y = west + 0.04 * (east - west), south + 0.04 * (north - south)
-    axes.plot([x, x + 100 * kilometre], [y, y], color="black", lw=2, path_effects=HALO)
+    axes.plot([x, x + bar_km * kilometre], [y, y], color="black", lw=2, path_effects=HALO)
     axes.annotate(
-        "100 km",
-        (x + 50 * kilometre, y),
+        f"{bar_km:g} km",
+        (x + bar_km / 2 * kilometre, y),
         xytext=(0, 4),
         textcoords="offset points",
         ha="center",

@@ -8,6 +8,7 @@ of a context they stay. Shapes: N rows of the capture, T targets. Units: seconds
 m/s towards east and north.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from stages.scores import lone
 from stages.winds import forecasts, measure, metrics
 from stages.winds.contexts.given import Contexts
 from stages.winds.forecasts import PLACE
-from stages.winds.nowcast import capture, nowcast
+from stages.winds.nowcast import capture, nowcast, spread
 from stages.winds.nowcast.refusals import iso
 from stages.winds.pairs import Pairs
 from stages.winds.slices import context_window
@@ -36,6 +37,7 @@ SHOWN = (
     "norm_mae_kn",
     "angle_mae_deg",
     "coverage_90",
+    "coverage_90_recalibrated",
 )
 FITTED = (0, 1)  # codes of train and val in rows.parquet
 
@@ -71,7 +73,8 @@ def score(asked: lone.Asked) -> lone.Scored:
         lead,
         machine.seed,
     )[lead]
-    points = points_of(rows, given, prepared).take(inside[given.row])
+    every = recalibrated(asked, points_of(rows, given, prepared), given.row, pairs, rows)
+    points = every.take(inside[given.row])
     numbers, sums = measure.summed(points)
     found, undefined = metrics.summarise(numbers, sums)
     more = {
@@ -80,7 +83,7 @@ def score(asked: lone.Asked) -> lone.Scored:
     }
     return lone.Scored(
         metrics=found,
-        shown=SHOWN if "coverage_90" in found else SHOWN[:-1],
+        shown=tuple(name for name in SHOWN if name in found or "coverage" not in name),
         counts={"winds": len(rows), "scored": len(chosen), "slices": len(numbers)}
         | ({lone.TRAINED_ON: seen} if seen else {}),
         dropped=dropped | more,
@@ -90,6 +93,22 @@ def score(asked: lone.Asked) -> lone.Scored:
             *([undefined["intervals"]] if "intervals" in undefined else []),
         ),
     )
+
+
+def recalibrated(
+    asked: lone.Asked, points: metrics.Points, row: np.ndarray, pairs: Pairs, rows: pl.DataFrame
+) -> metrics.Points:
+    """The points (T) of `row` (T,) with the spread that a nowcast tells of them, where the cell's
+    evaluation recalibrated it."""
+    if "recalibration" not in spread.evaluated(asked.run):
+        return points
+    km, lead = np.empty(len(row)), pairs.meta["lead_s"]
+    for j in np.unique(points.slice):
+        here = points.slice == j
+        known = rows[pairs.pair(int(j), "slice", lead).context_rows]
+        km[here] = nowcast.nearest(rows[row[here]].select(PLACE).to_numpy(), known)
+    told = spread.of_cell(asked.run, own=points.scale is not None)
+    return replace(points, spread=np.array(told.of(points.scale, km)[0]))
 
 
 def reached(

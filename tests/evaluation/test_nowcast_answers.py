@@ -259,3 +259,16 @@ def test_points_that_are_no_one_level_are_not_joined_by_a_shade(airspace, settin
         other = replace(winds[1].point)
     winds[0] = replace(winds[0], point=other)
     assert not picture.is_level(answers.table(winds))
+
+
+def test_a_fraction_of_a_second_is_written_where_one_was_asked_for(airspace, settings, tmp_path):
+    winds = ask(airspace, settings, ASKED.replace("00Z", "00.25Z"), ASKED)
+    for suffix in answers.SUFFIXES:
+        answers.write(winds, tmp_path / f"a{suffix}")
+    told = ["2026-01-15T07:08:00.25Z", "2026-01-15T07:08:00Z"]
+    assert pl.read_csv(tmp_path / "a.csv")["time"].to_list() == told
+    assert pl.read_parquet(tmp_path / "a.parquet")["time"].to_list() == told
+    assert [row["time"] for row in json.loads((tmp_path / "a.json").read_text())["winds"]] == told
+    with xarray.open_dataset(tmp_path / "a.nc", engine="scipy", decode_times=False) as found:
+        assert found["time"].values.tolist() == [wind.point.ts_s for wind in winds]
+        assert "last slice" in found["nearest"].attrs["long_name"]

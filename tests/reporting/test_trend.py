@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from PIL import Image
 
-from stages.audit import trend
+from stages.audit import snapshot, trend
 from stages.errors import InputError
 
 TABLE = "reports/winds/mini/metrics.json"
@@ -93,3 +93,15 @@ def test_what_no_commit_holds_is_refused_with_the_nearest_name(lived, address, s
 def test_a_folder_without_git_is_refused(tmp_path):
     with pytest.raises(InputError, match="no git repository"):
         trend.trend(NUMBER, tmp_path)
+
+
+def test_a_shallow_clone_is_told_as_that(lived, tmp_path_factory):
+    clone = tmp_path_factory.mktemp("shallow") / "clone"
+    words = ("git", "clone", "-q", "--depth", "1", f"file://{lived}", str(clone))
+    subprocess.run(words, check=True)
+    assert trend.cut(lived) == "" and "git fetch --unshallow" in trend.cut(clone)
+    assert [one.subject for one in trend.trend(NUMBER, clone)[1]] == ["found"]
+    with pytest.raises(InputError, match="--unshallow"):
+        snapshot.resolve(clone, "HEAD~1")
+    with pytest.raises(InputError, match="lists them$"):
+        snapshot.resolve(lived, "HEAD~99")

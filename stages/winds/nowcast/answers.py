@@ -17,7 +17,7 @@ from stages import files
 from stages.errors import InputError
 from stages.units import KNOT_M_S
 from stages.winds.nowcast.points import Point
-from stages.winds.nowcast.refusals import counted, iso
+from stages.winds.nowcast.refusals import counted, iso, moment
 
 SUFFIXES = (".csv", ".json", ".parquet", ".nc")
 
@@ -57,11 +57,12 @@ class Wind:
 
 
 def table(rows: list[Wind]) -> pl.DataFrame:
-    """A row a wind, units in the names, null for a spread that is not known."""
+    """A row a wind, units in the names, null for a spread that is not known; times in ISO 8601,
+    with a fraction of a second where one was asked for."""
     return pl.DataFrame(
         [
             {
-                "time": iso(row.point.ts_s),
+                "time": moment(row.point.ts_s),
                 "lat_deg": row.point.lat_deg,
                 "lon_deg": row.point.lon_deg,
                 "alt_ft": row.point.alt_ft,
@@ -173,7 +174,7 @@ def render(rows: list[Wind]) -> str:
         *([f"chosen: {first.why}"] if first.why else []),
         (
             "from: degrees true the wind comes FROM; u, v: east and north, blowing towards; "
-            "spread: one standard deviation of u and of v"
+            "spread: one standard deviation of u and of v; nearest: of the last slice's winds"
         ),
         f"spread: {spread_words(rows)}",
         "",

@@ -8,7 +8,7 @@ from stages.errors import InputError
 from stages.params import Inference, Simulate
 
 EXAMPLE = "example"  # the name of the small model that is installed, too
-SKY = "simulated"
+PROFILE, SKY = "mini", "simulated"
 
 
 def in_clone() -> bool:
@@ -43,7 +43,7 @@ def example() -> Path:
     """The folder of the example: example.json, winds.parquet and the cell in runs/. InputError
     where it was not made yet."""
     homes = (Path(), params.home()) if in_clone() else (params.home(),)
-    found = [home / "data" / "mini" / EXAMPLE for home in homes]
+    found = [home / "data" / PROFILE / EXAMPLE for home in homes]
     for home in found:
         if (home / "example.json").is_file():
             return home

@@ -6,7 +6,7 @@ beginning does, where no cell is called just so.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from safetensors import safe_open
@@ -35,18 +35,8 @@ def folder(name: str | Path, root: Path = Path()) -> Path:
         return anywhere.example_cell()
     known = cells(root)
     wanted = str(name).strip("/").split("/")
-    exact = [one for one in known if within(wanted, one.split("/"))]
-    found = exact or [one for one in known if within(wanted, one.split("/"), begins=True)]
-    if len(found) == 1:
-        return known[found[0]]
-    if found:
-        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-        raise InputError(
-            "several trained cells have that name",
-            found=str(name),
-            expected=" or ".join(found[:SHOWN] + more),
-            remedy="say more of it",
-        )
+    if found := meant(str(name), known):
+        return known[found]
     _refuse_other_family(name, wanted, root)
     raise InputError(
         "that is not a trained cell",
@@ -58,6 +48,23 @@ def folder(name: str | Path, root: Path = Path()) -> Path:
         else "no cell is trained here",
         remedy="run `make repro`, which trains the cells" if not known else "name one of them",
     )
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The one of some cells' names that a shorter one means, '' where none does. InputError where
+    several do."""
+    wanted, known = name.strip("/").split("/"), list(known)
+    exact = [one for one in known if within(wanted, one.split("/"))]
+    found = exact or [one for one in known if within(wanted, one.split("/"), begins=True)]
+    if len(found) > 1:
+        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+        raise InputError(
+            "several trained cells have that name",
+            found=name,
+            expected=" or ".join(found[:SHOWN] + more),
+            remedy="say more of it",
+        )
+    return found[0] if found else ""
 
 
 def cells(root: Path) -> dict[str, Path]:

@@ -22,7 +22,7 @@ VARIABLES = {
     "from_deg": ("from", "degree", "wind_from_direction", "direction the wind comes from"),
     "u_spread_m_s": ("u_spread", "m s-1", "", "standard deviation of u"),
     "v_spread_m_s": ("v_spread", "m s-1", "", "standard deviation of v"),
-    "nearest_km": ("nearest", "km", "", "distance to the nearest known wind"),
+    "nearest_km": ("nearest", "km", "", "distance to the nearest wind of the last slice known"),
 }
 FILL = 9.969209968386869e36  # of NetCDF's doubles
 
@@ -36,7 +36,8 @@ def write(table: pl.DataFrame, about: dict[str, Any], stream: BytesIO) -> None:
     file.source = f"tradewind, model {about['model']}, lead {about['lead_s']:g} s"
     file.comment = f"spread: {about['spread']}"
     file.createDimension("obs", len(table))
-    time = table["time"].str.to_datetime(time_zone="UTC").dt.epoch("s").to_numpy()
+    moments = table["time"].str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us")
+    time = moments.dt.epoch("us").to_numpy() / 1e6
     add(file, "time", time, ("seconds since 1970-01-01 00:00:00 UTC", "time", "time"))
     for column, (name, *words) in VARIABLES.items():
         values = table[column].fill_null(FILL).to_numpy()

@@ -4,6 +4,7 @@ A level on a grid is shaded by its wind speed, with contours of the spread; poin
 are told in knots.
 """
 
+import math
 from pathlib import Path
 
 import matplotlib
@@ -15,12 +16,14 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from stages.figures.drawing import save
-from stages.units import KNOT_M_S
+from stages.units import EARTH_KM, KNOT_M_S
 from stages.winds.figures import HALO, arrow, map_axes
 from stages.winds.nowcast.answers import Wind, table
 from stages.winds.nowcast.refusals import iso
 
 ARROWS = 24  # along the longer side of a grid; more cannot be told apart
+LEVEL_KN, POINTS_KN = 1600.0, 800.0  # whose arrow would be as long as the map is wide
+BAR_SHARE = 0.4  # of the map's width, that the bar may take
 LABELS = 20  # points that are told in figures, too; more hide each other
 
 
@@ -36,7 +39,7 @@ def draw(rows: list[Wind], path: Path) -> None:
         *arrow(shown),
         *(() if whole else (speed,)),
         cmap="YlGnBu",
-        scale=1600 if whole else 800,
+        scale=LEVEL_KN if whole else POINTS_KN,
         width=0.0025 if whole else 0.004,
         color="#333333" if whole else None,
         edgecolor="#333333",
@@ -54,7 +57,8 @@ def draw(rows: list[Wind], path: Path) -> None:
         f"{span([iso(ts_s) for ts_s in times])}\n{first.model}, {first.lead_s / 60:g} min after "
         "the winds known"
     )
-    map_axes(axes, *(np.array(edges(values)) for values in (lat, lon)))
+    north, east = limits(lat, lon, 0.0 if whole else float(speed.max()) / POINTS_KN)
+    map_axes(axes, north, east, bar_km(north, east))
     save(figure, path, shaded=True)
 
 
@@ -102,10 +106,25 @@ def label(axes: Axes, row: Wind) -> None:
     )
 
 
-def edges(values: np.ndarray) -> tuple[float, float]:
-    """The limits of an axis with a margin around its values."""
-    margin = max(0.05 * float(np.ptp(values)), 0.25)
-    return float(values.min()) - margin, float(values.max()) + margin
+def limits(lat: np.ndarray, lon: np.ndarray, arrow: float) -> tuple[np.ndarray, np.ndarray]:
+    """The limits (2,) in latitude and in longitude, degrees, with a margin that holds arrows of up
+    to a share `arrow` of the map's width, wherever they point."""
+    wide = float(np.ptp(lon))
+    across = max(0.05 * wide, 0.25, min(arrow, 0.4) * wide / (1 - 2 * min(arrow, 0.4)))
+    tall = arrow * (wide + 2 * across) * math.cos(math.radians(float(lat.mean())))
+    along = max(0.05 * float(np.ptp(lat)), 0.25, tall)
+    ends = ((lat, along), (lon, across))
+    north, east = (np.array([each.min() - m, each.max() + m]) for each, m in ends)
+    return north, east
+
+
+def bar_km(lat: np.ndarray, lon: np.ndarray) -> float:
+    """The longest of 1, 2 and 5 times a power of ten, in km, that fits BAR_SHARE of a map with
+    these limits, degrees."""
+    degree = math.radians(1.0) * EARTH_KM * math.cos(math.radians(float(lat.min())))
+    most = BAR_SHARE * float(np.ptp(lon)) * degree
+    ten = 10.0 ** math.floor(math.log10(most))
+    return max(step * ten for step in (1.0, 2.0, 5.0) if step * ten <= most)
 
 
 def span(names: list[str]) -> str:

@@ -118,3 +118,9 @@ def refuse_far(windows: dict[Any, Any], area: dict[Any, Any], where: str) -> Non
 def iso(ts_s: float) -> str:
     """ISO 8601 in UTC, whole seconds, rounded down."""
     return dt.datetime.fromtimestamp(math.floor(ts_s), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def moment(ts_s: float) -> str:
+    """ISO 8601 in UTC, to the microsecond where the second is no whole one."""
+    told = dt.datetime.fromtimestamp(ts_s, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return told.rstrip("0").removesuffix(".") + "Z"
