@@ -91,21 +91,33 @@ def leashed(command: list[str]) -> list[str]:
 
 
 @contextlib.contextmanager
+def locked(name: str, taken: str) -> Iterator[None]:
+    """Hold the lock of that name. FlowError 75 in the words of `taken` where another holds it, 2
+    where the work folder cannot be written."""
+    place = WORK / "locks" / name
+    with contextlib.ExitStack() as held:
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(held.enter_context(place.open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FlowError(taken, 75) from None
+        except OSError as error:
+            raise FlowError(
+                f"{place} cannot be written: {error.strerror}\n"
+                f"  remedy: let your user write into {WORK}/, or work in a clone of your own",
+                2,
+            ) from None
+        yield
+
+
+@contextlib.contextmanager
 def only_one() -> Iterator[bool]:
     """Hold the flows' lock; yields False inside a holder's child, where there is nothing to do.
-    FlowError 75 when it is taken."""
+    FlowError as `locked`."""
     if os.environ.get(HELD):
         yield False
         return
-    place = WORK / "locks" / "flow"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FlowError(
-                "already running: another flow drives this project; wait for it to end", 75
-            ) from None
+    with locked("flow", "already running: another flow drives this project; wait for it to end"):
         os.environ[HELD] = "1"
         try:
             yield True

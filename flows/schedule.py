@@ -12,18 +12,16 @@ project is running.
 import argparse
 import asyncio
 import contextlib
-import fcntl
 import importlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from flows.asked import within
-from flows.process import WORK, FlowError, environment, only_one
+from flows.process import FlowError, environment, locked, only_one
 from flows.profiles import write
 from flows.retrain import RUNNER
 from flows.server import (
@@ -43,19 +41,6 @@ from flows.settings import Settings, settings
 DEPLOYMENTS: dict[str, dict[str, Any]] = {"retrain": {"module": "flows.retrain", "at_once": 1}}
 POLL_S = 5.0  # how often the runner asks for due runs
 HEAL_S = 10.0
-
-
-@contextlib.contextmanager
-def only_schedule() -> Iterator[None]:
-    """Hold the lock of this project's schedule. FlowError 75 when another one does."""
-    place = WORK / "locks" / "schedule"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FlowError("already running: another schedule serves this project", 75) from None
-        yield
 
 
 def checked(cron: str) -> str:
@@ -222,7 +207,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     asked = parser.parse_args(arguments)
     try:
-        with only_schedule():
+        with locked("schedule", "already running: another schedule serves this project"):
             return served(asked, settings())
     except FlowError as error:
         print(f"error: {error}", file=sys.stderr)

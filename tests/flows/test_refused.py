@@ -81,3 +81,13 @@ def test_a_command_that_cannot_be_run_ends_with_a_shells_exit_code(name, code):
     done = subprocess.run(leashed(words), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.startswith(f"error: {words[0]}: ")
+
+
+@pytest.mark.parametrize("command", [repro, schedule, retrain])
+def test_a_work_folder_that_cannot_be_written_is_told(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    Path(".work").touch()  # no folder can be made there, by any user
+    assert command.main([]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: .work/locks/") and "cannot be written" in told
+    assert "remedy: " in told
