@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from stages import files, neighbours, params
+from stages import files, params
 from stages.errors import DataError, InputError, TradewindError
 from stages.fields import fitted as fields
 from stages.sequences import fitted as sequences
@@ -32,11 +32,9 @@ from stages.winds.nowcast import (
     points,
     refusals,
     reported,
-    searched,
 )
 
-__all__ = ["Nowcaster", "decode", "fit", "load", "neighbours"]
-searched.install()
+__all__ = ["Nowcaster", "decode", "fit", "load"]
 FRAMES = ("ts_s", "frame")
 FRAMED = "the frames"  # what errors call a table or pairs of them
 WIND = ("u_m_s", "v_m_s", "u_spread_m_s", "v_spread_m_s", "nearest_km")

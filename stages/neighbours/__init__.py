@@ -27,11 +27,13 @@ class Search(ModuleType):
         float32 or float64; window in the unit of t, None: every point is seen; scale: a number,
         (4,) or (M, 4), what a squared difference of an axis counts; method: linear, kdtree,
         forest, trajectory, boxes or compiled, the same answers at another speed; trajectory (N,)
-        says whose the points are. Gives Neighbours (square_distance, index and mask, each (M, k),
-        and comparisons (M,)): tensors where points are a tensor, else NumPy arrays.
+        says whose the points are, in numbers or texts. Gives Neighbours (square_distance, index
+        and mask, each (M, k), and comparisons (M,)): tensors where points are a tensor, else NumPy
+        arrays.
         Points and queries may be Polars or pandas tables, too, with their places in `columns`, and
         trajectory a column of the points': the answer then is such a table, a row a neighbour
-        (query, index, square_distance). InputError. Source: thesis, equation 1.3.
+        (query, index, square_distance). The last column may hold datetimes: they become Unix
+        seconds, of which `window` then counts. InputError. Source: thesis, equation 1.3.
         """
         import torch
 

@@ -1,6 +1,8 @@
-"""A search whose points or queries are tables: their columns as arrays, its answer as a table.
+"""A search whose points or queries are tables: their columns as numbers, its answer as a table.
 
-Tables are Polars or pandas frames; both give NumPy arrays of the columns that are named.
+Tables are Polars or pandas frames. A search compares times as numbers, so moments of any resolution
+and zone become Unix seconds: two columns then count the same unit from the same moment, and no
+query sees a point of its future. Names of trajectories become whole numbers.
 """
 
 from collections.abc import Sequence
@@ -14,15 +16,20 @@ from stages.neighbours.contract import AXES
 
 
 def is_frame(given: Any) -> bool:
-    """Whether that is a table of Polars or pandas."""
+    """Whether that is a table of Polars or pandas. InputError for one that is not collected."""
+    if isinstance(given, pl.LazyFrame):
+        raise InputError(
+            "that is no table", found="a LazyFrame", expected="its rows", remedy="collect() it"
+        )
     return type(given).__module__.partition(".")[0] in ("polars", "pandas") and hasattr(
         given, "columns"
     )
 
 
 def places(given: Any, columns: Sequence[str], what: str) -> Any:
-    """Of a table the float64 places (N, 4) in its `columns`, of anything else itself. InputError
-    for columns that it lacks."""
+    """Of a table the float64 places (N, 4) in its `columns`, the last of them in Unix seconds where
+    it holds moments; of anything else itself. InputError for columns that it lacks and for what is
+    no number."""
     if not is_frame(given):
         return given
     if len(columns) != AXES:
@@ -32,10 +39,11 @@ def places(given: Any, columns: Sequence[str], what: str) -> Any:
             expected="those of x, y, z and time",
             found=", ".join(columns),
         )
-    return np.stack([column(given, name, what).astype(np.float64) for name in columns], 1)
+    read = (numbers(column(given, name, what), what, name == columns[-1]) for name in columns)
+    return np.stack([*read], 1)
 
 
-def column(table: Any, name: str, what: str) -> np.ndarray:
+def column(table: Any, name: str, what: str) -> pl.Series:
     """A column of a table. InputError where it lacks it."""
     if name not in table.columns:
         raise InputError(
@@ -44,19 +52,64 @@ def column(table: Any, name: str, what: str) -> np.ndarray:
             expected=name,
             remedy="name the columns of x, y, z and time: columns=(...)",
         )
-    values: np.ndarray = table[name].to_numpy()
-    return values
+    values = table[name]
+    if isinstance(values, pl.Series):
+        return values
+    if getattr(values.dtype, "tz", None) is not None:
+        values = values.dt.tz_convert(None)  # UTC
+    array = values.to_numpy()
+    if array.dtype == object:
+        known = [None if one != one else one for one in array.tolist()]
+        return pl.Series(name, known, strict=False)
+    if array.dtype.kind in "mM":  # of pandas' resolutions Polars knows no seconds
+        array = array.astype(f"{array.dtype.kind}8[us]")
+    return pl.Series(name, array)
+
+
+def numbers(column: pl.Series, what: str, moments: bool) -> np.ndarray:
+    """A column (N,) as float64, not a number where it is null. `moments`: it may hold datetimes,
+    UTC where they have no zone. InputError, naming the row, for anything else."""
+    moment = moments and column.dtype in (pl.Datetime, pl.Date)
+    if not (moment or column.dtype.is_numeric() or column.dtype == pl.Null):
+        first = column.is_not_null().arg_max() or 0
+        raise InputError(
+            f"a column of the {what} holds no numbers",
+            found=f"{column.name} {column[first]!r} of row {first + 1}, {column.dtype}",
+            expected="numbers, or datetimes" if moments else "numbers",
+            remedy="make numbers of it first (rows count from 1)",
+        )
+    if moment:
+        column = column.cast(pl.Datetime("us")) if column.dtype == pl.Date else column
+        column = column.dt.epoch("us").cast(pl.Float64) / 1e6
+    found: np.ndarray = column.cast(pl.Float64).to_numpy()
+    return found
 
 
 def owners(given: Any, points: Any) -> Any:
-    """Whose each point is (N,): of a column's name its values, numbered."""
-    if not isinstance(given, str):
+    """Whose each point is (N,), numbered: of a column's name its values, of texts their ranks; of
+    whole numbers themselves. InputError for a point of nobody."""
+    if isinstance(given, str):
+        if not is_frame(points):
+            raise InputError(
+                "only a table has columns",
+                where="trajectory",
+                found=repr(given),
+                expected="numbers",
+            )
+        given = column(points, given, "points").to_list()
+    if given is None or np.asarray(given).dtype.kind in "iub":
         return given
-    if not is_frame(points):
+    names = np.asarray(given).tolist()
+    missing = [row for row, name in enumerate(names, 1) if name is None or name != name]
+    if missing:
         raise InputError(
-            "only a table has columns", where="trajectory", found=repr(given), expected="numbers"
+            "a point has no trajectory",
+            where="trajectory",
+            found=f"{names[missing[0] - 1]!r} of row {missing[0]}",
+            expected="a number or a text for each point",
+            remedy="name it, or leave the point out (rows count from 1)",
         )
-    return np.unique(column(points, given, "points"), return_inverse=True)[1]
+    return np.unique(np.asarray(names).astype(str), return_inverse=True)[1]
 
 
 def table(found: Sequence[np.ndarray], kind: Any) -> Any:

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from stages import api
+from stages import neighbours
 from stages.errors import InputError
 
 START = np.datetime64("2026-01-17T03:00:00", "us")
@@ -40,7 +40,7 @@ def kinds():
 @pytest.mark.parametrize("known", ["pandas s", "polars us", "Unix seconds"])
 def test_no_query_sees_its_future_whatever_kind_its_moment_has(known, asked, window):
     points, queries = kinds()[known], kinds()[asked]
-    found = api.neighbours(points, queries, 6, window=window)
+    found = neighbours(points, queries, 6, window=window)
     assert type(found).__module__.partition(".")[0] == type(queries).__module__.partition(".")[0]
     pairs = {*zip(found["query"].to_list(), found["index"].to_list(), strict=True)}
     seen = SECONDS[None] <= SECONDS[:, None] - window
@@ -63,26 +63,26 @@ def test_what_is_no_number_is_named(made, name, values, found):
     good, wrong = made(table), made({**table, name: values})
     for points, queries, what in ((wrong, good, "points"), (good, wrong, "queries")):
         with pytest.raises(InputError, match=f"a column of the {what} holds no numbers") as told:
-            api.neighbours(points, queries, 1)
+            neighbours(points, queries, 1)
         assert found in told.value.found
 
 
 def test_a_table_that_is_not_collected_has_the_way_there():
     with pytest.raises(InputError, match="no table"):
-        api.neighbours(pl.LazyFrame(PLACES), pl.DataFrame(PLACES), 1)
+        neighbours(pl.LazyFrame(PLACES), pl.DataFrame(PLACES), 1)
 
 
 @pytest.mark.parametrize("owners", [["a"] * 3 + ["b"] * 3, ["0", "1"] * 3, np.arange(6) // 2])
 def test_trajectories_may_be_texts(owners):
     points = pl.DataFrame({**PLACES, "t": SECONDS.astype(float)})
-    plain = api.neighbours(points, points, 3)
-    assert api.neighbours(points, points, 3, trajectory=owners, method="trajectory").equals(plain)
+    plain = neighbours(points, points, 3)
+    assert neighbours(points, points, 3, trajectory=owners, method="trajectory").equals(plain)
     named = points.with_columns(icao=pl.Series(owners))
-    assert api.neighbours(named, points, 3, trajectory="icao", method="trajectory").equals(plain)
+    assert neighbours(named, points, 3, trajectory="icao", method="trajectory").equals(plain)
 
 
 def test_a_point_of_nobody_is_named():
     points = pl.DataFrame({**PLACES, "t": SECONDS.astype(float), "icao": ["a", None] * 3})
     with pytest.raises(InputError, match="no trajectory") as told:
-        api.neighbours(points, points, 3, trajectory="icao")
+        neighbours(points, points, 3, trajectory="icao")
     assert told.value.found == "None of row 2"
