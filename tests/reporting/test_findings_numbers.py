@@ -22,6 +22,7 @@ HOUR, NEAR = "wind_nowcast/sample/hour_winds", "wind_baselines/sample/hour_winds
 SMOOTH, STEPS = "failure_modes/mini/sines_05", "probes/correction/steps"
 CURVES, NATS = "processes/mini/eq_1d", "metrics/log_likelihood"
 MINUTES, GRIDDED = "processes/sample", "convcnp-plain-w16_plane-s0"
+LONG, FLAT = "on_off_grid/sample/dual_80", "on_off_grid/sample/plane_80"
 DUAL, BRITAIN = "on_off_grid/mini/dual_80", "on_off_grid/sample/britain"
 GLOBE, KELVIN = "on_off_grid/mini/globe", "metrics/rmse"
 TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
@@ -104,6 +105,14 @@ TOLD = (
     ("each: {} and 1.18 K", "1.18", f"{BRITAIN}/grid_tnp-setconv_sum-britain/{KELVIN}"),
     ("SetConv errs by {} K", "1.12", f"{BRITAIN}/grid_tnp-setconv-britain/{KELVIN}"),
     ("and {} K, a difference", "1.18", f"{BRITAIN}/grid_tnp-mhca-britain/{KELVIN}"),
+    ("of all tokens reaches {}, MHCA", "-0.445", f"{LONG}/grid_tnp-plain-line/{NATS}"),
+    ("MHCA {}, SetConv", "-0.545", f"{LONG}/grid_tnp-mhca-line/{NATS}"),
+    ("as printed {}, divided", "-0.528", f"{LONG}/grid_tnp-setconv_sum-line/{NATS}"),
+    ("by its density {}; where", "-0.487", f"{LONG}/grid_tnp-setconv-line/{NATS}"),
+    ("cells MHCA reaches {}, the best", "-0.431", f"{LONG}/grid_tnp-mhca_all-line/{NATS}"),
+    ("the transformer reaches {}, SetConv", "-0.448", f"{FLAT}/grid_tnp-plain-plane/{NATS}"),
+    ("SetConv {}, as printed -0.490", "-0.470", f"{FLAT}/grid_tnp-setconv-plane/{NATS}"),
+    ("as printed {}, MHCA -0.555", "-0.490", f"{FLAT}/grid_tnp-setconv_sum-plane/{NATS}"),
     ("Kriging of the increments: {} K", "1.14", f"{BRITAIN}/kriging/{KELVIN}"),
     ("400 ConvCNP reaches {},", "-0.56", f"{CURVES}/convcnp-plain-w32-s0/{NATS}"),
     ("TNP reaches {}, TETNP", "-0.61", f"{CURVES}/tnp-attention-w32-s0/{NATS}"),
@@ -327,7 +336,13 @@ def test_steps_in_words_are_those_of_the_cells(profile, cell, words):
 @pytest.mark.parametrize(
     ("claim", "part", "sign", "unit", "words"),
     [
-        ("E-4", "mhca-britain better than grid_tnp-setconv-britain", 1, " K", "a difference of {}"),
+        (
+            "E-4",
+            "mhca-britain better than grid_tnp-setconv_sum-britain",
+            -1,
+            " K",
+            "a difference of {}",
+        ),
         (
             "E-4",
             "setconv_before-britain better than grid_tnp-setconv_coarse",
@@ -348,9 +363,9 @@ def test_steps_in_words_are_those_of_the_cells(profile, cell, words):
             "plain-britain better than grid_tnp-plain_off",
             -1,
             " nats",
-            "stale grid**: {} below",
+            "ends {} below the points",
         ),
-        ("E-6", "mhca-britain better than grid_tnp-mhca_off", 1, "", "MHCA gains {} by it"),
+        ("E-6", "mhca-britain better than grid_tnp-mhca_off", 1, "", "600 steps, MHCA {} above"),
         (
             "E-9",
             "mhca-britain better than linear_interpolation",
