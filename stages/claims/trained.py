@@ -81,8 +81,8 @@ def falling(measured: Evaluation, arms: Iterable[str]) -> list[str]:
 def steps_of(measured: Evaluation, arm: str) -> int:
     """The most steps that a cell of an arm was trained for, by its last validation; 0 where no
     history tells."""
-    histories = [measured.cells[cell].get("history") for cell in measured.arm(arm)]
-    return max((int(one["val"][-1][0]) for one in histories if one), default=0)
+    curves = (measured.cells[cell].get("history", {}).get("val") for cell in measured.arm(arm))
+    return max((int(one[-1][0]) for one in curves if one), default=0)
 
 
 def fair(part: Part, measured: Evaluation, arms: Iterable[str]) -> Part:

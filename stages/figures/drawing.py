@@ -49,10 +49,8 @@ def save(figure: Figure, path: Path, shaded: bool = False, dpi: int = 110) -> No
         if shaded
         else picture.quantize(256, dither=Image.Dither.NONE, method=Image.Quantize.MAXCOVERAGE)
     )
-    whole = io.BytesIO()
-    picture.save(whole, format="PNG", optimize=True)
     with atomic_file(path) as stream:  # an earlier picture stays where the disk is full
-        stream.write(whole.getvalue())
+        picture.save(stream, format="PNG", optimize=True)
 
 
 class Plain(LogLocator):

@@ -118,4 +118,7 @@ def test_a_model_that_gives_a_spread_is_never_told_to_give_none(airspace, settin
 def test_of_a_model_without_spread_that_was_not_evaluated_none_is_known(here, runs, tmp_path):
     shutil.copytree(runs / "knn", tmp_path / "reports/x/mini/runs/toy/knn")
     told = spread.of_cell(tmp_path / "reports/x/mini/runs/toy/knn", own=False)
-    assert told.words.startswith("not known") and told.of(None, np.zeros(2)) == [None, None]
+    assert told.words.startswith("not known") and told.of(None, np.zeros(2)) == (
+        [None, None],
+        [False, False],
+    )

@@ -178,7 +178,7 @@ def killed_whole(schedule):
     assert len(children) >= 3
     schedule.child.kill()
     schedule.child.wait()
-    toy.until(lambda: not any(map(toy.alive, children)), what="the end of the schedule's children")
+    toy.until(lambda: not any(map(alive, children)), what="the end of the schedule's children")
     let_go("judge")
     schedule = Schedule("--cron", "0 0 1 1 *")
     schedule.until_state(third, "CRASHED")
@@ -195,8 +195,7 @@ def ended(schedule):
     schedule.child.terminate()
     assert schedule.child.wait(120) == 0, schedule.log.read_text()
     toy.until(
-        lambda: not any(map(toy.alive, {step} | children)),
-        what="the end of the schedule's children",
+        lambda: not any(map(alive, {step} | children)), what="the end of the schedule's children"
     )
     states = stored()
     assert states[last] in ("CANCELLED", "CRASHED")

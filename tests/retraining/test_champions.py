@@ -290,6 +290,7 @@ def test_the_verbs_tell_who_is_champion_by_which_numbers_and_go_back(project, mo
 
 def test_where_nobody_was_promoted_the_verb_says_so_and_ends_with_1(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    Path("params.yaml").touch()  # a clone's root
     settings = live_project.settings()
     assert verb(monkeypatch, settings, "champion") == 1
     assert capsys.readouterr().err == "there is no champion yet: nothing was promoted\n"
