@@ -167,6 +167,7 @@ def sentence(about: dict[str, Any]) -> str:
 NOTES = (
     "Intervals are the central 90 % over test tasks, of one training. Log-likelihoods are natural "
     "logarithms of the density of one target given what is read, targets each for itself. All "
-    "cells of a set train for the same steps, for seconds; the document's train for hours. A "
-    "z-score is the error over the predicted spread: its mean square is 1 where spreads are right."
+    "cells of a set train for the same steps, seconds or minutes; the document's train for hours. "
+    "A z-score is the error over the predicted spread: its mean square is 1 where spreads are "
+    "right."
 )
