@@ -25,11 +25,20 @@ def biases(arguments: argparse.Namespace) -> int:
             found=f"no {' and no '.join(absent)}",
             remedy="name data/PROFILE/decoded/DATASET of a set that `dvc repro` decoded",
         )
+    for name in ("heading_deg", "airspeed_kt"):
+        if not 0 < getattr(arguments, name) < float("inf"):
+            raise InputError(
+                "a standard deviation is above 0",
+                where=f"--{name.replace('_', '-')}",
+                found=f"{getattr(arguments, name):g}",
+            )
     import numpy as np
 
     from stages.winds.decoding import biases as own
 
     rows = own.decoded(folder).drop_nulls(own.COLUMNS).sort("ts_s")
+    if rows.is_empty():
+        raise InputError("there is no wind with its states", where=str(folder))
     found = own.estimate(rows, arguments.heading_deg, arguments.airspeed_kt * KNOT_M_S)
     sd = found.covariance.diagonal(axis1=1, axis2=2) ** 0.5
     order = np.argsort(-np.abs(found.mean[:, 0] / sd[:, 0]), kind="stable")

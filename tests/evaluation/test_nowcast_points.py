@@ -91,10 +91,10 @@ def test_what_is_amiss_with_parquet_is_told_with_its_row(tmp_path):
         assert told.value.found == found and told.value.where == str(path)
     path.write_bytes(path.read_bytes()[:-9])
     for gone in (path, tmp_path / "none.csv"):
-        with pytest.raises(InputError, match="the points cannot be read"):
+        with pytest.raises(InputError, match="the file cannot be read"):
             read_points(gone)
     (tmp_path / "cut.gz").write_bytes(gzip.compress(PLAIN.encode())[:-9])
-    with pytest.raises(InputError, match="the compressed file of points is cut off"):
+    with pytest.raises(InputError, match="the compressed file is cut off"):
         read_points(tmp_path / "cut.gz")
 
 

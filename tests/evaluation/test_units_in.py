@@ -236,5 +236,5 @@ def test_a_compressed_table_that_is_cut_off_is_called_that_by_both_verbs(winds, 
     with pytest.raises(TradewindError, match="cut off"):
         looks.look(tmp_path / "cut.csv.gz")
     (tmp_path / "cut.csv.gz").write_bytes(packed[:30] + bytes(400))
-    with pytest.raises(InputError, match="the compressed capture is damaged"):
+    with pytest.raises(InputError, match="the compressed file is damaged"):
         capture.form(tmp_path / "cut.csv.gz")

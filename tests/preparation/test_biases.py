@@ -174,5 +174,11 @@ def test_the_simulated_sky_with_biases_decoded_comes_near_the_one_without(
     written = pl.read_parquet(out)
     left = rms(written, written.select("u_true_m_s", "v_true_m_s").to_numpy())
     assert left == pytest.approx(after, rel=0.05)  # by the expected spreads, not the known ones
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--heading-deg", "0"])
+    assert cli.main() == 2 and "--heading-deg" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", sys.argv[:-2])
+    whole = pl.read_parquet(tmp_path / "out/winds.parquet")
+    whole.clear().write_parquet(tmp_path / "out/winds.parquet")
+    assert cli.main() == 2 and "no wind with its states" in capsys.readouterr().err
     (tmp_path / "out/states.parquet").unlink()
     assert cli.main() == 2 and "no states.parquet" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Maps of one real hour: above, the grid as it was given and the present as it was; then of every
+"""Maps of one real hour: above, the grid as it was given and the present as it was; then of each
 model what it answers, how far it spreads, and its z-scores: by how many of its standard deviations
 the present lies above the answer. Points are dots, kelvin, plain latitude and longitude."""
 

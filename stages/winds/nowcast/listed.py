@@ -39,14 +39,14 @@ def read_points(path: str | Path) -> list[Point]:
             return _of_parquet(path) if first[:4] == b"PAR1" else list(_of_text(path, first))
     except InputError as error:
         raise InputError(
-            error.what.replace("capture", "points").replace("points is", "file of points is"),
+            error.what,
             where=error.where or called,
             expected=error.expected,
             found=error.found,
             remedy=error.remedy,
         ) from None
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError("the points cannot be read", where=called, found=str(error)) from None
+        raise InputError("the file cannot be read", where=called, found=str(error)) from None
 
 
 def _of_parquet(path: str | Path) -> list[Point]:

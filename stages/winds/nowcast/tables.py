@@ -62,7 +62,7 @@ def head(path: Path, called: str) -> bytes:
             return unpacked.read(HEAD)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
-            f"the compressed capture is {'cut off' if isinstance(error, EOFError) else 'damaged'}",
+            f"the compressed file is {'cut off' if isinstance(error, EOFError) else 'damaged'}",
             where=called,
             expected="a whole gzip file",
             found=str(error),
@@ -70,7 +70,7 @@ def head(path: Path, called: str) -> bytes:
         ) from None
     except OSError as error:
         raise InputError(
-            "the capture cannot be read",
+            "the file cannot be read",
             where=called,
             found=error.strerror or str(error),
             remedy="name an existing file",
@@ -180,7 +180,7 @@ def reading(called: str, expected: str) -> Iterator[None]:
         elif "unexpected end of file" in says:
             says = "a compressed file that is cut off"
         raise InputError(
-            "the capture cannot be read",
+            "the file cannot be read",
             where=called,
             expected=expected,
             found=says,
