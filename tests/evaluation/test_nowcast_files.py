@@ -157,7 +157,7 @@ def test_reasons_that_no_row_was_dropped_for_are_not_told(airspace, settings, tm
 
 def test_points_with_a_huge_cell_are_refused(airspace, settings, tmp_path):
     (tmp_path / "p.csv").write_text("lat_deg,lon_deg,alt_ft,time\n" + "4" * 200_000 + ",7,1,0\n")
-    with pytest.raises(InputError, match="the points cannot be read"):
+    with pytest.raises(InputError, match="the file cannot be read"):
         ask(airspace, settings, points=tmp_path / "p.csv")
 
 
