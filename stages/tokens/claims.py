@@ -39,6 +39,7 @@ SOLVED = 10.0  # times: an error that a mixer divides by it is "solved"
 FEWER = 4.0  # times the rows: below the least of "5 to 10 × more", with which it may be as good
 DRAWN = 3.0  # times: own statements against others'
 LINEAR = 1.1  # an exponent
+SHAPES = "shapes"
 LEARNED = 0.95  # of an accuracy whose best is 1: a network below it has not learned the law
 
 
@@ -310,24 +311,40 @@ def kind_of(about: dict[str, Any]) -> str:
     return name.removesuffix("_text") + share
 
 
+def fewest(shaped: dict[int, Evaluation], nothing: Evaluation) -> tuple[Evaluation, Evaluation]:
+    """Of sets of shapes, by the rows that train, that of FEWER times the fewest rows, and that of
+    the fewest: there data bind, not steps. Where there is no such pair, that of the most rows."""
+    least = min(shaped, default=0)
+    more = [rows for rows in shaped if rows > least and rows <= 1.05 * FEWER * least]
+    if more:
+        return shaped[max(more)], shaped[least]
+    return (shaped[max(shaped)] if shaped else nothing), nothing
+
+
 def check(home: Path) -> list[dict[str, Any]]:
     """Every claim on the sets under `home` that it speaks of."""
     spreads, found = Spreads.read(home), {}
     costs: dict[str, dict[str, int]] = {}
+    shaped: dict[int, Evaluation] = {}  # by the rows that train
     for file in sorted((home / "evaluated").glob("[!.]*/metrics.json")):
         content = read_json(file)
         name, about = file.parent.name, content["about"]
-        found[kind_of(about)] = Evaluation(name, content["cells"], spreads)
+        kind = kind_of(about)
+        found[kind] = Evaluation(name, content["cells"], spreads)
+        if kind.startswith(SHAPES):
+            shaped[about["rows"]["train"]] = found[kind]
         costs |= about.get("costs", {})
     nothing = Evaluation("–", {})
-    pairs, shapes, pictures = (found.get(kind, nothing) for kind in ("pairs", "shapes", "pictures"))
-    quarter = found.get(f"shapes, 1 of {FEWER:g}", nothing)
+    pairs, shapes, pictures = (found.get(kind, nothing) for kind in ("pairs", SHAPES, "pictures"))
+    few = fewest(shaped, nothing)
     corpus = next((kind for kind in CORPORA if f"{kind}, 1 of 10" in found), "sst2")
     text, tenth = (found.get(kind, nothing) for kind in (corpus, f"{corpus}, 1 of 10"))
-    if set(found) == {"pictures"}:  # an experiment that draws has no say on mixers
+    if set(found) == {"pictures"}:  # an experiment of one task has no say on others
         return [h10(pictures)]
+    of_shapes = [h5(*few), h6(shapes), h9(shapes)] if shaped else []
+    if len(shaped) == len(found):
+        return of_shapes
     return [
         h1(text if text.cells else pairs, not text.cells), h2(text, tenth), h3(nothing, costs),
-        h4(nothing, trials.searched(home)), h5(shapes, quarter), h6(shapes), h7(pairs), h8(pairs),
-        h9(shapes), h10(pictures),
+        h4(nothing, trials.searched(home)), h7(pairs), h8(pairs), h10(pictures), *of_shapes,
     ]  # fmt: skip

@@ -15,7 +15,7 @@ from stages import records
 PROCESS = "processes/mini/eq_1d/tnp-attention-w32-s0/log_likelihood"
 GRID = "on_off_grid/mini/dual_80/grid_tnp-setconv-line-s0/rmse"
 JOINT = "joint_nowcast/mini/joint_sky/joint_tnp-both-w16-s0/log_likelihood"
-SHAPES = "token_mixing/mini/shapes/self_attention-post_norm-w24-s0/mse"
+SHAPES = "shapes/mini/shapes/self_attention-post_norm-w24-s0/mse"
 PAIRS = "token_mixing/mini/sentence_pairs/self_attention-post_norm-w32-s0/accuracy"
 WRONG = "token_mixing/mini/sentence_pairs/weight_vector-post_norm-w32-s0/accuracy"  # a tenth is
 PICTURES = "token_mixing/mini/pictures/self_attention-pre_norm-w48-s0/satisfied"

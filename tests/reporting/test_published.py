@@ -26,6 +26,7 @@ OTHERS = {
     "processes",
     "on_off_grid",
     "pictures",
+    "shapes",
 }  # whose companions are read, and tested, elsewhere
 EXPERIMENTS = sorted(
     file.parent.name

@@ -44,7 +44,8 @@ def h5_of(home: Path, **fewer: float) -> dict:
     quarter = {arms[name]: error for name, error in fewer.items()}
     for name, every, levels in (("shapes", 1, SHAPES), ("shapes_quarter", 4, quarter)):
         if levels:
-            about = {"task": "value", "made": {"task": "shapes"}, "every": every}
+            about = {"task": "value", "made": {"task": "shapes"}, "every": every,
+                     "rows": {"train": 400 // every}}  # fmt: skip
             evaluated(home, name, "mse", levels, about)
     return next(one for one in claims.check(home) if one["id"] == "H-5")
 
@@ -73,6 +74,21 @@ def test_without_the_quarter_more_data_is_undecided(tmp_path):
 def test_with_a_quarter_attention_is_not_judged_by_more_rows(tmp_path):
     entry = h5_of(tmp_path / "reports/token_mixing/mini", hyper=0.5)
     assert entry["verdict"] == "undecided" and "no trained self_attention" in entry["why"]
+
+
+def test_of_many_amounts_the_fewest_rows_and_four_times_as_many_are_judged(tmp_path):
+    home = tmp_path / "reports/shapes/sample"
+    for rows, every, scale in ((25000, 1, 0.1), (6250, 4, 0.2), (404, 62, 1.0), (100, 250, 3.0)):
+        about = {"task": "value", "made": {"task": "shapes"}, "every": every,
+                 "rows": {"train": rows}}  # fmt: skip
+        levels = {arm: scale * error for arm, error in SHAPES.items()}
+        evaluated(home, f"shapes_{rows}", "mse", levels, about)
+    entries = {one["id"]: one for one in claims.check(home)}
+    assert set(entries) == {"H-5", "H-6", "H-9"}, "an experiment of shapes has no say on texts"
+    assert entries["H-5"]["dataset"] == "shapes_404"
+    part = entries["H-5"]["compared"]["error of MLPMixer with 4 × the rows / HyperMixer"]
+    assert part["value"] == pytest.approx(1.0 / (3.0 * 0.2), rel=0.01)
+    assert entries["H-9"]["dataset"] == "shapes_25000", "what more rows solve is judged by the most"
 
 
 @pytest.mark.parametrize(("alone", "verdict"), [(0.90, "holds"), (0.97, "fails")])

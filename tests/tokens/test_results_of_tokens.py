@@ -29,8 +29,9 @@ def parameters():
 @pytest.fixture(scope="module")
 def metrics() -> dict[str, dict]:
     """Metrics by cell."""
-    content = committed("reports/token_mixing/mini/metrics.json")
-    return {name: cell["metrics"] for name, cell in content["cells"].items()}
+    homes = ("reports/token_mixing/mini", "reports/shapes/mini")
+    cells = [committed(f"{home}/metrics.json")["cells"] for home in homes]
+    return {name: cell["metrics"] for one in cells for name, cell in one.items()}
 
 
 @pytest.mark.parametrize("arm", ["hypermixing-tied", "self_attention-post_norm"])
@@ -65,7 +66,8 @@ def test_what_tests_is_known_from_no_row_that_trains():
 
 
 def test_mini_trains_at_most_fifteen_cells_and_each_can_be_built(parameters):
-    trained = parameters.trained("token_mixing", "mini").cells.values()
+    homes = ("token_mixing", "shapes")
+    trained = [one for home in homes for one in parameters.trained(home, "mini").cells.values()]
     told = tokens_of(parameters, "mini")
     assert {one.dataset for one in trained} <= {*told.datasets}
     assert 0 < len({(one.dataset, one.name) for one in trained}) == len(trained)
@@ -80,6 +82,7 @@ def test_mini_trains_at_most_fifteen_cells_and_each_can_be_built(parameters):
 def test_what_mini_can_tell_of_the_thesis_is_decided():
     claims = committed("reports/token_mixing/mini/claims.json")
     entries = {entry["id"]: entry for entry in claims}
+    entries |= {entry["id"]: entry for entry in committed("reports/shapes/mini/claims.json")}
     assert {entries[name]["verdict"] for name in ("H-7", "H-9")} <= {"holds", "fails"}
     bare = [part["verdict"] for name, part in entries["H-8"]["compared"].items()
             if "tied" in name and "rezero_none" in name]  # fmt: skip
