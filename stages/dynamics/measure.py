@@ -22,7 +22,7 @@ from stages.params import checked
 from stages.scores import few, shell
 
 SELECTS = "vpt_val"  # the valid time within the part that selects, by which networks are chosen
-SOLVER = "solver"  # the ceiling: the solver against itself at a finer step
+SOLVER = "solver"  # the solver against itself at a finer step
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def network(run: Path, data: Data, threads: int, device: str) -> CellResult:
 
 
 def companions(data: Data) -> dict[str, CellResult]:
-    """All rivals, and the ceiling."""
+    """All rivals, and the solver."""
     return {name: rival(name, data) for name in (*NAMES, SOLVER)}
 
 

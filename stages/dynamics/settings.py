@@ -90,8 +90,8 @@ class Forecasts(Section):
     """Free runs: `starts` of each member, spaced evenly over its test part, `context` observations
     given before each (of which a network takes no more than the windows had that trained it),
     `horizon` steps ahead; valid as long as the NRMSE is below `threshold`. The spectrum is of the
-    last `spectrum` steps. The ceiling's solver steps are `finer` times shorter. selection: the free
-    runs that choose."""
+    last `spectrum` steps. The steps of the solver beside it are `finer` times shorter. selection:
+    the free runs that choose."""
 
     starts: Count
     context: Count

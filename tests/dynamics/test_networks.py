@@ -234,12 +234,22 @@ def test_every_parameter_learns_and_one_window_is_as_in_a_batch(name, given):
 
 @each
 def test_what_only_warms_up_has_no_gradient_but_its_state_is_carried(name, given):
-    model, inputs = made(name, given).eval(), drawn(2, 10, WIDE).requires_grad_()
-    said = model(Batch(inputs, drawn(2, 6, WIDE, name="next"), 4)).mean
+    model, inputs = made(name, given).eval(), drawn(2, 14, WIDE).requires_grad_()
+    said = model(Batch(inputs, drawn(2, 6, WIDE, name="next"), 8)).mean
     (slope,) = torch.autograd.grad(said.sum(), inputs)
-    assert not slope[:, :4].any() and slope[:, 4:].any()
+    kept = 8 - (model.span if name == "recurrent_transformer" else 0)  # a chunk further
+    assert not slope[:, :kept].any() and slope[:, kept:].any()
     if model.stateful:
-        close(said, model.run(inputs)[0][:, 4:], 1e-10)
+        close(said, model.run(inputs)[0][:, 8:], 1e-10)
+
+
+def test_windows_of_one_chunk_learn_to_write_the_memory_that_they_read():
+    model = made("recurrent_transformer", span=6).eval()
+    batch = Batch(drawn(3, 18, WIDE), drawn(3, 6, WIDE, name="next"), 12)
+    (model(batch).mean - batch.targets).square().mean().backward()
+    silent = {key for key, value in model.named_parameters() if value.grad is None
+              or not value.grad.abs().max() > 0}  # fmt: skip
+    assert silent == {"first"}, "it is read two chunks before the window"
 
 
 @pytest.mark.parametrize("name", names())

@@ -40,8 +40,10 @@ def test_a_network_of_every_class_beats_persistence_and_the_linear_model(valid, 
     assert best > valid["l96_f10/linear"]["high"] > valid["l96_f10/persistence"]["high"]
 
 
-def test_the_ceiling_stands_above_every_network_and_rival(valid):
+def test_no_forecast_of_a_system_that_is_observed_in_part_outlasts_the_solver(valid):
     for name, one in valid.items():
+        if name.startswith("ks_"):  # the solver's own orbit, observed whole
+            continue
         assert one["value"] <= valid[f"{name.partition('/')[0]}/solver"]["value"]
 
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from stages.dynamics.contract import Forecaster
+from stages.dynamics.contract import Batch, Forecast, Forecaster
 from stages.dynamics.parts.attention import Cross
 from stages.dynamics.parts.blocks import Block, Branch, Perceptron
 
@@ -56,6 +56,17 @@ class RecurrentTransformer(Forecaster):
         tokens = self.blocks[-1](tokens)
         memory = self.writing(memory, lambda m: self.write(m, tokens))
         return self.said(self.last(tokens), values), self.keeping(memory, self.keep)
+
+    def forward(self, batch: Batch) -> Forecast:
+        """The forecasts that count. Back-propagation reaches one chunk further than the window: the
+        memory that its first chunk reads was written there, and of windows of one chunk nothing
+        else would learn to write."""
+        cut, state = max(0, batch.warm - self.span), None
+        if cut:
+            with torch.no_grad():
+                _, state = self.run(batch.inputs[:, :cut])
+        said, _ = self.run(batch.inputs[:, cut:], state)
+        return Forecast(said[:, -batch.targets.shape[1] :])
 
     def run(
         self, values: Float[Tensor, "B T O"], state: Carried | None = None

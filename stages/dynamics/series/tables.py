@@ -4,7 +4,7 @@ from typing import Any
 
 from stages.dynamics.printed import Printed, beside
 from stages.dynamics.series.rivals import NAMES
-from stages.dynamics.tables import chosen_by, share
+from stages.dynamics.tables import chosen_by, share, valid
 from stages.tables.table import NONE, Table, cells_of, digits, label, number
 
 MAIN = "vpt"
@@ -60,7 +60,7 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> Tabl
         rows.append(
             (
                 called(arm),
-                number(told[MAIN], True),
+                valid(told),
                 digits(other.document) if other else NONE,
                 number(told.get("nrmse_1")),
                 share(told["zero"]),
