@@ -12,11 +12,12 @@ flight levels squared; nats a token.
 """
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from stages.claims.levels import Side, against, lacking, level, ratio
-from stages.claims.parts import Part, conclude, unmeasured
+from stages.claims.parts import UNDECIDED, Part, conclude, unmeasured
 from stages.claims.trained import beyond, fair, withheld
 from stages.files import read_json
 from stages.sequences import memory_claims
@@ -138,7 +139,8 @@ def a4(measured: Ordered) -> dict[Any, Any]:
             better(measured, worse, own, other),
             better(measured, slightly, other, own, -SLIGHT, 1 / SLIGHTLY),
         )
-        parts += [decided(measured, part, arm, fractal) for part in apart]
+        lags = behind(measured, (arm, fractal))
+        parts += [withheld(decided(measured, part, arm, fractal), lags) for part in apart]
     note = (
         f"'slightly' is read as at most {100 * SLIGHT:g} points of accuracy, or {SLIGHTLY:g} x the "
         "error or perplexity, each in its own order"
@@ -166,7 +168,7 @@ def worth(measured: Ordered, arm: str, burst: str) -> list[Part]:
         else ratio(measured, fewer, passes, rounds, FEWER, True),
         better(measured, good, quality, own, -MATCHES, 1 / EQUAL),
     )
-    return [decided(measured, part, arm) for part in found]
+    return [withheld(decided(measured, part, arm), behind(measured, (arm,))) for part in found]
 
 
 def erring(measured: Ordered, arm: str) -> list[str]:
@@ -186,7 +188,9 @@ def valid(measured: Ordered, arm: str, burst: str) -> Part:
 
 
 def lawful(measured: Ordered, arm: str, burst: str) -> list[Part]:
-    """A burst of a law: near the fewest passes there can be, its samples valid."""
+    """A burst of a law: near the fewest passes there can be, its samples valid. Of permutations
+    the bound is that of the best of all orders (thesis D.2.4): of a perfect model that tries a few,
+    too, more passes are expected, so that to stay above it decides nothing."""
     law = measured.bounds.get(burst.removeprefix("burst_"))
     if law is None:
         why = f"{arm}: no bound of passes was computed for {burst}"
@@ -194,8 +198,12 @@ def lawful(measured: Ordered, arm: str, burst: str) -> list[Part]:
     rounds = measured.side(arm, "rounds", burst)
     top = law["mean"] + max(law["sd"], HALF_PASS)
     near = f"{arm}: {burst} near the bound of {law['mean']:.3g}"
-    found = against(measured, near, rounds, top, False, "passes"), valid(measured, arm, burst)
-    return [decided(measured, part, arm) for part in found]
+    close = against(measured, near, rounds, top, False, "passes")
+    if measured.kind == "permutation" and close.verdict == "fails":
+        why = f"{close.why}; the bound is of the best of all orders, not of those that are tried"
+        numbers = close.numbers | {"verdict": UNDECIDED}
+        close = replace(close, verdict=UNDECIDED, numbers=numbers, why=why)
+    return [decided(measured, part, arm) for part in (close, valid(measured, arm, burst))]
 
 
 def a6(measured: Ordered) -> dict:
@@ -268,15 +276,12 @@ def a8(measured: Ordered) -> dict[Any, Any]:
         other = at_equal(measured, arm, burst, diffusion)
         name = f"{arm}, {burst} > {diffusion}, {other or 'at equal passes'}"
         sides = measured.side(arm, "", burst), measured.side(diffusion, "", other)
-        parts.append(
-            lacking(measured, name, list(sides))
-            if other is None
-            else fair(
-                decided(measured, better(measured, name, *sides), arm, diffusion),
-                measured,
-                (arm, diffusion),
-            )
-        )
+        if other is None:
+            parts.append(lacking(measured, name, list(sides)))
+            continue
+        part = decided(measured, better(measured, name, *sides), arm, diffusion)
+        part = withheld(part, behind(measured, (arm, diffusion)))
+        parts.append(fair(part, measured, (arm, diffusion)))
     note = (
         "diffusion at the number of steps nearest to the burst's passes; asked of models that "
         "trained for equally many steps"

@@ -4,11 +4,12 @@ A model of mazes that does not copy them answers no prompt; of other sequences o
 than each place's training frequencies (`marginals`) has learned nothing of how tokens hang
 together. Of independent tokens the marginals are the law, and nothing is asked. Diffusion is asked
 by its bound of the likelihood. Where errors of flights are compared, a model must err less than an
-altitude that is held. Each is asked of a 90 % interval: what may be chance is no proof of
-learning. What was not measured is no reason.
+altitude that is held; where paths of mazes are, it must solve some. Each is asked of a 90 %
+interval: what may be chance is no proof of learning. What was not measured is no reason.
 Units: shares of samples; nats a token.
 """
 
+import math
 from collections.abc import Iterable
 
 from stages.claims.levels import Side, level
@@ -43,16 +44,22 @@ def untrained(measured: Ordered, arm: str) -> str:
 
 
 def behind(measured: Ordered, arms: Iterable[str], prompt: str = "") -> list[str]:
-    """Which models of flights err no less at a prompt than the altitude that stays as it is: a
-    sentence each; none of other sequences."""
+    """Which models of flights err no less at a prompt than the altitude that stays as it is, or
+    solve no maze: a sentence each; none of other sequences."""
+    if measured.kind == "maze":
+        solved = {arm: level(measured, measured.side(arm), logarithm=False) for arm in arms}
+        return [
+            f"{arm} solves {100 * own.value:.3g} % of the mazes"
+            for arm, own in solved.items() if own and not beyond([own], own.value, 0.0)
+        ]  # fmt: skip
     if measured.kind != "climb":
         return []
-    held, found = level(measured, measured.side(HELD, prompt=prompt), logarithm=False), []
+    held, found = level(measured, measured.side(HELD, prompt=prompt)), []
     for arm in arms:
-        own = level(measured, measured.side(arm, prompt=prompt), logarithm=False)
+        own = level(measured, measured.side(arm, prompt=prompt))
         if own and held and not beyond([own, held], held.value - own.value, 0.0):
-            told = f"{arm} errs by {own.value:,.0f} FL² where {HELD} errs by {held.value:,.0f}"
-            found.append(told)
+            told = " FL² where ".join(f"errs by {math.exp(one.value):,.0f}" for one in (own, held))
+            found.append(f"{arm} {told.replace('where errs', f'where {HELD} errs')}")
     return found
 
 

@@ -21,7 +21,7 @@ from stages.page.result import NO_BOUND, NOT_PUBLISHED, Result
 from stages.sequences.reporting import arms as order_arms
 from stages.sequences.reporting import results as told
 from stages.sequences.reporting import texts
-from stages.sequences.reporting.printed import Companions, companions, theirs
+from stages.sequences.reporting.printed import Companions, beside, companions, theirs
 from stages.tables.table import arm_of, cells_of
 from stages.tables.tabulation import home_of
 
@@ -57,9 +57,7 @@ def result(
     if path is None or value is None:
         return []
     metric = PRINTED.get(about["kind"]) if kind == "samples" else None
-    document = order_arms.DOCUMENTS.get(about["kind"], "")
-    row = printed.get((document, order_arms.order_of(arm)), {})
-    other = row.get(metric) if metric else None
+    other = beside(printed, about, arm).get(metric) if metric else None
     samples = kind == "samples"
     entropy = (
         f"entropy of the law {about['entropy']:.4g}"

@@ -125,10 +125,7 @@ GOOD = {
     "A-6": (
         claims.a6,
         lambda **v: made(
-            "permutation",
-            {RANDOM: near(0.99, 0.0005)},
-            ROUNDS | v,
-            bounds={"5": {"mean": 3.2, "sd": 0.6}},
+            "step", {RANDOM: near(0.99, 0.0005)}, ROUNDS | v, bounds={"5": {"mean": 3.2, "sd": 0.6}}
         ),
     ),
     "A-6 maze": (claims.a6, lambda **v: made("maze", {RANDOM: near(0.97)}, ROUNDS | v)),
@@ -166,6 +163,19 @@ BAD = [
     ("A-10", {GPT: {"0": 1.0, "50": 0.9}}),
     ("A-10", {RANDOM: {"0": 2.5, "50": 0.6}}),
 ]
+
+
+def test_more_passes_than_the_best_order_needs_decide_nothing_of_permutations():
+    law = {"bounds": {"5": {"mean": 3.2, "sd": 0.6}}}
+    many = claims.a6(made("permutation", {RANDOM: near(0.99, 5e-4)}, {"burst_5": 4.5}, **law))
+    assert many["verdict"] == "undecided" and "the best of all orders" in many["why"]
+    few = claims.a6(made("permutation", {RANDOM: near(0.99, 5e-4)}, {"burst_5": 3.3}, **law))
+    assert few["verdict"] == "holds"
+
+
+def test_a_model_that_solves_no_maze_decides_nothing_about_its_samples():
+    entry = claims.a1(made("maze", {GPT: near(0.5), RANDOM: near(0.0)}))
+    assert entry["verdict"] == "undecided" and "solves 0 % of the mazes" in entry["why"]
 
 
 @pytest.mark.parametrize("name", GOOD)

@@ -73,6 +73,11 @@ def order_of(arm: str) -> str:
     return words[1] if words[0] == "sigma_gpt" and len(words) > 1 else words[0]
 
 
+def varied(arm: str) -> bool:
+    """Whether it is diffusion in another variant than the plain one."""
+    return order_of(arm) == "diffusion" and "-" in arm and "-plain" not in arm
+
+
 def called(arm: str) -> str:
     """An arm as people read it: GPT, σ-GPT by its order, diffusion by its variant where it is not
     the plain one, companions, with the size."""
@@ -80,7 +85,7 @@ def called(arm: str) -> str:
     told = {"left_to_right": "GPT (left to right)", "diffusion": "discrete diffusion"}.get(
         order, order.replace("_", " ")
     )
-    if order == "diffusion" and "-" in arm and "-plain" not in arm:
+    if varied(arm):
         told = f"{told} ({arm.split('-')[1].replace('_', ' ')})"
     told = f"σ-GPT, {told}" if arm.startswith("sigma_gpt") and order != "left_to_right" else told
     return f"{told}, {size}" if size not in ("", "none") else told

@@ -3,10 +3,11 @@ leaves something open."""
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import polars as pl
 
-from stages.sequences.reporting.arms import spread
+from stages.sequences.reporting.arms import DOCUMENTS, order_of, spread, varied
 from stages.tables.published import Printed, listed, named, read
 from stages.tables.table import NONE, digits
 
@@ -27,6 +28,13 @@ def companions(experiment: str) -> Companions:
             one = Printed(r["table"], r["dataset"], r["mean"], r["std"], r["note"] or "")
             found.setdefault((r["dataset"], row["arm"]), {}).setdefault(r["metric"], one)
     return found
+
+
+def beside(printed: Companions, about: dict[str, Any], arm: str) -> dict[str, Printed]:
+    """What the documents print of an arm's samples, by metric: nothing where few sequences train
+    (`held_out`), nor of a variant that is ours."""
+    alike = not about.get("held_out") and not varied(arm)
+    return printed.get((DOCUMENTS.get(about["kind"], ""), order_of(arm)), {}) if alike else {}
 
 
 def open_in(printed: Printed) -> bool:

@@ -33,7 +33,7 @@ from stages.sequences.reporting.arms import (
     shares_of,
     standing,
 )
-from stages.sequences.reporting.printed import Companions, notes, theirs
+from stages.sequences.reporting.printed import Companions, beside, notes, theirs
 from stages.tables.table import NONE, Table
 
 
@@ -50,11 +50,7 @@ def results(cells: Cells, about: dict[str, Any], dataset: str, printed: Companio
         def score(*keys: str, arm: str = arm) -> str:
             return number(at(cells, dataset, arm, "metrics", *keys))
 
-        other = (
-            printed.get((DOCUMENTS.get(kind, ""), order_of(arm)), {}).get(metric)
-            if metric
-            else None
-        )
+        other = beside(printed, about, arm).get(metric) if metric else None
         used.append(other)
         shown = tuple(
             number(at(cells, dataset, arm, *path, key), scale, interval=place == 0)
