@@ -121,10 +121,10 @@ def repository(folder: Path) -> None:
 
 
 def outs(stage: dict[str, Any]) -> list[str]:
-    """The declared outputs, metrics among them."""
+    """The declared outputs, metrics and plots among them."""
     return [
         out if isinstance(out, str) else next(iter(out))
-        for kind in ("outs", "metrics")
+        for kind in ("outs", "metrics", "plots")
         for out in stage.get(kind, [])
     ]
 

@@ -50,21 +50,23 @@ def plan(graph: Graph, stale: Iterable[str], targets: Iterable[str] = ()) -> Gra
         graph,
         targets or (stage for stage in graph if ":" not in stage and not stage.endswith(".dvc")),
     )
+    chosen = above(turned(graph), set(stale) & covered) & covered
+    return {stage: graph[stage] & chosen for stage in chosen}
+
+
+def turned(graph: Graph) -> Graph:
+    """Of each stage those that wait for it."""
     children: Graph = {stage: set() for stage in graph}
     for stage, parents in graph.items():
         for parent in parents:
             children[parent].add(stage)
-    chosen = above(children, set(stale) & covered) & covered
-    return {stage: graph[stage] & chosen for stage in chosen}
+    return children
 
 
 def ways(graph: Graph, seconds: dict[str, float]) -> dict[str, float]:
     """For each stage the seconds of the longest way from its start to the end of the DAG; an
     unknown stage counts 1 s."""
-    children: Graph = {stage: set() for stage in graph}
-    for stage, parents in graph.items():
-        for parent in parents:
-            children[parent].add(stage)
+    children = turned(graph)
     found: dict[str, float] = {}
     waiting = {stage: len(below) for stage, below in children.items()}
     ready = [stage for stage, count in waiting.items() if not count]

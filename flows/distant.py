@@ -23,7 +23,7 @@ from typing import Any
 
 from flows.dag import Graph
 from flows.parcels import bring, entries, git, ignore, ignored, insert, inside, kept, outputs, place
-from flows.process import ARITHMETIC, WORK, FlowError, computing, environment
+from flows.process import ARITHMETIC, WORK, FlowError, environment, telling
 from flows.profiles import PARAMS, WORD, switched, write
 from flows.repro import dvc, log_of, reproduce
 from flows.server import reachable
@@ -124,7 +124,9 @@ def fulfil(order: dict[str, Any]) -> dict[str, Any]:
         if order["pull"]:
             dvc("pull", "--force", *order["pull"])
         begin = time.monotonic()
-        with computing(order["arithmetic"]):  # home's, whatever this machine's environment asks for
+        with telling(
+            ARITHMETIC, order["arithmetic"]
+        ):  # home's, whatever this machine's environment asks for
             reproduce("-s", stage, log=log_of(stage))
         took = round(time.monotonic() - begin, 1)
         block = entries(file.with_name("dvc.lock"))[name]

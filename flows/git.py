@@ -32,9 +32,7 @@ def git(*arguments: str) -> subprocess.CompletedProcess[Any]:
             start_new_session=True,
         )
     except FileNotFoundError:
-        raise FlowError(
-            "git is not installed (or set retraining.commit in params.yaml to false)", 2
-        ) from None
+        raise FlowError("git is not installed", 2) from None
 
 
 class Repository:

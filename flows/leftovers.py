@@ -4,7 +4,6 @@ all runs of a data set would count them, here and in no fresh clone.
 `.work/leftovers/` keeps them under their own paths; nothing is lost.
 """
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +45,6 @@ def set_aside(profile: str) -> list[Path]:
         place = HOME / folder
         shutil.rmtree(place, ignore_errors=True)  # of an earlier one of that name
         place.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(folder, place)
+        shutil.move(folder, place)  # it may lie on another disk
         found.append(place)
     return found

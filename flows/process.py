@@ -59,29 +59,17 @@ def environment() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def computing(arithmetic: str) -> Iterator[None]:
-    """Have children compute in the arithmetic of that name ("": the common one), for a while."""
-    before = os.environ.get(ARITHMETIC)
-    os.environ[ARITHMETIC] = arithmetic
+def telling(name: str, value: str) -> Iterator[None]:
+    """Have children find the value in their environment, for a while: ARITHMETIC, what they compute
+    in ("": the common one); JOBS, how many stages run at once on this machine."""
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         yield
     finally:
-        del os.environ[ARITHMETIC]
+        del os.environ[name]
         if before is not None:
-            os.environ[ARITHMETIC] = before
-
-
-@contextlib.contextmanager
-def sharing(jobs: int) -> Iterator[None]:
-    """Tell children that so many stages run at once on this machine, for a while."""
-    before = os.environ.get(JOBS)
-    os.environ[JOBS] = str(jobs)
-    try:
-        yield
-    finally:
-        del os.environ[JOBS]
-        if before is not None:
-            os.environ[JOBS] = before
+            os.environ[name] = before
 
 
 def leashed(command: list[str]) -> list[str]:

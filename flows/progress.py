@@ -1,7 +1,7 @@
 """How far the DAG is: stages done, running, left and failed, the time so far and the time to come.
 
 The time to come is no mean: what is left is played through in the order in which the flow would
-start it (`flows.repro.schedule`'s own rule: parents, jobs, limits, longest way first) with each
+start it (`flows.dag.schedule`'s own rule: parents, jobs, limits, longest way first) with each
 stage's last seconds. A stage that never ran counts as the mean of those with the same name
 before `@`, failing that by the size of its step at the pace of the known ones; with none known
 nothing is foretold. Times are in seconds. On a terminal it is one line that stays in place;
@@ -100,7 +100,7 @@ def span(seconds: float) -> str:
 
 class Progress:
     """How far a run is, told on standard error, as a context; `report` is what
-    `flows.repro.schedule` calls. `seconds` may grow meanwhile."""
+    `flows.dag.schedule` calls. `seconds` may grow meanwhile."""
 
     def __init__(
         self,

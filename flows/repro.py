@@ -27,7 +27,7 @@ from typing import Any
 from flows.asked import within
 from flows.dag import Graph, parse, plan, schedule, ways
 from flows.leftovers import set_aside
-from flows.process import DVC, WORK, FlowError, environment, leashed, sharing
+from flows.process import DVC, JOBS, WORK, FlowError, environment, leashed, telling
 from flows.profiles import switched, write
 from flows.served import Server
 from flows.server import reachable
@@ -261,14 +261,16 @@ def everything_up_to_date(
     if CODE in stale:
         reproduce("-s", CODE, log=log_of(CODE))
         stale = stale_stages()
-    whole = parse(dvc("dag", "--dot")) if stale else {}
-    graph = plan(whole, stale, targets) if stale else {}
+    whole = parse(dvc("dag", "--dot")) if stale or targets else {}
+    graph = plan(whole, stale, targets)
     if not graph:
         return "everything is up to date"
     begin = time.monotonic()
     with workers(runner, graph, whole) as (hands, most):
         jobs = jobs or most
-        with sharing(1 if runner else jobs):  # machines elsewhere have cores of their own
+        with telling(
+            JOBS, str(1 if runner else jobs)
+        ):  # machines elsewhere have cores of their own
             failed = run(graph, jobs=jobs, retries=retries, limits=limits, hands=hands)
         if failed:
             raise FlowError(f"{len(failed)} of {len(graph)} stages failed: {', '.join(failed)}")

@@ -109,9 +109,7 @@ def summary(taken: dict[str, Any]) -> str:
         f"{item['name']} is in quarantine: {'; '.join(map(str, item['reasons']))}"
         for item in taken["quarantined"]
     ]
-    parts += [
-        f"{item['name']} is left in the drop folder: {item['reason']}" for item in taken["left"]
-    ]
+    parts += [f"{item['name']} is left: {item['reason']}" for item in taken["left"]]
     return "; ".join(parts)
 
 

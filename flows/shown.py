@@ -49,12 +49,12 @@ def table(
     stages: Iterable[str], ended: dict[str, str], seconds: dict[str, float]
 ) -> list[dict[str, Any]]:
     """The rows of a run's table, the slowest first. `ended`: a stage's problem, "" where it ended
-    well; seconds are those of this run."""
+    well; seconds are those of this run, of stages that ended well."""
     rows: list[dict[str, Any]] = [
         {
             "stage": stage,
             "step": step(stage),
-            "seconds": seconds.get(stage) if stage in ended else None,
+            "seconds": seconds.get(stage) if ended.get(stage) == "" else None,
             "ended": ("failed" if ended[stage] else "well") if stage in ended else "not begun",
         }
         for stage in stages

@@ -117,8 +117,8 @@ def gpu(place: Place) -> Finding:
             "gpu",
             WARN,
             f"a driver is here, but torch cannot use it: {why[0]}",
-            "pip install torch of the same version with CUDA for this driver (README); until then "
-            "the CPU is used",
+            "pip install torch of the same version with CUDA for this driver; until then the "
+            "CPU is used",
         )
     return Finding("gpu", OK, f"{name}, torch {version}")
 

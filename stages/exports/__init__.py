@@ -4,6 +4,5 @@ release that can be cited and re-checked."""
 from stages.exports.bundle import release
 from stages.exports.croissant import export as write_croissant
 from stages.exports.model_card import card
-from stages.exports.recheck import verify
 
-__all__ = ["card", "release", "verify", "write_croissant"]
+__all__ = ["card", "release", "write_croissant"]

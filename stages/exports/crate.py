@@ -2,7 +2,7 @@
 as ro-crate-metadata.json.
 
 The workflow is dvc.yaml, its parts the experiments' declarations. Each run record becomes a
-CreateAction: its instrument is the stage's package, its objects the files it read and its
+CreateAction: its instrument is the stage's module, its objects the files it read and its
 parameters (PropertyValue), its results what it wrote; one more action for each profile says that
 the whole workflow ran. Files in the bundle are File entities at their own paths; bytes that DVC
 keeps (data, weights) are not in it and are described as CreativeWork with their SHA-256 and size.

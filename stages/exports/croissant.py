@@ -64,6 +64,8 @@ LICENCES = {
     "GPL-3.0": "https://spdx.org/licenses/GPL-3.0-only",
     "AGPL-3.0": "https://spdx.org/licenses/AGPL-3.0-only",
     "CC BY-SA 4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
+    "CC-BY-SA-4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
+    "CC-BY-ND-4.0": "https://creativecommons.org/licenses/by-nd/4.0/",
     "CC BY-SA": "https://creativecommons.org/licenses/by-sa/3.0/",
     "public domain": "https://creativecommons.org/publicdomain/mark/1.0/",
     "Copernicus licence (attribution)": "https://cds.climate.copernicus.eu/licences/"
@@ -140,8 +142,15 @@ def describe(
         f"Simulated with seed {node.record['seed']} by code of digest "
         f"{node.record['code']['digest']}."
     )
-    made = simulated if citation.ours(node) else "Acquired by pinned hashes."
-    entry = citation.asked(node).get("entry", "")
+    plan = citation.asked(node)
+    live = plan.get("kind") == "captures"
+    made = (
+        simulated if citation.ours(node)
+        else "Captured; each file's hash stands here." if live
+        else "Asked of the Climate Data Store; each file's hash stands here." if plan.get("cds")
+        else "Acquired by pinned hashes."
+    )  # fmt: skip
+    entry = plan.get("entry", "")
     words = (
         f"{told[0][:1].upper()}{told[0][1:]}." if told[0] else "",
         f"Units as delivered: {told[1]}." if told[1] else "",
@@ -169,7 +178,7 @@ def describe(
         "creator": [
             {"@type": "sc:Organization", "name": name} for name in makers(tree, node, urls)
         ],
-        "isLiveDataset": False,
+        "isLiveDataset": live,
         "citeAs": f"@misc{{tradewind, title={{Tradewind data set {profile}/{dataset}}}, "
         f"note={{commit {tree.commit.name}}}}}",
         "distribution": objects,

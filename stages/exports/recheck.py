@@ -27,8 +27,10 @@ from stages.exports.reader import Reader
 from stages.exports.tree import PROGRAM, REGULAR, Commit, Tree, commit_name, tree_name
 from stages.files import json_text
 
-HOME = Path(__file__).parents[2]
-OURS = "stages/exports/"
+HOME = Path(__file__).parents[1]  # the package, whatever it is called where it is installed
+SOURCES = "stages/"  # where a bundle holds it
+WITHIN = ("flows", "project")  # what a wheel holds inside of it
+OURS = f"{SOURCES}exports/"
 SHOWN = 20
 MADE_AGAIN = (
     "tables, pages and summaries are those of the results (claims and figures rest on evaluations, "
@@ -299,8 +301,12 @@ def derived(
 def same_code(tree: Tree, place: str) -> bool:
     """Whether the bundle's sources in a folder are those that run here."""
     code = {path for path in tree.modes if path.startswith(place) and path.endswith(".py")}
-    here = {file.relative_to(HOME).as_posix() for file in (HOME / place).rglob("*.py")}
-    return code == here and all(tree.files[path] == (HOME / path).read_bytes() for path in code)
+    here = {}
+    for file in HOME.rglob("*.py"):
+        path = file.relative_to(HOME).as_posix()
+        if f"{SOURCES}{path}".startswith(place) and path.partition("/")[0] not in WITHIN:
+            here[f"{SOURCES}{path}"] = file
+    return code == here.keys() and all(tree.files[path] == here[path].read_bytes() for path in code)
 
 
 def contained(tree: Tree, made: dict[str, bytes], members: Reader) -> Iterator[Problem]:

@@ -33,10 +33,20 @@ def biases(arguments: argparse.Namespace) -> int:
                 found=f"{getattr(arguments, name):g}",
             )
     import numpy as np
+    import polars as pl
 
     from stages.winds.decoding import biases as own
 
-    rows = own.decoded(folder).drop_nulls(own.COLUMNS).sort("ts_s")
+    try:
+        rows = own.decoded(folder).drop_nulls(own.COLUMNS).sort("ts_s")
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            "that is no decoded data set",
+            where=str(folder),
+            expected="winds.parquet and states.parquet as `dvc repro` writes them",
+            found=f"{type(error).__name__}: {str(error).splitlines()[0]}",
+            remedy="name data/PROFILE/decoded/DATASET of a set that `dvc repro` decoded",
+        ) from None
     if rows.is_empty():
         raise InputError("there is no wind with its states", where=str(folder))
     found = own.estimate(rows, arguments.heading_deg, arguments.airspeed_kt * KNOT_M_S)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from stages import files, params
-from stages.errors import DataError, InputError, TradewindError
+from stages.errors import DataError, InputError
 from stages.verbs import Verbs, added, only_in_clone
 
 PROFILE = "sample"  # where none is named
-NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")  # one of digits YAML reads as a number
 LEADS = ((86_400.0, 1800), (9_000.0, 900), (3_000.0, 300))  # of data so long, seconds; the lead
 EMBARGO_S = 120
 PLACEHOLDER = "https://zenodo.org/records/0/files/"
@@ -71,7 +71,7 @@ def refuse_misnamed(name: str | None, profile: str) -> None:
         raise InputError(
             "that is no name of a data set",
             found=name,
-            expected="small letters, digits and _, at most 40, the first no _",
+            expected="small letters, digits and _, at most 40, the first a letter",
             remedy="give another --name",
         )
     known = params.load()
@@ -223,7 +223,7 @@ def write(edits: dict[Path, tuple[str, str]]) -> None:
             with files.atomic_file(file, "w") as stream:
                 stream.write(new)
         params.load()
-    except TradewindError:
+    except BaseException:
         for file, (old, _) in edits.items():
             with files.atomic_file(file, "w") as stream:
                 stream.write(old)

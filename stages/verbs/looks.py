@@ -65,7 +65,9 @@ def _told(table: pl.DataFrame, kind: str, by: tuple[str, ...]) -> Look:
     named = [name for name, form in published.items() if set(form.columns) <= set(table.columns)]
     ours = table.select(ways.values()) if whole else _renamed(table)
     doubts = tuple(doubtful.doubts(ours))
-    told = kind if kind in ("winds", "states") else "winds" if named else "our winds"
+    told = (
+        kind if kind in ("winds", "states") else "winds" if named and kind == "csv" else "our winds"
+    )
     if not whole and told == "our winds":
         told = "table"
     notes = (f"the format {named[0]} (stages/winds/decoding/readers.py)",) if named else ()

@@ -20,10 +20,10 @@ def family_of(prepared: Path) -> Any:
         if (prepared / name).is_file():
             return importlib.import_module(f"stages.{family}.score")
     raise InputError(
-        "that is no prepared data set",
+        "files are scored with cells of another family",
         where=str(prepared),
-        expected="one of " + ", ".join(FAMILIES),
-        remedy="run `dvc repro` or `dvc pull`",
+        expected=f"a cell of {', '.join(FAMILIES.values())}",
+        found="a data set of another family" if prepared.is_dir() else "no such folder",
     )
 
 

@@ -49,11 +49,11 @@ def held(path: Path, text: str) -> Any:
     whole = content(path)
     try:
         return json.loads(whole)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         problem = error
     try:
         return [json.loads(line) for line in whole.splitlines() if line.strip()]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if not named:
             return None
         problem = error if path.suffix != ".json" else problem

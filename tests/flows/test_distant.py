@@ -271,7 +271,7 @@ def test_an_arithmetic_is_asked_for_during_an_order_and_not_after(monkeypatch, o
     monkeypatch.delenv(process.ARITHMETIC, raising=False)
     if own:
         monkeypatch.setenv(process.ARITHMETIC, own)
-    with pytest.raises(FlowError), process.computing("common"):
+    with pytest.raises(FlowError), process.telling(process.ARITHMETIC, "common"):
         assert process.environment()[process.ARITHMETIC] == "common"
         raise FlowError("the stage failed")
     assert os.environ.get(process.ARITHMETIC) == own

@@ -260,40 +260,42 @@ def rollback(parameters: Params, number: int | None = None) -> ledger.Entry:
     present one replaced when promoted.
 
     Its bytes are hashed and loaded before the ledger says so. InputError for a champion that is
-    none or is there already; IntegrityError where its bytes are not what they were.
+    none or is there already; IntegrityError where its bytes are not what they were; BusyError while
+    one is judged.
     """
-    entries = ledger.read()
-    present = ledger.after(entries)
-    if not present:
-        raise InputError("there is no champion to roll back from", where=str(ledger.LEDGER))
-    wanted = earlier(entries, present, number)
-    if wanted == present:
-        raise InputError(
-            "that one is the champion now",
-            where=str(ledger.LEDGER),
-            found=present[:12],
-            remedy="see `tradewind ledger`",
+    with files.guard("retraining-judge"):  # one that judges would undo it, or be undone
+        entries = ledger.read()
+        present = ledger.after(entries)
+        if not present:
+            raise InputError("there is no champion to roll back from", where=str(ledger.LEDGER))
+        wanted = earlier(entries, present, number)
+        if wanted == present:
+            raise InputError(
+                "that one is the champion now",
+                where=str(ledger.LEDGER),
+                found=present[:12],
+                remedy="see `tradewind ledger`",
+            )
+        source = promotion(entries, wanted)
+        verify(store_of(parameters), wanted, source["reference"])
+        commit, dirty = ledger.tree(parameters.retraining.profile)
+        return ledger.append(
+            {
+                "kind": "rollback",
+                "case": records.key("rollback", len(entries), wanted),
+                "raw": "",
+                "commit": commit,
+                "dirty": dirty,
+                "challenger": "",
+                "before": present,
+                "after": wanted,
+                "reference": source["reference"],
+                "reasons": [
+                    (
+                        f"Rolled back by hand from {present[:12]} to {wanted[:12]}, promoted by "
+                        f"entry {source['number']}."
+                    )
+                ],
+                "recheck": ["tradewind ledger --verify"],
+            }
         )
-    source = promotion(entries, wanted)
-    verify(store_of(parameters), wanted, source["reference"])
-    commit, dirty = ledger.tree(parameters.retraining.profile)
-    return ledger.append(
-        {
-            "kind": "rollback",
-            "case": records.key("rollback", len(entries), wanted),
-            "raw": "",
-            "commit": commit,
-            "dirty": dirty,
-            "challenger": "",
-            "before": present,
-            "after": wanted,
-            "reference": source["reference"],
-            "reasons": [
-                (
-                    f"Rolled back by hand from {present[:12]} to {wanted[:12]}, promoted by entry "
-                    f"{source['number']}."
-                )
-            ],
-            "recheck": ["tradewind ledger --verify"],
-        }
-    )

@@ -9,7 +9,6 @@ may keep its level all the time) and winds.stuck (a share of aircraft, of which 
 Everything here depends on the bytes alone, never on the clock. Times are Unix seconds.
 """
 
-import os
 import shutil
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from stages.params import Decode
 from stages.validation import gate
 from stages.winds.decoding.transform import transform
 from stages.winds.modes import frames
+from stages.winds.retraining.captures import linked
 from stages.winds.retraining.intake import INCOMING, Verdict
 from stages.winds.validate import gather
 
@@ -40,7 +40,7 @@ def inspect(capture: Path, name: str, decode: Decode, work: Path = WORK) -> Verd
         folder.mkdir(parents=True)
     try:
         alone = raw / (name if name.endswith(".csv") else f"{name}.csv")
-        os.link(capture, alone)
+        linked(capture, alone)
         return _judged(alone, raw, decoded, decode)
     except DataError as error:
         told = (

@@ -191,6 +191,7 @@ def decide(
     name, size = CLAIMED.fullmatch(path.name)[2], path.stat().st_size
     if size > MOST_BYTES:  # sparse files are long for nothing: they are not read
         reason = f"it has {size:,} bytes, more than {MOST_BYTES:,}: cut it by the hour"
+        reason += f"; it waits in {INCOMING}"
         taken.left.append({"name": name, "reason": reason})
         return
     sha = files.sha256(path)

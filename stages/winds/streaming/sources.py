@@ -36,6 +36,8 @@ def open_source(name: str, stop: threading.Event, tell: Tell) -> Chunks:
     if "://" in name:
         return received(*address(name), stop, tell)
     path = Path(name)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        return piped(os.open(path, os.O_RDONLY), stop)
     try:
         with path.open("rb") as stream:
             head = stream.read(len(GZIP))
@@ -84,6 +86,8 @@ def growing(path: Path, stop: threading.Event, tell: Tell) -> Chunks:
                 continue
             if now.st_ino != os.fstat(stream.fileno()).st_ino:
                 tell("replaced")
+                while chunk := stream.read(BLOCK_BYTES):  # what came before the other took its name
+                    yield chunk
                 stream.close()
                 stream = path.open("rb")
                 yield b""
