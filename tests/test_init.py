@@ -115,6 +115,7 @@ def test_what_stands_already_and_what_is_unknown_is_refused(
         (["--profile", "nope"], "no such profile"),
         (["--name", "../x"], "no name of a data set"),
         (["--name", ""], "no name of a data set"),
+        (["--name", "2026_01_17"], "the first a letter"),
         (["--name", "simulated"], "that name already"),
     ],
 )

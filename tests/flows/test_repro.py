@@ -17,6 +17,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from flows import repro
+from flows.process import FlowError
 
 ROOT = Path(__file__).parents[2]
 
@@ -164,6 +165,8 @@ def test_what_is_absent_and_in_the_cache_is_put_back_and_not_made_again(project)
     for name in ("report.txt", "reports/x/mini-0.txt", "data/mini.txt"):
         Path(name).unlink()
     assert repro.everything_up_to_date(1, 0, {}) == "everything is up to date"
+    with pytest.raises(FlowError, match="no stage is named"):
+        repro.everything_up_to_date(1, 0, {}, ("no/such/dvc.yaml:stage",))
     assert outputs(project) == made and Path("reports/x/mini-0.txt").exists()
     assert Path("times").read_text() == times  # no stage ran
 

@@ -42,8 +42,8 @@ def test_the_table_of_a_run_tells_what_failed_and_what_did_not_begin():
     ended, seconds = {"a": "", "b": "it broke"}, {"a": 2.0, "b": 5.0, "c": 9.0}
     rows = shown.table(["a", "b", "c"], ended, seconds)
     assert [(row["stage"], row["ended"], row["seconds"]) for row in rows] == [
-        ("b", "failed", 5.0),
         ("a", "well", 2.0),
+        ("b", "failed", None),
         ("c", "not begun", None),
     ]
 

@@ -6,9 +6,9 @@ import shutil
 import zipfile
 from pathlib import Path
 
-from stages import exports, files
+from stages import files
 from stages.audit.history import name_of
-from stages.exports import bundle
+from stages.exports import bundle, recheck
 from stages.exports.tree import Commit, commit_name, tree_name
 
 HOME = Path(__file__).parents[2]
@@ -83,5 +83,5 @@ def mend_commit(content: dict[str, bytes]) -> None:
 
 
 def verdict(path: Path) -> tuple[str, str]:
-    found = exports.verify(path)
+    found = recheck.verify(path)
     return found.verdict, found.render()

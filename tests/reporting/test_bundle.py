@@ -163,7 +163,7 @@ def test_a_damaged_byte_of_the_container_is_told_by_the_members_name(released, t
     raw[at + 5] ^= 1
     (tmp_path / "x.zip").write_bytes(raw)
     with pytest.raises(DataError, match=f"refused(?s:.)*{TABLE}(?s:.)*damaged"):
-        exports.verify(tmp_path / "x.zip")
+        recheck.verify(tmp_path / "x.zip")
 
 
 @pytest.mark.parametrize("mend", [False, True])
@@ -207,10 +207,10 @@ def test_an_edited_metric_fails_though_manifest_and_commit_agree(released, tmp_p
 
 def test_a_bundle_of_another_commit_than_was_cited_fails(released):
     name = of_commit(released[0]).commit.name
-    assert exports.verify(released[1], name[:10]).verdict == "PASS"
-    assert exports.verify(released[1], "0" * 40).verdict == "FAIL"
+    assert recheck.verify(released[1], name[:10]).verdict == "PASS"
+    assert recheck.verify(released[1], "0" * 40).verdict == "FAIL"
     for cited in (None, name[:10]):
-        text = exports.verify(released[1], cited).render()
+        text = recheck.verify(released[1], cited).render()
         assert ("no commit was named" in text) == (cited is None) and text.endswith("PASS")
 
 
@@ -248,7 +248,7 @@ def test_a_re_labelled_seed_and_a_swapped_hash_fail_by_name(released, tmp_path):
 def test_a_name_that_leads_outside_is_refused(released, tmp_path, name):
     content = {**members(released[1]), name: b"x"}
     with pytest.raises(DataError, match="refused"):
-        exports.verify(packed(tmp_path / "x.zip", content))
+        recheck.verify(packed(tmp_path / "x.zip", content))
     assert not (tmp_path.parent / "evil").exists()
 
 
@@ -270,7 +270,7 @@ def test_links_twins_bombs_and_overlaps_are_refused(released, tmp_path):
         ),
     ):
         with pytest.raises(DataError, match=told):
-            exports.verify(made)
+            recheck.verify(made)
     raw = bytearray(
         released[1].read_bytes()
     )  # every entry of the directory claims four gigabytes less one, unpacked and packed
@@ -278,7 +278,7 @@ def test_links_twins_bombs_and_overlaps_are_refused(released, tmp_path):
     raw[at + 20 : at + 28] = struct.pack("<II", 0xFFFFFFF0, 0xFFFFFFF0)
     (tmp_path / "d.zip").write_bytes(raw)
     with pytest.raises(DataError, match="more than the bundle holds"):
-        exports.verify(tmp_path / "d.zip")
+        recheck.verify(tmp_path / "d.zip")
 
 
 @pytest.mark.parametrize(
@@ -293,10 +293,10 @@ def test_links_twins_bombs_and_overlaps_are_refused(released, tmp_path):
 def test_what_is_no_bundle_is_a_typed_error(tmp_path, content, error):
     (tmp_path / "x.zip").write_bytes(content)
     with pytest.raises(error):
-        exports.verify(tmp_path / "x.zip")
+        recheck.verify(tmp_path / "x.zip")
     for path in (tmp_path / "missing.zip", tmp_path):
         with pytest.raises(InputError):
-            exports.verify(path)
+            recheck.verify(path)
 
 
 @pytest.mark.parametrize(
@@ -312,15 +312,28 @@ def test_what_is_no_bundle_is_a_typed_error(tmp_path, content, error):
 def test_a_manifest_that_no_release_wrote_is_a_typed_error(released, tmp_path, manifest):
     content = members(released[1]) | {bundle.MANIFEST: manifest}
     with pytest.raises(DataError, match="manifest"):
-        exports.verify(packed(tmp_path / "x.zip", content))
+        recheck.verify(packed(tmp_path / "x.zip", content))
 
 
 def test_another_version_of_the_exports_is_inconclusive_not_wrong(released, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[verify_main.__module__], "HOME", tmp_path)
     for file in (HOME / "stages/exports").glob("*.py"):
-        (tmp_path / "stages/exports").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "stages/exports" / file.name).write_text("another\n")
-    assert exports.verify(released[1]).exit_code == 3
+        (tmp_path / "exports").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "exports" / file.name).write_text("another\n")
+    assert recheck.verify(released[1]).exit_code == 3
+
+
+def test_the_same_code_installed_under_another_name_is_the_same(released, tmp_path, monkeypatch):
+    """As a wheel has it: the package called otherwise, flows and the project's files inside."""
+    package = tmp_path / "tradewind"
+    shutil.copytree(released[0] / "stages", package)
+    (package / "flows").mkdir()
+    (package / "flows/__init__.py").write_text("")
+    monkeypatch.setattr(recheck, "HOME", package)
+    tree = of_commit(released[0])
+    assert recheck.same_code(tree, recheck.OURS)
+    (package / "exports/added.py").write_text("")
+    assert not recheck.same_code(tree, recheck.OURS)
 
 
 def test_a_dirty_tree_is_refused_by_name(project, tmp_path):

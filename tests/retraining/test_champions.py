@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from stages import cli, files, params
-from stages.errors import InputError, IntegrityError
+from stages.errors import BusyError, InputError, IntegrityError
 from stages.fields.models import build
 from stages.training import store as checkpoints
 from stages.winds.nowcast import nowcast
@@ -228,6 +228,13 @@ def test_a_rollback_brings_the_one_before_back_and_is_an_entry(project):
         and "(entries: 5)" in (told := champions.verified(project))
         and "loaded: 2)" in told
     )
+
+
+def test_no_rollback_while_a_challenger_is_judged(project):
+    before = ledger.LEDGER.read_bytes()
+    with files.guard("retraining-judge"), pytest.raises(BusyError):
+        champions.rollback(project)
+    assert ledger.LEDGER.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,15 @@ def read_until(chunks, size: int) -> bytes:
     return found
 
 
+def test_a_pipe_with_a_name_is_followed_from_its_first_byte_to_its_end(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"one\ntwo\n",))
+    writer.start()
+    chunks = sources.open_source(str(tmp_path / "pipe"), threading.Event(), [].append)
+    assert b"".join(filter(None, chunks)) == b"one\ntwo\n"
+    writer.join()
+
+
 def test_a_file_that_grows_is_cut_and_is_replaced(tmp_path):
     path, told = tmp_path / "frames", []
     path.write_bytes(b"one\n")
@@ -52,6 +61,11 @@ def test_a_file_that_grows_is_cut_and_is_replaced(tmp_path):
     (tmp_path / "new").write_bytes(b"four\n")
     os.replace(tmp_path / "new", path)
     assert read_until(chunks, 6) == b"|four\n" and told == ["truncated", "replaced"]
+    with path.open("ab") as stream:
+        stream.write(b"late\n")
+    (tmp_path / "new").write_bytes(b"4\n")
+    os.replace(tmp_path / "new", path)
+    assert read_until(chunks, 8) == b"late\n|4\n", "what came before the other took its name"
     path.unlink()
     assert next(chunks) is None
     path.write_bytes(b"five\n")
