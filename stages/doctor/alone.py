@@ -2,14 +2,11 @@
 or a decode needs. What concerns data, results, DVC, Prefect and git needs a clone, and is left out.
 """
 
-import platform
-import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 
 from stages import files, params
 from stages.doctor import arithmetic, environment, machine
@@ -44,22 +41,12 @@ def package(place: Place) -> list[Finding]:
         told = metadata.metadata(PACKAGE)
     except metadata.PackageNotFoundError:
         return [Finding("package", FAIL, f"{PACKAGE} is not installed", INSTALL)]
-    wanted, version = told["Requires-Python"], platform.python_version()
+    wanted = told["Requires-Python"]
     texts = metadata.requires(PACKAGE) or []
     needed = [one for one in map(Requirement, texts) if "extra" not in str(one.marker or "")]
-    wrong = []
-    for one in needed:
-        have = environment.installed(one.name)
-        if have is None or not one.specifier.contains(have, prereleases=True):
-            wrong.append(f"{one.name} {have or 'missing'} (needs {one.specifier})")
-    good = SpecifierSet(wanted).contains(version, prereleases=True)
+    wrong = environment.unmet(needed)
     return [
-        Finding(
-            "python",
-            OK if good else FAIL,
-            f"{version}; {wanted} is needed ({sys.executable})",
-            f"install {PACKAGE} with a Python {wanted}",
-        ),
+        environment.interpreter(wanted, f"install {PACKAGE} with a Python {wanted}"),
         Finding(
             "package",
             FAIL if wrong else OK,

@@ -8,6 +8,7 @@ content.
 import platform
 import sys
 import tomllib
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -88,19 +89,32 @@ def declared(place: Place) -> dict[Any, Any]:
     return tomllib.loads((place.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
+def interpreter(wanted: str, remedy: str) -> Finding:
+    """This interpreter's version against the ones that are wanted."""
+    version = platform.python_version()
+    good = SpecifierSet(wanted).contains(version, prereleases=True)
+    told = f"{version}; {wanted} is needed ({sys.executable})"
+    return Finding("python", OK if good else FAIL, told, remedy)
+
+
+def unmet(requirements: Iterable[Requirement]) -> list[str]:
+    """Which packages are missing or out of bounds: what is there, and what is needed."""
+    found = ((one, installed(one.name)) for one in requirements)
+    return [
+        f"{one.name} {version or 'missing'} (needs {one.specifier})"
+        for one, version in found
+        if version is None or not one.specifier.contains(version, prereleases=True)
+    ]
+
+
 def python(place: Place) -> list[Finding]:
     """The interpreter's version, and whether the code that it imports is this folder's."""
-    wanted, version = declared(place)["requires-python"], platform.python_version()
-    good = SpecifierSet(wanted).contains(version, prereleases=True)
+    wanted = declared(place)["requires-python"]
+    remedy = f"make the environment anew with a Python {wanted}: make setup VENV=... PYTHON=..."
     home = Path(stages.__file__).resolve().parents[1]
     here = home == place.root.resolve()
     return [
-        Finding(
-            "python",
-            OK if good else FAIL,
-            f"{version}; {wanted} is needed ({sys.executable})",
-            f"make the environment anew with a Python {wanted}: make setup VENV=... PYTHON=...",
-        ),
+        interpreter(wanted, remedy),
         Finding(
             "code",
             OK if here else WARN,
@@ -137,13 +151,10 @@ def packages(place: Place) -> Finding:
 def pins(place: Place) -> Finding:
     """What pyproject.toml asks for, to ask a model and to make results: each package there, within
     its bounds."""
-    wrong, project = [], declared(place)
+    project = declared(place)
     texts = (*project["dependencies"], *project.get("optional-dependencies", {}).get("lab", ()))
     wanted = [Requirement(text) for text in texts]
-    for one in wanted:
-        version = installed(one.name)
-        if version is None or not one.specifier.contains(version, prereleases=True):
-            wrong.append(f"{one.name} {version or 'missing'} (needs {one.specifier})")
+    wrong = unmet(wanted)
     return Finding(
         "pins",
         FAIL if wrong else OK,
