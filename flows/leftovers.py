@@ -1,5 +1,6 @@
-"""Runs that no cell declares any more are set aside before anything is made: a stage that measures
-all runs of a data set would count them, here and in no fresh clone.
+"""Runs that no cell declares any more, and evaluations of data sets that their experiment leaves
+out, are set aside before anything is made: a stage that measures all runs of a data set, or puts
+all evaluations into tables, would count them, here and in no fresh clone.
 
 `.work/leftovers/` keeps them under their own paths; nothing is lost.
 """
@@ -17,8 +18,9 @@ HOME = WORK / "leftovers"
 
 
 def leftovers(profile: str) -> Iterator[Path]:
-    """The folders reports/EXPERIMENT/PROFILE/runs/DATASET/CELL that no cell of cells.yaml makes;
-    none of an experiment that does not name the profile. FlowError 2 for a cell without a data
+    """The folders runs/DATASET/CELL of reports/EXPERIMENT/PROFILE that no cell of cells.yaml makes,
+    and evaluated/DATASET of none that it lists as `evaluated`, where it has such a list; none of an
+    experiment that does not name the profile. FlowError 2 for a cell without a data
     set, before anything moves."""
     for file in sorted(Path("reports").glob("*/cells.yaml")):
         part = YAML(typ="safe").load(file).get(profile)
@@ -35,6 +37,10 @@ def leftovers(profile: str) -> Iterator[Path]:
             raise FlowError(problem, 2) from None
         for folder in sorted((file.parent / profile / "runs").glob("[!.]*/[!.]*")):
             if folder.is_dir() and (folder.parent.name, folder.name) not in declared:
+                yield folder
+        listed = part.get("evaluated")
+        for folder in sorted((file.parent / profile / "evaluated").glob("[!.]*")):
+            if folder.is_dir() and listed is not None and folder.name not in listed:
                 yield folder
 
 

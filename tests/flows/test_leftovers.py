@@ -43,6 +43,15 @@ def test_what_no_cell_of_the_profile_declares_moves_with_its_bytes(home):
     assert set_aside("mini") == []
 
 
+def test_an_evaluation_that_the_experiment_leaves_out_moves_where_it_has_a_list(home):
+    (home / "mini/evaluated/sea").mkdir()
+    assert home / "mini/evaluated/sea" not in {one.relative_to(HOME) for one in set_aside("mini")}
+    file = home / "cells.yaml"
+    file.write_text(CELLS.replace("mini: &mini\n", "mini: &mini\n  evaluated: [sky]\n"))
+    assert set_aside("mini") == [HOME / home / "mini/evaluated/sea"]
+    assert (home / "mini/evaluated/sky/weights").exists()
+
+
 @pytest.mark.parametrize("broken", ["{model: knn}", "knn", "[sky]", "null"])
 def test_cells_that_cannot_be_read_move_nothing(home, broken):
     file = home / "cells.yaml"

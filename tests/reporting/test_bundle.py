@@ -323,19 +323,6 @@ def test_another_version_of_the_exports_is_inconclusive_not_wrong(released, tmp_
     assert recheck.verify(released[1]).exit_code == 3
 
 
-def test_the_same_code_installed_under_another_name_is_the_same(released, tmp_path, monkeypatch):
-    """As a wheel has it: the package called otherwise, flows and the project's files inside."""
-    package = tmp_path / "tradewind"
-    shutil.copytree(released[0] / "stages", package)
-    (package / "flows").mkdir()
-    (package / "flows/__init__.py").write_text("")
-    monkeypatch.setattr(recheck, "HOME", package)
-    tree = of_commit(released[0])
-    assert recheck.same_code(tree, recheck.OURS)
-    (package / "exports/added.py").write_text("")
-    assert not recheck.same_code(tree, recheck.OURS)
-
-
 def test_a_dirty_tree_is_refused_by_name(project, tmp_path):
     (project / "stages/new.py").write_text("new\n")
     with pytest.raises(InputError, match="stages/new.py"):

@@ -88,8 +88,9 @@ def test_what_mini_can_tell_of_the_thesis_is_decided():
             if "tied" in name and "rezero_none" in name]  # fmt: skip
     assert bare == ["holds"], "of H-8 what was trained: ReZero without norm"
     few = entries["H-5"]["compared"]
-    decided = [part["verdict"] for name, part in few.items() if "self_attention" not in name]
-    assert decided == ["holds"] * 3, "no mixing fails, MLPMixer needs more data, few ones alike"
+    decided = [part["verdict"] for name, part in few.items() if "mlp_mixer" in name.lower()
+               or "MLPMixer" in name]  # fmt: skip
+    assert decided == ["holds"] * 2, "MLPMixer errs more, with four times the rows, too"
 
 
 def test_every_mixer_labels_reviews_within_three_points_of_the_printed_ones():
