@@ -32,6 +32,7 @@ SHAPES, NET, TIED = "shapes/mini/shapes", "post_norm-w24-s0", "tied-w24-s0"
 DRAWN = "token_mixing/mini/pictures/self_attention-pre_norm-w48-s0"
 TEXT, SMALL, RIGHT = "token_mixing/sample/sst2", "w64_text", "metrics/accuracy"
 HYPER, ATTENTION = "hypermixing-tied", "self_attention-post_norm"
+FEW = "shapes/sample/shapes"
 MANY, TALLY = "token_mixing/sample/shapes_27000", "grid_attention-tally"
 LORENZ, PRE = "chaos/mini/l96_f10", "transformer-pre-w48-s0"
 CHAOS, SWEPT = "chaos/sample/l96_f10", "transformer-swept-swept-s0"
@@ -174,7 +175,10 @@ TOLD = (
     ("and {}, 6 % of that of", "0.145", f"{SHAPES}/hypermixing-{TIED}/metrics/mse"),
     ("alone, MLPMixer's {}.", "0.550", f"{SHAPES}/mlp_mixer-{NET}/metrics/mse"),
     ("HyperMixer errs {}, less", "0.226", f"{SHAPES}_quarter/hypermixing-{TIED}/metrics/mse"),
-    ("with so few errs {}, so", "0.209", f"{SHAPES}_quarter/self_attention-{NET}/metrics/mse"),
+    ("with so few errs {}. In", "0.209", f"{SHAPES}_quarter/self_attention-{NET}/metrics/mse"),
+    ("HyperMixer errs {} of 100 rows", "0.251", f"{FEW}_100/hypermixing-tied-w24/metrics/mse"),
+    ("attention {}: the ratio", "0.345", f"{FEW}_100/self_attention-post_norm-w24/metrics/mse"),
+    ("404 rows it errs {} in", "1.38", f"{FEW}_404/mlp_mixer-post_norm-w24/metrics/mse"),
     ("{} % without mixing", "49.6", f"{PAIRS}/unmixed-post_norm-w32-s0/metrics/accuracy"),
     ("pictures meet {} % [", "61.2", f"{DRAWN}/metrics/satisfied"),
     ("{} % of those of others", "22.0", f"{DRAWN}/metrics/satisfied_other"),
