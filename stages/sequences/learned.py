@@ -58,8 +58,8 @@ def behind(measured: Ordered, arms: Iterable[str], prompt: str = "") -> list[str
     for arm in arms:
         own = level(measured, measured.side(arm, prompt=prompt))
         if own and held and not beyond([own, held], held.value - own.value, 0.0):
-            told = " FL² where ".join(f"errs by {math.exp(one.value):,.0f}" for one in (own, held))
-            found.append(f"{arm} {told.replace('where errs', f'where {HELD} errs')}")
+            mine, plain = (f"errs by {math.exp(one.value):,.0f}" for one in (own, held))
+            found.append(f"{arm} {mine} FL² where {HELD} {plain}")
     return found
 
 
