@@ -36,13 +36,8 @@ FEW = "shapes/sample/shapes"
 MANY, TALLY = "token_mixing/sample/shapes_27000", "grid_attention-tally"
 LORENZ, PRE = "chaos/mini/l96_f10", "transformer-pre-w48-s0"
 CHAOS, SWEPT = "chaos/sample/l96_f10", "transformer-swept-swept-s0"
-SHARES = (
-    "coverage_90",
-    "accuracy",
-    "satisfied",
-    "satisfied_other",
-    "correct",
-)  # of 1, told in percent
+# Of 1, told in percent.
+SHARES = ("coverage_90", "accuracy", "satisfied", "satisfied_other", "correct")
 REGION = "failure_modes/sample/darcy_overlap_{}/msa-shared-5k-s0/metrics/rmse"
 TOLD = (
     ("GeoFNO's test MSE is {},", "0.013", f"{ROOMS}/geofno-plain-20k/metrics/mse"),
@@ -248,6 +243,10 @@ def test_a_spread_in_words_is_that_over_seeds(words, number, address):
 
 
 def test_what_is_said_of_many_shapes_are_the_claims_of_them():
+    few = {one["id"]: one for one in measured("reports/shapes/sample/claims.json")}["H-5"]
+    (one,) = (part for name, part in few["compared"].items() if name.endswith("of the rows"))
+    low, high = one["interval"]
+    assert f"the ratio is {one['value']:.2f} [{low:.2f}, {high:.2f}]" in findings()
     claims = {one["id"]: one for one in measured("reports/token_mixing/sample/claims.json")}
     parts = claims["H-5"]["compared"]
     against = [

@@ -300,7 +300,7 @@ def test_claims_are_decided_from_seeds_and_fail_only_by_what_has_learned(tied, v
         entry["metrics"]["satisfied_other"] = one(0.2)
     found = {"label": cells(accuracy, "accuracy"), "value": cells(error, "mse"), "next": drawn}
     for task, told in found.items():
-        about = {"task": task, "made": {"task": KINDS_OF[task]}, "every": 1}
+        about = {"task": task, "made": {"task": KINDS_OF[task]}, "every": 1, "rows": {"train": 9}}
         about |= {"costs": costs.curves()} if task == "label" else {}
         (home / "evaluated" / task).mkdir(parents=True)
         text = json.dumps({"cells": told, "about": about})
