@@ -249,10 +249,8 @@ def test_what_is_said_of_many_shapes_are_the_claims_of_them():
     assert f"the ratio is {one['value']:.2f} [{low:.2f}, {high:.2f}]" in findings()
     claims = {one["id"]: one for one in measured("reports/token_mixing/sample/claims.json")}
     parts = claims["H-5"]["compared"]
-    against = [
-        parts[f"error of hypermixing-tied-w24 / {rival}-post_norm-w24"]
-        for rival in ("mlp_mixer", "self_attention")
-    ]
+    against = [parts[f"error of hypermixing-tied-w24 / {rival}-post_norm-w24"]
+               for rival in ("mlp_mixer", "self_attention")]  # fmt: skip
     ratios = " and ".join(
         f"{one['value']:.2f} [{one['interval'][0]:.2f}, {one['interval'][1]:.2f}]"
         for one in against
