@@ -124,9 +124,8 @@ def fulfil(order: dict[str, Any]) -> dict[str, Any]:
         if order["pull"]:
             dvc("pull", "--force", *order["pull"])
         begin = time.monotonic()
-        with telling(
-            ARITHMETIC, order["arithmetic"]
-        ):  # home's, whatever this machine's environment asks for
+        # home's arithmetic, whatever this machine's environment asks for
+        with telling(ARITHMETIC, order["arithmetic"]):
             reproduce("-s", stage, log=log_of(stage))
         took = round(time.monotonic() - begin, 1)
         block = entries(file.with_name("dvc.lock"))[name]

@@ -268,9 +268,8 @@ def everything_up_to_date(
     begin = time.monotonic()
     with workers(runner, graph, whole) as (hands, most):
         jobs = jobs or most
-        with telling(
-            JOBS, str(1 if runner else jobs)
-        ):  # machines elsewhere have cores of their own
+        shared = 1 if runner else jobs  # machines elsewhere have cores of their own
+        with telling(JOBS, str(shared)):
             failed = run(graph, jobs=jobs, retries=retries, limits=limits, hands=hands)
         if failed:
             raise FlowError(f"{len(failed)} of {len(graph)} stages failed: {', '.join(failed)}")

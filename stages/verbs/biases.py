@@ -11,6 +11,7 @@ from stages.verbs import Verbs, added
 
 FIRST = 20  # aircraft that are shown
 FILES = ("winds.parquet", "states.parquet")  # of a decoded data set
+REMEDY = "name data/PROFILE/decoded/DATASET of a set that `dvc repro` decoded"
 
 
 def biases(arguments: argparse.Namespace) -> int:
@@ -23,7 +24,7 @@ def biases(arguments: argparse.Namespace) -> int:
             where=str(folder),
             expected=" and ".join(FILES),
             found=f"no {' and no '.join(absent)}",
-            remedy="name data/PROFILE/decoded/DATASET of a set that `dvc repro` decoded",
+            remedy=REMEDY,
         )
     for name in ("heading_deg", "airspeed_kt"):
         if not 0 < getattr(arguments, name) < float("inf"):
@@ -45,7 +46,7 @@ def biases(arguments: argparse.Namespace) -> int:
             where=str(folder),
             expected="winds.parquet and states.parquet as `dvc repro` writes them",
             found=f"{type(error).__name__}: {str(error).splitlines()[0]}",
-            remedy="name data/PROFILE/decoded/DATASET of a set that `dvc repro` decoded",
+            remedy=REMEDY,
         ) from None
     if rows.is_empty():
         raise InputError("there is no wind with its states", where=str(folder))

@@ -19,11 +19,17 @@ def family_of(prepared: Path) -> Any:
     for name, family in FAMILIES.items():
         if (prepared / name).is_file():
             return importlib.import_module(f"stages.{family}.score")
+    if prepared.is_dir():
+        raise InputError(
+            "no file is scored with a cell of this family",
+            where=str(prepared),
+            expected=f"a cell of {', '.join(FAMILIES.values())}",
+        )
     raise InputError(
-        "files are scored with cells of another family",
+        "that is no prepared data set",
         where=str(prepared),
-        expected=f"a cell of {', '.join(FAMILIES.values())}",
-        found="a data set of another family" if prepared.is_dir() else "no such folder",
+        expected="one of " + ", ".join(FAMILIES),
+        remedy="run `dvc repro` or `dvc pull`",
     )
 
 
