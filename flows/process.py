@@ -29,6 +29,11 @@ QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "GX_ANALYTICS_ENABLED": "false",
 }
+UNLESS_SAID = {
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    # Prefect waits 20 s for its server to start: a slow machine that also trains takes longer
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "300",
+}
 
 
 class FlowError(Exception):
@@ -48,7 +53,7 @@ def environment() -> dict[str, str]:
         *os.environ.get("PATH", os.defpath).split(os.pathsep),
     ]
     return (
-        {"PREFECT_LOGGING_LEVEL": "CRITICAL"}
+        UNLESS_SAID
         | dict(os.environ)
         | QUIET
         | {

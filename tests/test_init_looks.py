@@ -60,6 +60,7 @@ def semicolons():
         ("semi.csv", semicolons(), "table", 50, "parted by semicolons"),
         ("n.txt", "4 8 15\n16 23 42\n", "sequences", 2, "no prose"),
         ("one.txt", "to be or not", "text", 1, "1 line\n"),
+        ("pi.txt", "3" + "1" * 5000, "text", 1, "1 line\n"),
     ],
 )
 def test_a_text_is_told_for_what_it_holds(tmp_path, name, text, kind, rows, told):

@@ -20,7 +20,8 @@ from stages.verbs.containers import SETS
 from stages.verbs.seen import Column, Look, column
 from stages.winds.nowcast import tables
 
-NUMBERS = re.compile(r"[+-]?\d+(?:[\s,;]+[+-]?\d+)*[\s,;]*")
+# whole numbers of at most 18 digits, which 64 bits hold: longer runs of digits are no tokens
+NUMBERS = re.compile(r"[+-]?\d{1,18}(?:[\s,;]+[+-]?\d{1,18})*[\s,;]*")
 FRAME = re.compile(rb"(?i)(?<![0-9a-z])(?:[0-9a-f]{12})?([0-9a-f]{28}|[0-9a-f]{14})(?![0-9a-z])")
 READ_MOST = 1 << 28  # bytes of JSON
 

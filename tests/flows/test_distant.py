@@ -204,6 +204,7 @@ def state(folder):
     }
 
 
+@pytest.mark.slow_fault
 def test_two_machines_end_where_a_serial_repro_ends_though_one_is_killed(clones, monkeypatch):
     """The worker that got `left` is killed in that stage; the other does it and all that remains.
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -48,6 +49,7 @@ if how == "raised":
     raise ValueError("what went wrong")
 sys.exit({"two": 2, "well": None, "told": "told why"}[how])
 """
+# Loads what a shelf holds once (seconds), and forks for each command that it reads.
 DRIVER = """
 import json, os, sys, threading
 from flows.forked import Shelf, instead
@@ -58,14 +60,39 @@ class Failed(Exception):
 def original(executable, command, **popen):
     print("original")
 
-command, extra, thread = json.loads(sys.argv[1])
+def driven(folder, command, extra, thread):
+    for number, name in ((1, "told"), (2, "error")):
+        os.dup2(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT), number)
+    threading.Thread(target=threading.Event().wait, daemon=True).start() if thread else None
+    try:
+        run(None, command, env=dict(os.environ) | {"DVC_STAGE": "it"} | extra, cwd=folder)
+    except Failed as error:
+        print("failed", error.args[1])
+
 run = instead(original, Shelf(), Failed)
-threading.Thread(target=threading.Event().wait, daemon=True).start() if thread else None
-try:
-    run(None, command, env=dict(os.environ) | {"DVC_STAGE": "it"} | extra, cwd=os.environ["TOY"])
-except Failed as error:
-    print("failed", error.args[1])
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        driven(*json.loads(line))
+        sys.stdout.flush()
+        os._exit(0)
+    print(child, flush=True)
+    os.waitpid(child, 0)
+    print("ended", flush=True)
 """
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """A process that has loaded what the server of the flow loads."""
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
 
 
 @pytest.fixture
@@ -76,19 +103,22 @@ def project(tmp_path):
     return tmp_path
 
 
-def driver(project, command, extra=None, thread=False):
-    return subprocess.Popen(
-        [sys.executable, "-c", DRIVER, json.dumps([command, extra or {}, thread])],
-        cwd=ROOT,
-        env=dict(os.environ) | {"TOY": str(project)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def started(loaded, project, command, extra=None, thread=False):
+    """The number of the process that has DVC's part, its command begun."""
+    loaded.stdin.write(json.dumps([str(project), command, extra or {}, thread]) + "\n")
+    loaded.stdin.flush()
+    return int(loaded.stdout.readline())
 
 
-def test_a_stage_finds_what_a_fresh_interpreter_would(project):
-    told, error = driver(project, "exec python -m stages.seen a --b=c").communicate()
+def ended(loaded, project, *asked):
+    """What it wrote, the command ended: to its standard output and error."""
+    started(loaded, project, *asked)
+    assert loaded.stdout.readline() == "ended\n"
+    return (project / "told").read_text(), (project / "error").read_text()
+
+
+def test_a_stage_finds_what_a_fresh_interpreter_would(loaded, project):
+    told, error = ended(loaded, project, "exec python -m stages.seen a --b=c")
     fresh = subprocess.run(
         [sys.executable, "-m", "stages.seen", "a", "--b=c"],
         cwd=project,
@@ -114,8 +144,8 @@ def test_a_stage_finds_what_a_fresh_interpreter_would(project):
         ("unsaid", "failed 120\n", "No space left on device\n"),
     ],
 )
-def test_a_stage_ends_as_it_would(project, how, told, error):
-    out, err = driver(project, f"exec python -m stages.ends {how}").communicate()
+def test_a_stage_ends_as_it_would(loaded, project, how, told, error):
+    out, err = ended(loaded, project, f"exec python -m stages.ends {how}")
     assert out == told and err.endswith(error) and bool(err) == bool(error)
 
 
@@ -131,14 +161,14 @@ def test_a_stage_ends_as_it_would(project, how, told, error):
         ("exec python -m stages.ends two", {}, True),
     ],
 )
-def test_what_a_fork_would_do_otherwise_is_left_to_dvc(project, command, extra, thread):
-    assert driver(project, command, extra, thread).communicate()[0] == "original\n"
+def test_what_a_fork_would_do_otherwise_is_left_to_dvc(loaded, project, command, extra, thread):
+    assert ended(loaded, project, command, extra, thread)[0] == "original\n"
 
 
-def test_a_stage_does_not_outlive_the_process_that_forked_it(project):
-    child = driver(project, "exec python -m stages.ends held")
+def test_a_stage_does_not_outlive_the_process_that_forked_it(loaded, project):
+    child = started(loaded, project, "exec python -m stages.ends held")
     held = project / "held"
     toy.until(lambda: held.exists() and held.read_text(), 60, "the stage")
-    child.kill()
-    child.communicate()
+    os.kill(child, signal.SIGKILL)
+    assert loaded.stdout.readline() == "ended\n"
     assert toy.until(lambda: not alive(int(held.read_text())), what="the end of the stage")

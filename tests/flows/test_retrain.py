@@ -210,6 +210,7 @@ def test_of_two_at_once_one_works_and_one_ends_as_already_running(served):
     assert first.returncode == 0 and len(toy.entries()) == 1 and len(commits()) == 2, text
 
 
+@pytest.mark.slow_fault
 def test_a_gate_that_refuses_fails_the_run_and_is_asked_again_only_with_new_data(quick):
     toy.drop("a.csv", "poison ")
     end, _ = quick()

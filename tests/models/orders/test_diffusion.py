@@ -325,6 +325,7 @@ def test_at_time_0_nothing_is_noised_and_the_loss_is_the_cross_entropy_of_what_i
     assert torch.allclose(model.loss(tokens, seeds.torch_stream(0, "l")), by_hand, atol=1e-6)
 
 
+@pytest.mark.slow_fault
 def test_it_learns_the_permutations_of_four_and_few_steps_are_worse_than_many():
     """Independent tokens would be valid in 9 % of cases; 85 % after some seconds of training in
     32 steps, and one step is a product law."""
