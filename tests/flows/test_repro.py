@@ -226,6 +226,7 @@ print(repro.run({"good": set(), "next": {"good"}, "bad": {"next"}, "below": {"ba
 """
 
 
+@pytest.mark.slow_fault
 def test_a_stage_is_judged_by_its_own_end_not_by_what_the_server_knows_yet(project):
     """The server learns of a task's end some time later; whoever asks it at once hears that the
     task is running."""
@@ -263,6 +264,7 @@ def test_stopping_ends_the_running_stages_and_begins_no_other(project, monkeypat
         repro.reproduce(log=repro.log_of("another"))
 
 
+@pytest.mark.slow_fault
 def test_ctrl_c_reaches_the_whole_group_and_the_flow_ends_in_order(project):
     """A terminal interrupts each process of the group at once. The server must outlive it: a flow
     that cannot tell its end asks for a minute and ends in a traceback."""

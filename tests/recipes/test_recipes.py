@@ -125,6 +125,7 @@ def test_a_model_by_the_recipe_obeys_the_laws_passes_its_own_test_and_is_a_stage
     assert re.search(r"plain@mini-gp_wind-median\b", stages)
 
 
+@pytest.mark.slow_fault
 def test_a_data_set_by_the_recipe_is_acquired_decoded_judged_and_prepared_in_six_files(
     project, tmp_path
 ):
