@@ -25,7 +25,8 @@ def render(found: Comparison, every: bool = False) -> str:
         lines.append(f"arithmetic of what differs: there {there or 'none'}; here {here or 'none'}")
     lines += ["", *counts(found.tables), ""]
     for table in found.tables:
-        lines += told_of(table, every, found.names)
+        lines += told_of(table, every)
+    lines += absent(found.tables, found.names)
     if found.edited:
         more = f" and {len(found.edited) - 3} more" if len(found.edited) > 3 else ""
         lines += [
@@ -89,21 +90,33 @@ def counts(tables: list[Judged]) -> list[str]:
     ]
 
 
-def told_of(table: Judged, every: bool, names: tuple[str, str]) -> list[str]:
-    """What fails, what moved, farthest first, and which verdicts changed; `names` of both sides."""
+def told_of(table: Judged, every: bool) -> list[str]:
+    """What fails, what moved, farthest first, and which verdicts changed."""
     name = f"{table.experiment}/{table.profile}"
     lines = [f"FAIL {name}: {failure}" for failure in table.failures]
-    if table.apart:
-        sides = dict(zip(("there", "here"), names, strict=True))
-        gone = " and ".join(f"in {sides[side]}" for side in table.apart)
-        remedy = f"`make repro PROFILE={table.profile}` makes it, or `dvc pull`"
-        lines.append(f"not compared: {name}/{parts.BREAKDOWNS} is missing {gone}; {remedy}")
     farthest = sorted(table.moved, key=lambda one: (-one.times, one.address))
     lines += [f"moved {name}/{line(one)}" for one in (farthest if every else farthest[:FEW])]
     if len(farthest) > FEW and not every:
         lines.append(f"  and {len(farthest) - FEW} more (--every names all)")
     lines += [f"claim {name}: {claim} {there} -> {here}" for claim, there, here in table.claims]
     return [*lines, ""] if lines else []
+
+
+def absent(tables: list[Judged], names: tuple[str, str]) -> list[str]:
+    """What cannot be compared, a line a profile and side: whose parts of tables are not here."""
+    sides = dict(zip(("there", "here"), names, strict=True))
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for table in tables:
+        if table.apart:
+            gone = " and ".join(f"in {sides[side]}" for side in table.apart)
+            grouped.setdefault((table.profile, gone), []).append(table.experiment)
+    return [
+        f"not compared: {parts.BREAKDOWNS} of {profile}'s {', '.join(experiments)} "
+        f"{'is' if len(experiments) == 1 else 'are'} missing {gone}; "
+        f"`make repro PROFILE={profile}` makes {'it' if len(experiments) == 1 else 'them'}, or "
+        "`dvc pull`\n"
+        for (profile, gone), experiments in grouped.items()
+    ]
 
 
 def line(one: Moved) -> str:

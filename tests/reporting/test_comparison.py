@@ -311,3 +311,24 @@ def test_no_repository_no_commit_and_no_git_are_errors(project, monkeypatch, cap
     monkeypatch.chdir(project)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert tradewind(monkeypatch) == 2 and capsys.readouterr().err.startswith("error: ")
+
+
+def test_tables_whose_parts_are_absent_share_a_line_by_profile_and_side():
+    def table(experiment, profile, *sides):
+        return comparison.Judged(experiment, profile, apart=list(sides))
+
+    tables = [
+        table("chaos", "sample", "there", "here"),
+        table("series", "sample", "there", "here"),
+        table("chaos", "mini", "here"),
+        table("series", "mini"),
+    ]
+    found = comparison.Comparison(("a commit", "the working copy"), tables, ([], []), [])
+    told = [line for line in comparison_text.render(found).splitlines() if "not compared" in line]
+    remedy = "; `make repro PROFILE={0}` makes {1}, or `dvc pull`"
+    assert told == [
+        "not compared: breakdowns.json of sample's chaos, series are missing in a commit and in "
+        "the working copy" + remedy.format("sample", "them"),
+        "not compared: breakdowns.json of mini's chaos is missing in the working copy"
+        + remedy.format("mini", "it"),
+    ]
