@@ -44,6 +44,7 @@ def content():
     return json.loads(json.dumps(found, allow_nan=False))
 
 
+@pytest.mark.slow_fault
 def test_every_race_is_run_and_every_answer_is_right(content):
     methods = {"yardstick", "boxes", "compiled", "forest", "trajectory", "linear"}
     rows = {(row["set"], row["arm"], row["k"], row["method"]) for row in content["speed"]}
@@ -77,6 +78,7 @@ def test_every_race_is_run_and_every_answer_is_right(content):
         assert len(row["others"]) == len(row["rounds_ms"])
 
 
+@pytest.mark.slow_fault
 def test_where_it_was_measured_is_told_and_the_host_is_not(content):
     assert content["machine"]["cores"] == os.cpu_count() and set(
         content["machine"]["versions"]
@@ -94,6 +96,7 @@ def test_where_it_was_measured_is_told_and_the_host_is_not(content):
     assert "wrong answers of speed: 0 (at most 0)" in shown
 
 
+@pytest.mark.slow_fault
 def test_an_epoch_is_told_for_all_its_steps(content):
     epoch = content["epoch"]
     assert (
@@ -103,6 +106,7 @@ def test_an_epoch_is_told_for_all_its_steps(content):
     assert (epoch["targets"], epoch["context"], epoch["points"]) == (700, 64, 1500)
 
 
+@pytest.mark.slow_fault
 def test_claims_read_it(content):
     cells = {
         f"trajectory-{arm}-k40": {

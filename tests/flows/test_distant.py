@@ -278,6 +278,7 @@ def test_an_arithmetic_is_asked_for_during_an_order_and_not_after(monkeypatch, o
     assert os.environ.get(process.ARITHMETIC) == own
 
 
+@pytest.mark.slow_fault
 def test_what_keeps_workers_from_working_is_told_before_any_work(clones, monkeypatch):
     """Another commit, changed code, two workers in one copy, too many threads: each with its
     remedy; nothing listens: how to start it."""

@@ -124,7 +124,8 @@ def run(folder: Path, *words: str, **environ: str) -> str:
         "OMP_NUM_THREADS": "1",
     }
     environment = {
-        **os.environ,
+        # a pytest within a pytest has options of its own
+        **{name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"},
         **quiet,
         "PYTHONPATH": str(folder),
         "PATH": paths,

@@ -153,6 +153,7 @@ def test_an_export_that_fails_leaves_nothing(project, tmp_path):
     assert not list((tmp_path / "outer").iterdir())
 
 
+@pytest.mark.slow_fault
 def test_every_sweep_that_git_keeps_is_exported(tmp_path):
     written = tracked.write(tmp_path, ROOT)
     assert tmp_path / "sweeps.db" in written
