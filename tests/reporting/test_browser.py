@@ -121,7 +121,7 @@ def test_a_page_that_asks_the_network_or_throws_would_be_seen(tab, tmp_path):
 
 def test_it_is_light(page):
     """What a browser lays out decides how soon it can be used: the front page, of 14,000 elements,
-    takes .3 to 1 s of a processor. A clock would tell of the machine."""
+    took 1 s of a slow processor. A clock would tell of the machine."""
     elements, letters = page.ask(
         "[document.querySelectorAll('*').length, document.documentElement.outerHTML.length]"
     )
