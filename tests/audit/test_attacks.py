@@ -48,11 +48,9 @@ REPEATED = (
     "a history of validation edited",
     "a horizon of forecasts edited",
     "a density told better, its gap left as it was",
-    "pictures said to meet more than they do",
     "a training that tells no parameters",
     "a lock of another command",
     "a package in the place of a module",
-    "a source whose name differs by case alone",
 )
 OTHERS = [case for case in ATTACKS if case.depth in ENOUGH and case.name not in REPEATED]
 NUMBERS = sorted({case.number for case in ATTACKS})

@@ -62,7 +62,7 @@ def original(executable, command, **popen):
 
 def driven(folder, command, extra, thread):
     for number, name in ((1, "told"), (2, "error")):
-        os.dup2(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT), number)
+        os.dup2(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT, 0o600), number)
     threading.Thread(target=threading.Event().wait, daemon=True).start() if thread else None
     try:
         run(None, command, env=dict(os.environ) | {"DVC_STAGE": "it"} | extra, cwd=folder)
