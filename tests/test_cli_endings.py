@@ -151,10 +151,10 @@ def test_compare_advises_no_pull_where_there_is_no_remote(monkeypatch, capsys):
     monkeypatch.setattr(comparison, "of_commit", lambda *_: SimpleNamespace(exit_code=0))
     table = comparison.Judged("e", "mini", apart=["there", "here"])
     names = ("v1 (0123)", "the working copy")
-    told = comparison_text.told_of(table, False, names)
+    told = comparison_text.absent([table], names)
     monkeypatch.setattr(comparison_text, "render", lambda *_: told[0])
     assert run(monkeypatch, "compare") == 0
     assert capsys.readouterr().out == (
-        "not compared: e/mini/breakdowns.json is missing in v1 (0123) and in the working copy; "
-        "`make repro PROFILE=mini` makes it\n"
+        "not compared: breakdowns.json of mini's e is missing in v1 (0123) and in the working copy; "
+        "`make repro PROFILE=mini` makes it\n\n"
     )

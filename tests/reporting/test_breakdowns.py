@@ -206,8 +206,9 @@ def test_a_comparison_counts_breakdowns_and_says_which_side_lacks_them(lived):
     first.unlink()
     judged = comparison.judged(there, here, f"{HOME}/metrics.json", root)
     assert judged.apart == ["there"] and 0 < judged.count < whole and judged.failures == []
-    told = "\n".join(comparison_text.told_of(judged, True, ("HEAD~1", "the working copy")))
-    assert "breakdowns.json is missing in HEAD~1; `make repro PROFILE=" in told
+    told = "\n".join(comparison_text.told_of(judged, True))
+    (absent,) = comparison_text.absent([judged], ("HEAD~1", "the working copy"))
+    assert "breakdowns.json of mini's winds is missing in HEAD~1; `make repro PROFILE=" in absent
     assert "by_lead" not in told and "cells/sky/knn/metrics/rmse/value: 8 -> 7.5" in told
 
 
