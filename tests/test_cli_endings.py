@@ -155,6 +155,6 @@ def test_compare_advises_no_pull_where_there_is_no_remote(monkeypatch, capsys):
     monkeypatch.setattr(comparison_text, "render", lambda *_: told[0])
     assert run(monkeypatch, "compare") == 0
     assert capsys.readouterr().out == (
-        "not compared: breakdowns.json of mini's e is missing in v1 (0123) and in the working copy; "
-        "`make repro PROFILE=mini` makes it\n\n"
+        "not compared: breakdowns.json of mini's e is missing in v1 (0123) and in the working "
+        "copy; `make repro PROFILE=mini` makes it\n\n"
     )

@@ -102,3 +102,17 @@ def test_a_rival_at_the_prior_is_not_beaten(tnp, verdict):
     entry = claims.p2(found)
     assert entry["verdict"] == verdict
     assert ("untrained: tnp-attention-w32" in entry["why"]) == (verdict == "undecided")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "heads", "verdict"), [(0.3, 0.5, "holds"), (0.6, 0.5, "fails"), (0.3, 0.8, "fails")]
+)
+def test_what_half_of_the_tokens_heads_and_their_width_lose(tokens, heads, verdict):
+    arms = {
+        name: (value, 9, 6000)
+        for size, at in zip(claims.HALVED, (tokens, heads, 0.7), strict=True)
+        for name, value in seeds(f"tetnp__post__{size}", at, at + 0.01, at + 0.02).items()
+    }
+    found = {"sawtooth_1d": measured("sawtooth_1d", **arms)}
+    assert claims.p9(found)["verdict"] == verdict
+    assert "no trained tetnp-post-w32_h2_d8" in claims.p9({})["why"]

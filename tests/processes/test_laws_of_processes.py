@@ -17,6 +17,7 @@ EQUIVARIANT = [
     ("tetnp", {"form": "rbf"}),
     ("tetnp", {"form": "identity"}),
     ("tetnp", {"turned": 1}),
+    ("tetnp", {"heads": 2, "head_width": 3}),
     ("pseudo_tnp", {"scheme": "perceiver", "equivariant": 1}),
     ("pseudo_tnp", {"scheme": "induced", "equivariant": 1}),
     ("convcnp", {"density": 8, "kernel": 5, "layers": 3}),
@@ -59,6 +60,20 @@ def test_a_shift_of_all_points_changes_nothing(name, arguments, axes):
     for dtype, most in ((torch.float32, 1e-5), (torch.float64, 1e-10)):
         batch = drawn(axes, dtype=dtype)
         assert differ(made(name, arguments, axes, dtype), batch, moved(batch, by=3.0)) < most
+
+
+def test_heads_of_their_own_width_are_those_of_the_tokens_at_the_same_width():
+    plain = made("tetnp", {"width": 32, "heads": 4}, 1)
+    free = made("tetnp", {"width": 32, "heads": 4, "head_width": 8}, 1)
+    free.load_state_dict(plain.state_dict())
+    ours, theirs = plain(drawn(1)), free(drawn(1))
+    assert torch.equal(ours.mean, theirs.mean) and torch.equal(ours.scale, theirs.scale)
+    narrow = made("tetnp", {"width": 32, "heads": 4, "head_width": 3}, 1)
+    assert narrow.layers[0].mixing.key_value.weight.shape == (24, 32)
+    empty = drawn(1, contexts=0)
+    with torch.no_grad():
+        mean = narrow(empty).mean
+    assert mean.isfinite().all() and float((mean - mean[:, :1]).abs().max()) < 1e-6
 
 
 def test_what_is_not_equivariant_does_change():

@@ -28,6 +28,7 @@ GAINED = 0.25  # nats above the prior that a model reaches at least unless it "f
 LESS = 0.25  # of the quadratic one's bytes: "far less"
 LINEAR = ("tnp-linear", "tnp-hyper", "pseudo_tnp-perceiver", "pseudo_tnp-te_perceiver",
           "pseudo_tnp-induced", "pseudo_tnp-te_induced")  # fmt: skip
+HALVED = ("w16_h4_d8", "w32_h2_d8", "w32_h4_d4")  # tokens, heads, heads' width: half of w32's
 BRIEF = "trained briefly, where the document trains for hours"
 
 
@@ -243,11 +244,19 @@ def _counted(measured: PairedEvaluation, name: str, one: Side, bar: float, words
 
 
 def p9(found: dict[str, PairedEvaluation]) -> dict[Any, Any]:
-    """Widths and heads, of which no profile has a sweep."""
-    name = "widths and heads at one budget"
-    parts = [unmeasured(name, f"{name}: not trained here")]
+    """Half of the tokens' width, half of the heads, half of their width."""
+    saw, parts = of(found, "sawtooth_1d"), []
+    tokens, heads, widths = (f"tetnp-post-{size}" for size in HALVED)
+    for less, more in ((heads, tokens), (widths, heads)):
+        name = f"sawtooth_1d: {less} > {more}"
+        part = difference(saw, name, Side(less, LL), Side(more, LL), 0.0, True)
+        parts.append(learned(fair(part, saw, (less, more)), saw, (less, more)))
+    note = (
+        "'matters' is read as the likelihood that a TETNP of 32 numbers a token, 4 heads and 8 "
+        f"numbers a head loses with half of one of them; {BRIEF}"
+    )
     text = "The width of tokens matters most, then the number of heads, their width least."
-    return conclude(of(found, "sawtooth_1d"), "P-9", text, "tetnp, figure 5.3.1", parts)
+    return conclude(saw, "P-9", text, "tetnp, figure 5.3.1", parts, note)
 
 
 def check(home: Path) -> list[dict[Any, Any]]:
