@@ -74,7 +74,7 @@ def a2(measured: Ordered) -> dict[Any, Any]:
     """Steps of training."""
     parts = [longer(measured, gpt, arm) for gpt, arm in measured.pairs(GPT, RANDOM)]
     note = (
-        f"'several' is read as more than {SEVERAL:g}, the smallest printed ratio; performance as "
+        f"'several' is read as more than {SEVERAL:.3g}, the smallest printed ratio; performance as "
         "the validation loss that both reach, each in its own order (by the chain rule perfect "
         "models agree in it); within a seed a step is known to lie between two validations"
     )

@@ -15,7 +15,7 @@ from stages.claims.parts import Evaluation, Part, unmeasured
 from stages.sequences.evaluation import stands
 from stages.spreads import NOWHERE, Spreads
 
-SEVERAL = 2.0  # times the steps: the smallest of the printed ratios (table 4.3: 32,500 over 16,500)
+SEVERAL = 32_500 / 16_500  # times the steps: the smallest of the printed ratios (table 4.3)
 GPT, RANDOM, FRACTAL, CURRICULUM = "left_to_right", "random", "fractal", "curriculum"
 QUALITY = {"maze": "correct", "climb": "mse_levels"}  # of samples, by kind; others: valid
 CLOSE = 0.1  # mean total variation below which a learned density matches the exact one
@@ -197,7 +197,7 @@ def ratio_of(over: str, under: str) -> str:
 
 def longer(measured: Ordered, first: str, second: str) -> Part:
     """The arm `second` needs SEVERAL times the steps of `first` to the loss that both reach."""
-    name, found = f"{second} > {SEVERAL:g} x {first}", steps(measured, first, second)
+    name, found = f"{second} > {SEVERAL:.3g} x {first}", steps(measured, first, second)
     absent = [arm for arm in (first, second) if not measured.arm(arm)]
     if absent:
         return unmeasured(name, f"{name}: no trained {' and no '.join(absent)} here")
@@ -223,6 +223,6 @@ def bounded(part: Part, words: str, censored: str) -> Part:
     numbers = {key: value for key, value in part.numbers.items() if key != "interval"}
     told = (
         f"{words} {AT[censored]}{numbers['value']:.3g} (reached before the first validation), "
-        f"should be above {SEVERAL:g}"
+        f"should be above {SEVERAL:.3g}"
     )
     return Part(part.name, part.verdict, numbers | {"bound": censored}, f"{part.name}: {told}")

@@ -4,9 +4,9 @@ that were trained with several.
 Declare further seeds in the experiment's cells.yaml (in a clone, where the profile shall not keep
 them) and run `dvc repro`. This reads reports/EXPERIMENT/PROFILE/evaluated/*/metrics.json and writes
 `seeds` into data/spreads/PROFILE/EXPERIMENT.json, by kind of model; what is known of rounding
-stays. `--of OTHER` takes the seeds that were measured in another profile, for one that trains too
-long to train twice, and says so there (`seeds_of`); but none of ONSET, which move most where a
-training ends before they have settled.
+stays. `--by-set` tells every arm's on every data set, too. `--of OTHER` takes the seeds that were
+measured in another profile, for one that trains too long to train twice, and says so there
+(`seeds_of`); but none of ONSET, which move most where a training ends before they have settled.
 """
 
 import argparse
@@ -39,6 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("experiment")
     parser.add_argument("profile")
+    parser.add_argument("--by-set", action="store_true", help="every arm on every data set, too")
     parser.add_argument("--of", metavar="OTHER", help="the profile whose seeds stand in")
     asked = parser.parse_args()
     if asked.of:
@@ -56,7 +57,7 @@ def main() -> None:
         )
         for name, cell in files.read_json(file)["cells"].items()
     }
-    seeds = of_seeds({"cells": found})
+    seeds = of_seeds({"cells": found}, asked.by_set)
     if not seeds:
         parser.error("no arm was trained with several seeds here")
     keep(asked.experiment, asked.profile, seeds)
