@@ -60,7 +60,7 @@ repro: $(READY)
 	@if [ "$(JOBS)" != 1 ]; then \
 	  $(BIN)/python -m flows.repro --jobs $(JOBS) $(if $(PROFILE),--profile $(PROFILE)); \
 	else \
-	  $(BIN)/python -m flows.profiles $(PROFILE) -- $(abspath $(BIN))/dvc --wait-for-lock repro; \
+	  $(BIN)/python -m flows.profiles $(PROFILE) -- "$(abspath $(BIN))/dvc" --wait-for-lock repro; \
 	fi
 	@if git rev-parse --quiet --verify HEAD >/dev/null 2>&1; then echo; $(BIN)/tradewind compare; fi
 
@@ -167,5 +167,11 @@ bench-audit: $(READY)
 bench-dag: $(READY)
 	$(BIN)/python -m flows.bench $(LONG)
 
+# What no other place has is not removed: captures that wait, runs set aside, a killed run's switch of the profile.
 clean:
+	@for kept in .work/retraining/incoming .work/leftovers .work/profile; do \
+	  if [ -n "$$(ls -A $$kept 2>/dev/null)" ]; then \
+	    echo "error: $$kept holds what no other place has; any flow heals a profile, take the rest out first" >&2; exit 2; \
+	  fi; \
+	done
 	rm -rf $(VENV) .work build *.egg-info

@@ -17,6 +17,13 @@ IDENTITY = {
     "user.name": "Tradewind",
     "user.email": "retraining@localhost",
 }  # where none is configured
+UNDER_WAY = {  # what stands in git's folder meanwhile
+    "a merge is under way": "MERGE_HEAD",
+    "a cherry-pick is under way": "CHERRY_PICK_HEAD",
+    "a revert is under way": "REVERT_HEAD",
+    "a rebase is under way": "rebase-merge",
+    "git's index is locked": "index.lock",
+}
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess[Any]:
@@ -27,7 +34,8 @@ def git(*arguments: str) -> subprocess.CompletedProcess[Any]:
             env=os.environ | ENVIRONMENT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="surrogateescape",
             check=False,
             start_new_session=True,
         )
@@ -46,13 +54,23 @@ class Repository:
             return ""
 
     def check(self) -> None:
-        """FlowError 2 unless a commit can be made on a branch."""
+        """FlowError 2 unless a commit can be made on a branch, now."""
         remedy = "or set retraining.commit in params.yaml to false"
-        if git("rev-parse", "--is-inside-work-tree").stdout.strip() != "true":
+        inside = git("rev-parse", "--is-inside-work-tree")
+        if inside.returncode and "not a git repository" not in inside.stderr:
+            raise FlowError(f"git cannot be asked here:\n{inside.stderr.strip()[-2000:]}", 2)
+        if inside.stdout.strip() != "true":
             raise FlowError(
                 f"no git repository here to commit the results to\n  remedy: `git init`, {remedy}",
                 2,
             )
+        for what, name in UNDER_WAY.items():
+            if (place := Path(git("rev-parse", "--git-path", name).stdout.strip())).exists():
+                raise FlowError(
+                    f"{what}, so that nothing can be committed: {place}\n"
+                    f"  remedy: end it (a lock that no git holds is removed), {remedy}",
+                    2,
+                )
         if git("symbolic-ref", "--quiet", "HEAD").returncode:
             raise FlowError(
                 "git is on no branch (detached HEAD): a commit would be lost\n"

@@ -5,6 +5,7 @@ all evaluations into tables, would count them, here and in no fresh clone.
 `.work/leftovers/` keeps them under their own paths; nothing is lost.
 """
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,10 @@ def leftovers(profile: str) -> Iterator[Path]:
     experiment that does not name the profile. FlowError 2 for a cell without a data
     set, before anything moves."""
     for file in sorted(Path("reports").glob("*/cells.yaml")):
-        part = YAML(typ="safe").load(file).get(profile)
+        whole = YAML(typ="safe").load(file)
+        if not isinstance(whole, dict):
+            raise FlowError(f"{file}: expected profiles with their cells, found no mapping", 2)
+        part = whole.get(profile)
         if not isinstance(part, dict):
             continue
         try:
@@ -49,7 +53,9 @@ def set_aside(profile: str) -> list[Path]:
     found = []
     for folder in [*leftovers(profile)]:
         place = HOME / folder
-        shutil.rmtree(place, ignore_errors=True)  # of an earlier one of that name
+        numbers = itertools.count(1)  # an earlier one of that name stays
+        while place.exists():
+            place = place.with_name(f"{folder.name}.{next(numbers)}")
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(folder, place)  # it may lie on another disk
         found.append(place)

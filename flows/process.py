@@ -14,8 +14,10 @@ import fcntl
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 WORK = Path(".work")
 DVC = (sys.executable, "-m", "dvc")
@@ -43,6 +45,14 @@ class FlowError(Exception):
     def __init__(self, message: str, exit_code: int = 1):
         super().__init__(message)
         self.exit_code = exit_code
+
+
+def ended_by(handler: Callable[[int, FrameType | None], Any]) -> None:
+    """Let the handler end this process on SIGTERM, and on SIGHUP, a terminal's end, unless that
+    is ignored (nohup)."""
+    signal.signal(signal.SIGTERM, handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, handler)
 
 
 def environment() -> dict[str, str]:

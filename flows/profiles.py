@@ -15,7 +15,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from typing import Any, NoReturn
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from flows.process import WORK, FlowError, environment, leashed, only_one
+from flows.process import WORK, FlowError, ended_by, environment, leashed, only_one
 
 PARAMS = Path("params.yaml")
 CELLS = "reports/*/cells.yaml"
@@ -39,7 +38,18 @@ WORD = re.compile(r"(?m)^(run:[ \t]*\*)(\w+)(?=[ \t]*(?:#.*)?\r?$)")
 
 def write(path: Path, text: str) -> None:
     """Replace a file by temp file, fsync and rename; its mode stays. Line ends are written as
-    they are."""
+    they are. FlowError where it cannot be written."""
+    try:
+        replace(path, text)
+    except OSError as error:
+        raise FlowError(
+            f"{path} cannot be written: {error.strerror or error}\n"
+            "  remedy: make room, or let your user write there"
+        ) from None
+
+
+def replace(path: Path, text: str) -> None:
+    """The same, with the system's own errors."""
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
@@ -116,7 +126,16 @@ def heal() -> None:
     is turned back, so later edits of a file stay."""
     if not SWITCH.exists():
         return
-    words = json.loads(SWITCH.read_text(encoding="utf-8"))
+    try:
+        words = json.loads(SWITCH.read_text(encoding="utf-8"))
+        words["from"], words["to"]
+    except (ValueError, TypeError, KeyError):
+        raise FlowError(
+            f"{SWITCH} is damaged: which profile a killed run had switched is not known\n"
+            f"  remedy: look at `git diff {PARAMS}`, remove {SAVED}, and set the profile by "
+            "`python -m flows.profiles --set PROFILE`",
+            2,
+        ) from None
     for saved in sorted(path for path in SAVED.rglob("*.yaml") if path.is_file()):
         path = saved.relative_to(SAVED)
         if not path.exists():
@@ -188,7 +207,7 @@ def switched(profile: str | None = None) -> Iterator[str]:
 
 
 def stop(number: int, _frame: FrameType | None) -> NoReturn:
-    """SIGTERM as an ordinary exit, so that what was switched is switched back."""
+    """A signal as an ordinary exit, so that what was switched is switched back."""
     raise SystemExit(128 + number)
 
 
@@ -209,7 +228,7 @@ def main(arguments: list[str]) -> int:
     if named > 1 or not command:
         print(USAGE, file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, stop)
+    ended_by(stop)
     try:
         with switched(arguments[0] if named else None):
             code = subprocess.run(leashed(command), env=environment(), check=False).returncode

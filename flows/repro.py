@@ -14,7 +14,6 @@ import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -27,7 +26,7 @@ from typing import Any
 from flows.asked import within
 from flows.dag import Graph, parse, plan, schedule, ways
 from flows.leftovers import set_aside
-from flows.process import DVC, JOBS, WORK, FlowError, environment, leashed, telling
+from flows.process import DVC, JOBS, WORK, FlowError, ended_by, environment, leashed, telling
 from flows.profiles import switched, write
 from flows.served import Server
 from flows.server import reachable
@@ -169,6 +168,15 @@ class Threads:
         return self.problems.get(stage, "the task did not begin")
 
 
+def remembered() -> dict[str, Any]:
+    """What stages took before, {} where that is not known."""
+    try:
+        found = json.loads(SECONDS.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def run(
     graph: Graph,
     *,
@@ -188,7 +196,7 @@ def run(
 
     from flows.progress import Progress
 
-    seconds = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
+    seconds = remembered()
     workers, ended = hands(jobs, retries, seconds), dict[str, str]()
 
     def start(stage: str, done: Callable[[bool], None]) -> None:
@@ -291,7 +299,7 @@ def end_children() -> None:
 
 
 def stop(number: int, _frame: FrameType | None) -> None:
-    """SIGTERM: end the children and leave by an ordinary exit, so that params.yaml is put right."""
+    """A signal: end the children and leave by an ordinary exit, so that files are put right."""
     end_children()
     raise SystemExit(128 + number)
 
@@ -360,10 +368,12 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Parse, switch the profile, run; the exit code."""
     asked = parsed(arguments)
-    signal.signal(signal.SIGTERM, stop)
+    ended_by(stop)
     try:
         with switched(asked.profile) as profile:
             refuse_parameters()  # before anything moves
+            if asked.target:  # likewise
+                plan(parse(dvc("dag", "--dot")), (), asked.target)
             for place in set_aside(profile):
                 print(f"set aside a run that no cell declares: {place}", file=sys.stderr)
             runner = (asked.cluster, profile) if asked.cluster else None

@@ -16,7 +16,6 @@ import hashlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,7 +26,7 @@ from typing import Any
 from flows import profiles, repro
 from flows.asked import within
 from flows.git import Repository
-from flows.process import WORK, FlowError, die_with, environment, leashed
+from flows.process import WORK, FlowError, die_with, ended_by, environment, leashed
 from flows.profiles import switched, write
 from flows.server import hidden, reachable
 from flows.settings import LEDGER, Settings, settings
@@ -58,8 +57,12 @@ class Outcome:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """A JSON object of the work folder, {} where there is none."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    """A JSON object of the work folder, {} where there is none. FlowError 2 for a damaged one."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise FlowError(f"{path} is damaged: {error}\n  remedy: remove it, run again", 2) from None
+    return found if isinstance(found, dict) else {}
 
 
 def stage_error(text: str) -> str:
@@ -140,11 +143,15 @@ def judged(raw: str) -> dict[str, Any] | None:
 
 def attempt(raw: str, repository: Repository) -> dict[str, str]:
     """What an attempt rests on: while this is the same, a failure would be the same."""
-    return {
-        "raw": raw,
-        "head": repository.head(),
-        "params": hashlib.sha256(profiles.read().encode("utf-8")).hexdigest(),
-    }
+    return {"raw": raw, "head": repository.head(), "params": settings_now()}
+
+
+def settings_now() -> str:
+    """A digest of every file of parameters and of cells, as they are."""
+    found = hashlib.sha256()
+    for path in [*profiles.files(), *sorted(Path("stages/params").rglob("*.yaml"))]:
+        found.update(f"{path}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
+    return found.hexdigest()
 
 
 def reproduce(asked: Settings, jobs: int) -> str:
@@ -338,7 +345,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--jobs", type=within(1, 256), default=os.cpu_count(), metavar="N", help="stages at once"
     )
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, repro.stop)
+    ended_by(repro.stop)
     ends: list[Outcome] = []
     try:
         with switched():

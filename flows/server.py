@@ -28,7 +28,7 @@ from flows.process import WORK, FlowError, environment, leashed
 HOME = WORK / "prefect"
 AUTH = HOME / "auth"
 LOG = HOME / "server.log"
-START_S = 180.0  # until the server must answer; under load it takes a minute
+START_S = 600.0  # until the server must answer; a slow machine that also trains takes minutes
 END_S = 20.0
 BUSY_S = 60.0  # for how long a busy server is asked again: SQLite takes one writer at a time
 PASSWORDS = ("PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING")
@@ -158,7 +158,10 @@ def wait(child: subprocess.Popen[Any], api: str, auth: str, *secret: str | None)
         if child.poll() is not None:
             raise ended(child, auth, *secret)
         if time.monotonic() > deadline:
-            raise FlowError(f"the Prefect server did not answer within {START_S:.0f} s; see {LOG}")
+            raise FlowError(
+                f"the Prefect server did not answer within {START_S:.0f} s; see {LOG}\n"
+                "  remedy: try again when less runs on this machine"
+            )
         time.sleep(0.2)
     statuses = [answer(f"{api}/flow_runs/count", auth=known, body={})[0] for known in (None, auth)]
     if statuses != [401, 200]:
@@ -238,7 +241,13 @@ def reachable() -> Iterator[None]:
     os.environ.update(environment())  # Prefect reads it when it is imported
     from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
-    if PREFECT_API_URL.value():
+    if url := PREFECT_API_URL.value():
+        if not urllib.request.getproxies() and not answer(f"{url}/health")[0]:
+            raise FlowError(
+                f"nobody answers at {hidden(url)}, which PREFECT_API_URL names\n"
+                "  remedy: start that server, or unset PREFECT_API_URL",
+                2,
+            )
         yield
         return
     host = "127.0.0.1"

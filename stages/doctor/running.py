@@ -144,7 +144,7 @@ def servers(home: Path) -> list[tuple[int, int]]:
         if "prefect" not in words or "server" not in words:
             continue
         try:
-            mine = f"PREFECT_HOME={home}".encode() in Path(
+            mine = os.fsencode(f"PREFECT_HOME={home}") in Path(
                 f"/proc/{pid}/environ"
             ).read_bytes().split(b"\0")
             parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.errors import InputError
 from stages.exports import events
-from stages.files import atomic_file, read_json
+from stages.files import atomic_file, atomic_folder, read_json
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 COLUMNS = ("experiment", "profile", "dataset", "cell", "split", "step", "loss")
 TABLE, EVENTS, STUDIES = "history.csv", "tensorboard", "sweeps.db"
 Row = tuple[str, str, str, str, str, int, float]
+Cells = list[tuple[tuple[str, str, str, str], list[Row]]]  # each with the rows of its losses
 
 
 def histories(root: Path) -> Iterator[tuple[tuple[str, str, str, str], dict[str, Any]]]:
@@ -46,8 +47,8 @@ def rows(cell: tuple[str, str, str, str], history: dict[str, Any]) -> Iterator[R
 
 
 def write(folder: Path, root: Path) -> list[Path]:
-    """Write all three of the project at `root` and return them. They are made beside the folder
-    and put into it when all are whole. InputError where nothing was trained or searched here."""
+    """Write all three of the project at `root` and return them, each whole, in place of an earlier
+    one. InputError where nothing was trained or searched here."""
     found = [(cell, list(rows(cell, history))) for cell, history in histories(root)]
     sweeps = sorted((root / "reports").glob("[!.]*/*/sweeps/*/*/trials.csv"))
     if not any(values for _, values in found) and not sweeps:
@@ -58,32 +59,38 @@ def write(folder: Path, root: Path) -> list[Path]:
             found="none",
             remedy="run `dvc repro`, or `dvc checkout` where it has run",
         )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=folder.parent) as name:
+    with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        tables(scratch, found)
+        table(scratch / TABLE, found)
         if sweeps:
             studies(scratch / STUDIES, root, sweeps)
-        for made in sorted(file for file in scratch.rglob("*") if file.is_file()):
-            place = folder / made.relative_to(scratch)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            made.replace(place)
+        if found:
+            with atomic_folder(folder / EVENTS) as made:
+                recorded(made, found)
+        for file in (TABLE, STUDIES):
+            if (scratch / file).exists():
+                with atomic_file(folder / file, "wb") as stream:
+                    stream.write((scratch / file).read_bytes())
     told = {TABLE: True, EVENTS: bool(found), STUDIES: bool(sweeps)}
     return [folder / name for name, there in told.items() if there]
 
 
-def tables(folder: Path, found: list[tuple[tuple[str, str, str, str], list[Row]]]) -> None:
-    """The losses of every cell, as a table and as TensorBoard's events."""
-    with atomic_file(folder / TABLE, "w") as stream:
+def table(file: Path, found: Cells) -> None:
+    """The losses of every cell."""
+    with atomic_file(file, "w") as stream:
         text = io.StringIO(newline="")
         out = csv.writer(text, lineterminator="\n")
         out.writerow(COLUMNS)
         out.writerows(row for _, values in found for row in values)
         stream.write(text.getvalue())
+
+
+def recorded(folder: Path, found: Cells) -> None:
+    """The same as TensorBoard's events."""
     for cell, values in found:
         if values:
             data = events.scalars((step, f"loss/{split}", loss) for *_, split, step, loss in values)
-            place = folder / EVENTS / Path(*cell) / "events.out.tfevents.0.tradewind"
+            place = folder / Path(*cell) / "events.out.tfevents.0.tradewind"
             with atomic_file(place, "wb") as stream:
                 stream.write(data)
 

@@ -131,3 +131,34 @@ def test_a_place_without_a_branch_is_refused(repository, tmp_path, monkeypatch):
     with pytest.raises(FlowError, match="no git repository") as error:
         repository.check()
     assert error.value.exit_code == 2 and repository.head() == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("MERGE_HEAD", "a merge is under way"),
+        ("rebase-merge", "a rebase"),
+        ("index.lock", "locked"),
+    ],
+)
+def test_what_would_stop_the_commit_is_told_before_any_work(repository, name, words):
+    repository.check()
+    Path(".git", name).write_text("")
+    with pytest.raises(FlowError, match=words) as error:
+        repository.check()
+    assert error.value.exit_code == 2
+
+
+def test_a_repository_that_git_refuses_is_told_in_gits_own_words(repository, monkeypatch):
+    Path(".git/config").write_text("[core\n")
+    with pytest.raises(FlowError, match="bad config") as error:
+        repository.check()
+    assert error.value.exit_code == 2 and "git init" not in str(error.value)
+
+
+def test_a_name_in_another_encoding_is_committed(repository):
+    with open(b"ours/\xe9", "w") as stream:
+        stream.write("new\n")
+    assert repository.commit(["ours"], "Ours")
+    shown = ["git", "show", "--format=", "--name-only", "-z"]
+    assert subprocess.run(shown, check=True, capture_output=True).stdout == b"ours/\xe9\0"

@@ -67,9 +67,19 @@ def test_of_an_experiment_that_does_not_name_the_profile_nothing_moves(home):
     assert set_aside("mini") == []
 
 
-def test_one_of_the_same_name_takes_the_place_of_an_earlier_one(home):
+def test_one_of_a_name_that_was_set_aside_before_stays(home):
     set_aside("mini")
-    (home / OLD[0]).mkdir()
-    (home / OLD[0] / "weights").write_text("later")
-    assert set_aside("mini") == [HOME / home / OLD[0]]
-    assert (HOME / home / OLD[0] / "weights").read_text() == "later"
+    (home / OLD[0]).mkdir(parents=True)
+    (home / OLD[0] / "weights").write_text("another")
+    (place,) = set_aside("mini")
+    assert place == HOME / home / f"{OLD[0]}.1"
+    assert (place / "weights").read_text() == "another"
+    assert (HOME / home / OLD[0] / "weights").read_text() == OLD[0]
+
+
+def test_a_file_of_cells_that_holds_nothing_is_refused_before_anything_moves(home):
+    Path("reports/a").mkdir()
+    Path("reports/a/cells.yaml").write_text("")
+    with pytest.raises(FlowError, match="reports/a/cells.yaml") as error:
+        set_aside("mini")
+    assert error.value.exit_code == 2 and all((home / name).exists() for name in OLD)

@@ -1,5 +1,6 @@
 """The profile switch: one word for the run's time, restored whatever happens."""
 
+import errno
 import json
 import os
 import shutil
@@ -352,3 +353,41 @@ def test_a_word_that_is_no_profile_is_told_as_that_and_can_be_set_right():
     assert refused.value.exit_code == 2
     profiles.turn("mini")
     assert text() == TEXT
+
+
+def test_a_damaged_note_of_a_switch_is_told_with_what_to_do():
+    profiles.SWITCH.parent.mkdir(parents=True)
+    profiles.SWITCH.write_text("")
+    with pytest.raises(FlowError, match="is damaged") as error, profiles.switched("mini"):
+        raise AssertionError("it began")
+    assert error.value.exit_code == 2 and "--set PROFILE" in str(error.value)
+
+
+def test_a_file_that_cannot_be_written_is_told_and_stays(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with (
+        pytest.raises(FlowError, match="cannot be written: No space left"),
+        profiles.switched("sample"),
+    ):
+        raise AssertionError("it began")
+    assert Path("params.yaml").read_text() == TEXT
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_closed_terminal_leaves_the_profile_as_it_was(number):
+    child = subprocess.Popen(
+        [sys.executable, "-m", "flows.profiles", "sample", "--", "sleep", "60"],
+        env=environment() | {"PYTHONPATH": str(ROOT)},
+    )
+    while Path("params.yaml").read_text() == TEXT:
+        time.sleep(0.05)
+    while (
+        not Path("reports/y/cells.yaml").read_text().endswith("run: *sample    # the same word\n")
+    ):
+        time.sleep(0.05)
+    child.send_signal(number)
+    assert child.wait(60) == 128 + number
+    assert Path("params.yaml").read_text() == TEXT

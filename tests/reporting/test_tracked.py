@@ -150,7 +150,15 @@ def test_an_export_that_fails_leaves_nothing(project, tmp_path):
     (project / "reports/winds/mini/sweeps/sky/gka/trials.csv").write_text("draw,error\n0,1\n")
     with pytest.raises(KeyError):
         tracked.write(tmp_path / "outer/out", project)
-    assert not list((tmp_path / "outer").iterdir())
+    assert not (tmp_path / "outer").exists()
+
+
+def test_an_export_takes_the_place_of_an_earlier_one(project, tmp_path):
+    old = tmp_path / "out/tensorboard/gone/events"
+    old.parent.mkdir(parents=True)
+    old.write_text("old")
+    tracked.write(tmp_path / "out", project)
+    assert not old.parent.exists() and any((tmp_path / "out/tensorboard").rglob("events*"))
 
 
 @pytest.mark.slow_fault

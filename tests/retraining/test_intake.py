@@ -4,6 +4,7 @@ killed and whoever comes at once."""
 import hashlib
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -320,3 +321,35 @@ def test_a_raw_folder_that_is_damaged_takes_nothing_in():
         intake()
     old.write_bytes(toy(0))
     assert names(intake()["accepted"]) == ["two.csv"]
+
+
+@pytest.mark.parametrize("place", [".", "..", "/", ".git", ".work/retraining/incoming", str(RAW)])
+def test_a_drop_folder_that_is_the_projects_own_is_refused_and_keeps_its_files(place):
+    Path("README").write_text("kept")
+    before = tree(".")
+    with pytest.raises(InputError, match="moved away"):
+        work.intake(PARAMETERS, "live", "captures", Path(place), judge)
+    assert tree(".") == before and Path("README").read_text() == "kept"
+
+
+def test_a_drop_folder_of_which_git_knows_files_is_refused(tmp_path):
+    Path("docs").mkdir()
+    Path("docs/a.csv").write_text("kept")
+    for words in (["init", "-q"], ["add", "docs/a.csv"]):
+        subprocess.run(["git", *words], check=True)
+    with pytest.raises(InputError, match="docs/a.csv"):
+        work.intake(PARAMETERS, "live", "captures", Path("docs"), judge)
+    assert Path("docs/a.csv").read_text() == "kept"
+
+
+def test_a_capture_that_cannot_be_read_waits_and_those_after_it_are_taken(monkeypatch):
+    drop(a_csv=toy(1), b_csv=toy(2))
+    able = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: not str(path).endswith("a.csv") and able(path, mode)
+    )
+    told = intake()
+    assert [one["name"] for one in told["accepted"]] == ["b.csv"]
+    assert [one["name"] for one in told["left"]] == ["a.csv"] and "chmod" in told["left"][0][
+        "reason"
+    ]

@@ -291,3 +291,20 @@ def test_the_table_tells_errors_interval_and_reason_under_titles_with_units():
         and "Too few, grün." in second
         and titles.index("why") == second.index("Too few")
     )
+
+
+@pytest.mark.fault("F20")
+def test_a_git_that_gives_no_answer_is_no_proof():
+    lines = fill(3)
+    live_project.commit()
+    write(lines[:2])
+    Path(".git/config").write_text("[core\n")
+    with pytest.raises(IntegrityError, match="git cannot say"):
+        ledger.check_committed()
+
+
+def test_a_line_that_has_no_bytes_is_found_and_named():
+    lines = fill(1)
+    write([lines[0].replace("Too few", "\\ud800")])
+    with pytest.raises(IntegrityError, match="line 1"):
+        ledger.read()

@@ -22,6 +22,7 @@ from typing import Any
 from stages import code, files, records
 from stages.errors import DataError, InputError, IntegrityError, ParamsError
 from stages.params import Dataset, Params, nearest
+from stages.winds.retraining import ledger
 from stages.winds.retraining.captures import HOME, INCOMING, linked, raw_manifest, room, state
 
 MOST_BYTES = 1 << 32  # of one capture: a day of a busy receiver is a tenth of it
@@ -88,6 +89,7 @@ def intake(
             remedy="mend retraining.drop in params.yaml",
         )
     final, quarantine = Path("data", profile, "raw", dataset), Path("data", profile, "quarantine")
+    refuse_drop(drop, final, quarantine)
     with (
         files.guard(f"intake-{profile}-{dataset}"),
         records.timed("intake", f"{profile}/{dataset}"),
@@ -114,6 +116,28 @@ def intake(
         }
         files.write_json(SUMMARY, summary)
     return summary
+
+
+def refuse_drop(drop: Path, *ours: Path) -> None:
+    """InputError for a folder whose files are not captures to be moved away: the project's own,
+    one that holds it, and what git knows files of."""
+    place, root = drop.resolve(), Path.cwd()
+    kept = [path.resolve() for path in (Path(".git"), Path(".dvc"), Path(".work"), *ours)]
+    if root.is_relative_to(place):
+        found = "the project, or a folder that holds it"
+    elif any(place.is_relative_to(one) or one.is_relative_to(place) for one in kept):
+        found = "a folder of the project's own"
+    elif (known := ledger.git("ls-files", "-z", "--", str(drop)) or "") and drop.exists():
+        found = f"files that git keeps, as {known.partition(chr(0))[0]}"
+    else:
+        return
+    raise InputError(
+        "what lies in the drop folder is moved away",
+        where=str(drop),
+        expected="a folder of captures alone",
+        found=found,
+        remedy="mend retraining.drop in params.yaml, or --drop",
+    )
 
 
 def checked(parameters: Params, profile: str, dataset: str) -> Dataset:
@@ -192,6 +216,10 @@ def decide(
     if size > MOST_BYTES:  # sparse files are long for nothing: they are not read
         reason = f"it has {size:,} bytes, more than {MOST_BYTES:,}: cut it by the hour"
         reason += f"; it waits in {INCOMING}"
+        taken.left.append({"name": name, "reason": reason})
+        return
+    if not os.access(path, os.R_OK):
+        reason = f"it cannot be read: `chmod a+r` it; it waits in {INCOMING}"
         taken.left.append({"name": name, "reason": reason})
         return
     sha = files.sha256(path)

@@ -87,6 +87,7 @@ def wrong(line: str, number: int, previous: str) -> tuple[str, str] | None:
     try:
         entry = json.loads(line)
         rewritten = line_of(entry)
+        rewritten.encode("utf-8")  # a lone surrogate has no bytes
     except (ValueError, DataError) as error:
         return "a JSON object", str(error).splitlines()[0]
     if not isinstance(entry, dict):
@@ -154,9 +155,20 @@ def git(*arguments: str) -> str | None:
 
 
 def check_committed(path: Path | None = None) -> None:
-    """IntegrityError unless the ledger begins with the committed one: lines that were cut off
-    the end are found here alone."""
+    """IntegrityError unless the ledger begins with the committed one, and where git cannot be
+    asked about it: lines that were cut off the end are found here alone."""
     path = path or LEDGER
+    if any((one / ".git").exists() for one in (Path.cwd(), *Path.cwd().parents)) and not git(
+        "rev-parse", "--is-inside-work-tree"
+    ):
+        raise IntegrityError(
+            "git cannot say what ledger was committed",
+            where=str(path),
+            expected="an answer of `git rev-parse --is-inside-work-tree`",
+            found="none: git is not installed, or refuses this folder",
+            remedy="run that command and do what it says; for a folder of another owner, "
+            "`git config --global --add safe.directory FOLDER`",
+        )
     committed = git("show", f"HEAD:./{path.as_posix()}") if not path.is_absolute() else None
     present = path.read_bytes().decode("utf-8", errors="replace") if path.exists() else ""
     if committed and not present.startswith(committed):
