@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from stages import columns as read
 from stages import files, params
 from stages.errors import DataError, InputError, TradewindError
 from stages.fields import fitted as fields
@@ -88,7 +89,7 @@ class Nowcaster:
             known, where = capture.read(Path(context), settings.decode), str(context)
             table = capture.form(Path(context)) in ("parquet", "csv")
         else:
-            rows = handed.timed(handed.given(context, (*capture.COLUMNS, "time")))
+            rows = handed.timed(handed.given(context, handed.NAMES))
             winds = handed.columns(rows, capture.COLUMNS, "the context")
             for doubt in doubtful.doubts(winds):
                 warnings.warn(f"the context: {doubt}", UserWarning, stacklevel=2)
@@ -256,14 +257,14 @@ def paired(frames: list[Any]) -> pl.DataFrame:
             )
     columns = zip(*frames, strict=True) if frames else ((), ())
     return pl.DataFrame(
-        [handed.listed(name, list(part)) for name, part in zip(FRAMES, columns, strict=True)]
+        [read.of_list(name, list(part)) for name, part in zip(FRAMES, columns, strict=True)]
     )
 
 
 def taken(asked: Any) -> tuple[pl.DataFrame, Any]:
     """What was asked, as a table of ASKED, and what puts answers beside it in its own form."""
     if not hasattr(asked, "data_vars"):
-        table = handed.polars(asked, (*handed.ASKED, "time"))
+        table = handed.polars(asked, handed.NAMES)
 
         def beside(found: pl.DataFrame) -> Any:
             if not handed.is_pandas(asked):
@@ -273,7 +274,7 @@ def taken(asked: Any) -> tuple[pl.DataFrame, Any]:
             return asked.drop(columns=old).assign(**new)
 
         return handed.asked(table), beside
-    table, shape, dims = handed.of_xarray(asked, (*handed.ASKED, "time"))
+    table, shape, dims = handed.of_xarray(asked, handed.NAMES)
 
     def onto(found: pl.DataFrame) -> Any:
         return asked.assign(

@@ -1,6 +1,7 @@
 """What the shell refuses before any work: a folder that is no clone, a file whose name tells
 another form than the one that is written."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,32 @@ def test_a_file_whose_name_tells_another_form_is_refused_first(
     err = capsys.readouterr().err
     assert f"where: {words[-1]}" in err and "expected: ." in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.csv"])
+@pytest.mark.parametrize("how", ["folder", "full"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_answer(
+    monkeypatch, capsys, tmp_path, name, how
+):
+    monkeypatch.chdir(tmp_path)
+
+    def refuse(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if how == "folder":
+        Path(name).mkdir()
+    else:
+        monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    option = "--plot" if name.endswith("png") else "--out"
+    words = ("--context", "absent.csv", "--model", "example", "--at", POINT, option, name)
+    assert run(monkeypatch, "nowcast", *words) == 2
+    assert name in (err := capsys.readouterr().err) or "No space left" in err
+    assert "absent.csv" not in err
+
+
+@pytest.mark.parametrize("words", [("--context", ""), ("--context", "a.csv", "--model", "")])
+def test_a_name_that_is_empty_is_no_folder(monkeypatch, capsys, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s\n")
+    assert run(monkeypatch, "nowcast", *words, "--at", POINT) == 2
+    assert "where: .\n" not in capsys.readouterr().err

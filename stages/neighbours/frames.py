@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from stages import columns
 from stages.errors import InputError
 from stages.neighbours.contract import AXES
+
+DOUBLE, MOST_SINGLE = 8, 1 << 24  # bytes; whole numbers to which float32 knows each
 
 
 def is_frame(given: Any) -> bool:
@@ -26,20 +29,29 @@ def is_frame(given: Any) -> bool:
     )
 
 
-def places(given: Any, columns: Sequence[str], what: str) -> Any:
-    """Of a table the float64 places (N, 4) in its `columns`, the last of them in Unix seconds where
-    it holds moments; of anything else itself. InputError for columns that it lacks and for what is
-    no number."""
+def places(given: Any, names: Sequence[str], what: str) -> Any:
+    """Of a table the float64 places (N, 4) in its columns of those names, the last of them in Unix
+    seconds where it holds moments; of lists the same as they are, of arrays and tensors themselves.
+    InputError for columns that it lacks, for what is no number, and for Unix seconds in single
+    precision, which tells no past from future."""
+    if isinstance(given, list | tuple):
+        return np.asarray(given, np.float64)
     if not is_frame(given):
+        if given.dtype.itemsize < DOUBLE and len(given) and abs(given[:, -1]).max() > MOST_SINGLE:
+            raise InputError(
+                f"times of the {what} are off by up to a minute",
+                found=f"{given.dtype}: {float(abs(given[:, -1]).max()):.12g}",
+                expected="float64, as they were measured: rounded ones do not come back",
+            )
         return given
-    if len(columns) != AXES:
+    if len(names) != AXES:
         raise InputError(
             "places have four columns",
             where="columns",
             expected="those of x, y, z and time",
-            found=", ".join(columns),
+            found=", ".join(names),
         )
-    read = (numbers(column(given, name, what), what, name == columns[-1]) for name in columns)
+    read = (numbers(column(given, name, what), what, name == names[-1]) for name in names)
     return np.stack([*read], 1)
 
 
@@ -55,15 +67,7 @@ def column(table: Any, name: str, what: str) -> pl.Series:
     values = table[name]
     if isinstance(values, pl.Series):
         return values
-    if getattr(values.dtype, "tz", None) is not None:
-        values = values.dt.tz_convert(None)  # UTC
-    array = values.to_numpy()
-    if array.dtype == object:
-        known = [None if one != one else one for one in array.tolist()]
-        return pl.Series(name, known, strict=False)
-    if array.dtype.kind in "mM":  # of pandas' resolutions Polars knows no seconds
-        array = array.astype(f"{array.dtype.kind}8[us]")
-    return pl.Series(name, array)
+    return columns.of_pandas(values, name)
 
 
 def numbers(column: pl.Series, what: str, moments: bool) -> np.ndarray:

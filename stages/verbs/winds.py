@@ -76,10 +76,6 @@ def tell(arguments: argparse.Namespace, rows: Any) -> None:
         print(f"spread: {told}", file=sys.stderr)
     if arguments.out:
         answers.write(rows, arguments.out, route)
-    if arguments.plot:
-        from stages.winds.nowcast import picture
-
-        picture.draw(rows, arguments.plot)
     if arguments.form:
         sys.stdout.write(
             answers.as_json(rows, route) if arguments.form == "json" else answers.as_csv(rows)
@@ -89,6 +85,10 @@ def tell(arguments: argparse.Namespace, rows: Any) -> None:
     if route and not in_json:
         end = f"\n{routes.summary(route)}" if shown else routes.summary(route)
         print(end, file=sys.stdout if shown else sys.stderr)
+    if arguments.plot:
+        from stages.winds.nowcast import picture
+
+        picture.draw(rows, arguments.plot)
 
 
 def followed(arguments: argparse.Namespace, model: Any, settings: params.Inference) -> int:
@@ -140,6 +140,8 @@ def given(context: str) -> Iterator[tuple[str, str]]:
     """A regular file with what the context holds, which may be opened again and again, and what
     errors call it: "-" is standard input; that, a pipe or a device is read once, into a temporary
     file."""
+    if not context.strip():
+        raise InputError("no file is named", where="--context", found=repr(context))
     path = Path(context)
     if context != "-" and (path.is_file() or path.is_dir() or not path.exists()):
         yield context, context
@@ -194,6 +196,18 @@ def writable(path: Path) -> None:
             where=str(path.parent),
             remedy="make it, or name another file",
         )
+    if path.is_dir():
+        raise InputError("that is a folder", where=str(path), remedy="name a file")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InputError(
+            "nothing can be written there",
+            where=str(path.parent),
+            found=error.strerror or str(error),
+            remedy="make room, let your user write there, or name another folder",
+        ) from None
 
 
 def benchmark(arguments: argparse.Namespace) -> int:

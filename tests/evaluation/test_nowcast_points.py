@@ -10,8 +10,9 @@ from nowcasts import ask
 
 from stages import cli
 from stages.errors import InputError
+from stages.winds.nowcast import declared
 from stages.winds.nowcast.listed import read_points
-from stages.winds.nowcast.points import Point
+from stages.winds.nowcast.points import Point, parse_time
 
 TIME_S = 1_768_460_880.0  # 2026-01-15T07:08:00Z
 WANTED = [Point(46.5, 7.0, 25000.0, TIME_S), Point(46.25, 7.5, 30000.0, TIME_S + 60)]
@@ -106,3 +107,58 @@ def test_every_asks_for_a_stream(airspace, runs, tmp_path, monkeypatch, capsys):
     assert cli.main() == 0 and len(json.loads(capsys.readouterr().out)["winds"]) == 2
     monkeypatch.setattr("sys.argv", [*words, "--every", "5"])
     assert cli.main() == 2 and "--every 5 with --context" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "time",
+    ["20260115T070800Z", "2026-01-15T0708Z", "2026-01-15t07:08:00z", "15.01.2026 07:08:00",
+     "2026/1/15 7:8:0", "2026-01-15 07:08:00 UTC", "2026-01-15T07:08:00,0Z", "2026-01-15T08:08+01"],
+)  # fmt: skip
+def test_a_time_is_read_as_in_a_context(time):
+    schema = pl.Schema({"time": pl.String})
+    context = pl.DataFrame({"time": [time]}).select(declared.ours(schema)["ts_s"])
+    assert parse_time(time) == context["ts_s"][0] == TIME_S
+
+
+@pytest.mark.parametrize("text", ["20260115", " 20260115 ", "2026-01-15"])
+def test_eight_digits_of_a_text_are_a_date_in_a_context_too(text):
+    schema = pl.Schema({"ts_s": pl.String})
+    context = pl.DataFrame({"ts_s": [text]}).select(declared.ours(schema)["ts_s"])
+    assert parse_time(text) == context["ts_s"][0] == TIME_S - TIME_S % 86_400
+
+
+def test_a_year_of_two_digits_is_no_time():
+    schema = pl.Schema({"time": pl.String})
+    table = pl.DataFrame({"time": ["26-01-15 07:08"]})
+    assert table.select(declared.ours(schema)["ts_s"])["ts_s"].to_list() == [None]
+    with pytest.raises(InputError):
+        parse_time("26-01-15 07:08")
+
+
+def test_levels_and_milliseconds_are_read_as_pandas_writes_them(tmp_path):
+    text = f"lat,lon,flight_level,ts_ms\n46.5,7,250.0,{TIME_S * 1e3:.0f}\n"
+    (tmp_path / "p").write_text(text)
+    assert [vars(point) for point in read_points(tmp_path / "p")] == near(WANTED[:1])
+
+
+def test_altitudes_of_a_parquet_file_may_be_written_as_levels(tmp_path):
+    table = pl.DataFrame({**TABLE, "alt_ft": ["FL250", "9144m"]})
+    table.write_parquet(tmp_path / "p")
+    assert [vars(point) for point in read_points(tmp_path / "p")] == near(WANTED)
+    table.with_columns(lat_deg=pl.Series(["abc", "46.25"])).write_parquet(tmp_path / "q")
+    with pytest.raises(InputError) as error:
+        read_points(tmp_path / "q")
+    assert "'abc'" in error.value.found and "row 1" in error.value.where
+
+
+def test_a_header_without_rows_is_named(tmp_path):
+    (tmp_path / "p").write_text(PLAIN.partition("\n")[0] + "\n")
+    with pytest.raises(InputError, match="no point stands there") as error:
+        read_points(tmp_path / "p")
+    assert error.value.where == str(tmp_path / "p")
+
+
+def test_lines_that_end_in_cr_alone_are_told(tmp_path):
+    (tmp_path / "p").write_text(PLAIN.replace("\n", "\r"), newline="")
+    with pytest.raises(InputError, match="CR alone"):
+        read_points(tmp_path / "p")

@@ -186,3 +186,30 @@ def test_what_no_model_can_be_fitted_to_is_refused(model, data, says):
         data = {name: np.zeros((20, 3, 1)) for name in names} | data
     with pytest.raises(InputError, match=says):
         api.fit(model, data)
+
+
+def test_metres_levels_and_knots_are_read_as_the_shell_reads_them(example, answer):
+    model, winds, _ = example
+    expected, moments = answer
+    asked = pl.DataFrame(
+        {"lat": [46.5, 46.6], "longitude": [7.2, 7.2], "flight_level": [340.0, 340.0],
+         "ts_ms": [moment * 1e3 for moment in moments]}
+    )  # fmt: skip
+    known = winds.select(
+        "ts_s", "lat_deg", "lon_deg", alt_m=pl.col("alt_ft") * 0.3048,
+        u_kn=pl.col("u_m_s") * 3600 / 1852, v_kn=pl.col("v_m_s") * 3600 / 1852,
+    )  # fmt: skip
+    for table, context in ((asked, known), (asked.to_pandas(), known.to_pandas())):
+        found = model.predict(table, context=context)
+        for column in api.WIND:
+            assert np.allclose(found[column].to_numpy(), expected[column].to_numpy(), rtol=1e-4)
+
+
+def test_a_column_of_objects_is_not_cut_to_its_first_values_type(example, answer):
+    model, winds, _ = example
+    moments = answer[1]
+    whole = pd.DataFrame(PLACES).assign(ts_s=moments, lat_deg=[46.0, 46.75])
+    mixed = whole.assign(lat_deg=pd.Series([np.int64(46), 46.75], dtype=object))
+    ours, theirs = (model.predict(one, context=winds) for one in (mixed, whole))
+    for column in api.WIND:
+        assert np.array_equal(ours[column], theirs[column])

@@ -86,3 +86,22 @@ def test_a_point_of_nobody_is_named():
     with pytest.raises(InputError, match="no trajectory") as told:
         neighbours(points, points, 3, trajectory="icao")
     assert told.value.found == "None of row 2"
+
+
+@pytest.mark.parametrize("later", [1.0, 10.0, 100.0])
+def test_lists_keep_the_seconds_that_tell_past_from_future(later):
+    t = 1768618920.0
+    known, asked = [[0.0, 0.0, 0.0, t + later], [5.0, 0.0, 0.0, t - 600]], [[0.0, 0.0, 0.0, t]]
+    assert neighbours(known, asked, 1).index.tolist() == [[1]]
+    assert neighbours(np.array(known), np.array(asked), 1).index.tolist() == [[1]]
+    with pytest.raises(InputError, match="off by up to a minute"):
+        neighbours(np.array(known, np.float32), np.array(asked, np.float32), 1)
+
+
+def test_numbers_of_objects_are_not_cut_to_the_first_ones_type():
+    table = pd.DataFrame(PLACES).assign(t=SECONDS.astype(float))
+    mixed = table.assign(x=pd.Series([np.int64(0), *(0.75 + np.arange(5))], dtype=object))
+    plain = table.assign(x=[0.0, *(0.75 + np.arange(5))])
+    names = ("x", "y", "z", "t")
+    ours, theirs = (neighbours(t, t, 2, columns=names) for t in (mixed, plain))
+    assert ours.equals(theirs)

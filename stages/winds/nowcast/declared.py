@@ -18,6 +18,11 @@ Column = tuple[str, ...]
 SPEEDS = {"m_s": 1.0, "kn": KNOT_M_S, "kt": KNOT_M_S}
 # A moment's spellings, each turned into the next one's: at last YYYY-MM-DD HH:MM:SS.f+HH:MM.
 SPELLINGS = (
+    (r"^(\d{4})(\d{2})(\d{2})(T|$)", "$1-$2-$3$4"),
+    (r"T(\d{2})(\d{2})(\d{2})", "T$1:$2:$3"),
+    (r"T(\d{2})(\d{2})([^:\d]|$)", "T$1:$2$3"),
+    (r"T(\d{2})([^:\d]|$)", "T$1:00$2"),
+    (r"(:\d{2}),(\d)", "$1.$2"),
     (r"^(\d{1,2})\.(\d{1,2})\.(\d{4})", "$3-$2-$1"),  # dots alone say that the day comes first
     (r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})", "$1-$2-$3"),
     (r"^(\d{4}-\d{1,2}-\d{1,2})$", "$1 00:00:00"),
@@ -42,18 +47,26 @@ def _moment(name: str, kind: pl.DataType | None) -> pl.Expr:
     """Unix seconds of datetimes (UTC where they name no zone), of numbers, which are Unix seconds,
     or of texts of either; null for what is none."""
     if kind == pl.String:
-        return pl.coalesce(_number(name, kind), _text(pl.col(name)))
+        date = pl.col(name).str.contains(r"^\s*\d{8}\s*$")  # and no second of 1970 to 1973
+        return pl.coalesce(pl.when(~date).then(_number(name, kind)), _text(pl.col(name)))
     if kind is not None and kind.is_temporal():
         return pl.col(name).cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
     return _number(name, kind)
 
 
+def moment(text: str) -> float | None:
+    """Unix seconds of one text, as those of a column; None for what is none."""
+    found: float | None = pl.select(_text(pl.lit(text))).item()
+    return found
+
+
 def _text(text: pl.Expr) -> pl.Expr:
     """Unix seconds of texts in ISO 8601, UTC where they name no offset, to the microsecond; blanks,
     slashes and dots may part them, and seconds be left out."""
-    text = text.str.strip_chars()
+    text = text.str.strip_chars().str.to_uppercase()
     for pattern, plain in SPELLINGS:
         text = text.str.replace(pattern, plain)
+    text = pl.when(text.str.contains(r"^\d{4}-")).then(text)  # no year of two digits
     moment = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%z", time_unit="us", strict=False)
     return moment.cast(pl.Int64) / 1e6
 
@@ -92,6 +105,12 @@ def _taken(schema: pl.Schema) -> dict[str, tuple[Column, pl.Expr]]:
             if set(needs) <= names and column not in found:
                 found[column] = (needs, expression)
     return found
+
+
+def names() -> Column:
+    """Every name that a column may have."""
+    ways = _ways(pl.Schema()).values()
+    return tuple({name: None for each in ways for needs, _ in each for name in needs})
 
 
 def known(names: Iterable[str]) -> bool:

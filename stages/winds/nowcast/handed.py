@@ -8,17 +8,18 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import polars as pl
 
+from stages import columns as read
 from stages.errors import InputError
 from stages.winds.forecasts import PLACE
-from stages.winds.nowcast import points
+from stages.winds.nowcast import declared, points
 
 ASKED = (*PLACE, "ts_s")
+# that a column of points or winds may have
+NAMES = tuple(dict.fromkeys((*ASKED, "time", *declared.names())))
 SHOWN = 5  # rows that an error names
 SINGLE = (pl.Float16, pl.Float32)  # too coarse for Unix seconds: float32 holds one in 128 of them
-RESOLUTIONS = ("ms", "us", "ns")  # of NumPy's datetimes and durations, that Polars knows
 
 
 def is_pandas(table: Any) -> bool:
@@ -62,8 +63,10 @@ def of_xarray(dataset: Any, names: Iterable[str]) -> tuple[pl.DataFrame, Any, An
     columns = []
     for name, part in zip(there, spread, strict=True):
         values = part.values.ravel()
-        made = listed(name, list(values)) if values.dtype == object else series(name, values)
-        columns.append(made)
+        if values.dtype == object:
+            columns.append(read.of_list(name, [*values]))
+        else:
+            columns.append(read.of_array(name, values))
     shape, dims = (spread[0].shape, spread[0].dims) if there else ((), ())
     return pl.DataFrame(columns), shape, dims
 
@@ -72,34 +75,7 @@ def _of_pandas(table: Any, name: str) -> pl.Series:
     column = table[name]
     if hasattr(column, "columns"):
         raise InputError("several columns have one name", found=name, remedy="rename them")
-    if getattr(column.dtype, "tz", None) is not None:
-        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    values = column.to_numpy()
-    if values.dtype != object:
-        return series(name, values)
-    missing = column.isna().to_numpy()
-    return listed(name, [None if gone else v for v, gone in zip(values, missing, strict=True)])
-
-
-def series(name: str, values: np.ndarray) -> pl.Series:
-    """A column of an array (N,); datetimes and durations of another resolution than Polars has
-    become microseconds."""
-    if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] not in RESOLUTIONS:
-        values = values.astype(f"{values.dtype.kind}8[us]")
-    return pl.Series(name, values)
-
-
-def listed(name: str, values: list[Any]) -> pl.Series:
-    """A column of Python's own values. InputError for those of which none can be made."""
-    if values and all(isinstance(value, np.datetime64 | np.timedelta64) for value in values):
-        return series(name, np.array(values))
-    try:
-        return pl.Series(name, values, strict=False)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(
-            "a column holds no numbers, times or texts",
-            found=f"{name}: {' '.join(str(error).split())[:200]}",
-        ) from None
+    return read.of_pandas(column, name)
 
 
 def timed(table: pl.DataFrame) -> pl.DataFrame:
@@ -137,8 +113,13 @@ def asked(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def columns(table: pl.DataFrame, names: tuple[str, ...], what: str) -> pl.DataFrame:
-    """Those columns as float64, ts_s as Unix seconds. InputError for one that is missing or holds
-    no numbers."""
+    """Those columns as float64, ts_s as Unix seconds; of those that are missing what other names
+    with a unit tell (`declared.py`: alt_m, u_kn). InputError for one that is missing or holds no
+    numbers."""
+    ways = declared.ours(table.schema)
+    table = table.with_columns(
+        ways[name] for name in names if name in ways and name not in table.columns
+    )
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise InputError(
@@ -146,8 +127,8 @@ def columns(table: pl.DataFrame, names: tuple[str, ...], what: str) -> pl.DataFr
             expected=", ".join(names),
             found=", ".join(f"no {name}{_meant(name, table.columns)}" for name in missing),
         )
-    ways = {"ts_s": seconds}
-    return table.select(ways.get(name, numbers)(table[name], what) for name in names)
+    kinds = {"ts_s": seconds}
+    return table.select(kinds.get(name, numbers)(table[name], what) for name in names)
 
 
 def _meant(name: str, there: list[str]) -> str:
@@ -160,7 +141,7 @@ def _meant(name: str, there: list[str]) -> str:
 def numbers(column: pl.Series, what: str) -> pl.Series:
     """A column as float64, null where it is. InputError, naming the row, for what is no number."""
     if column.dtype == pl.Object:
-        column = listed(column.name, column.to_list())
+        column = read.of_list(column.name, column.to_list())
     refused = InputError(
         f"a column of {what} holds no numbers", found=f"{column.name}: {column.dtype}"
     )
@@ -184,7 +165,7 @@ def seconds(column: pl.Series, what: str) -> pl.Series:
     """A column of times as Unix seconds, float64, null where it is. InputError, naming the row, for
     what is no time."""
     if column.dtype == pl.Object:
-        column = listed(column.name, column.to_list())
+        column = read.of_list(column.name, column.to_list())
     refuse_single(column.name, column.dtype, what)
     if column.dtype in (pl.Datetime, pl.Date):
         return column.cast(pl.Datetime("us")).cast(pl.Int64) / 1e6

@@ -17,7 +17,7 @@ import polars as pl
 from stages.errors import InputError
 from stages.winds.forecasts import PLACE
 from stages.winds.nowcast import declared, handed, tables
-from stages.winds.nowcast.points import Point, parse
+from stages.winds.nowcast.points import Point, parse, parse_altitude
 
 EXPECTED = (*PLACE, "time")
 # The names of each column, and how a cell of that name is written for `points.parse`.
@@ -25,7 +25,7 @@ NAMES = (
     {"lat_deg": "{}", "lat": "{}", "latitude": "{}"},
     {"lon_deg": "{}", "lon": "{}", "longitude": "{}"},
     {"alt_ft": "{}", "alt_m": "{}m", "flight_level": "FL{}"},
-    {"ts_s": "{}", "time": "{}"},
+    {"ts_s": "{}", "ts_ms": "{}e-3", "time": "{}"},
 )
 
 
@@ -36,7 +36,7 @@ def read_points(path: str | Path) -> list[Point]:
     try:
         first = tables.head(Path(path), called)
         with tables.reading(called, f"a table of {', '.join(EXPECTED)}"):
-            return _of_parquet(path) if first[:4] == b"PAR1" else list(_of_text(path, first))
+            found = _of_parquet(path) if first[:4] == b"PAR1" else list(_of_text(path, first))
     except InputError as error:
         raise InputError(
             error.what,
@@ -47,6 +47,9 @@ def read_points(path: str | Path) -> list[Point]:
         ) from None
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise InputError("the file cannot be read", where=called, found=str(error)) from None
+    if not found:
+        raise InputError("no point stands there", where=called, found="a header and no row")
+    return found
 
 
 def _of_parquet(path: str | Path) -> list[Point]:
@@ -54,12 +57,39 @@ def _of_parquet(path: str | Path) -> list[Point]:
     names = [tables.plain(name) for name in table.columns]
     tables.refuse_repeated(tuple(names), str(path))
     table.columns = names
+    if table.schema.get("alt_ft") == pl.String:
+        table = table.with_columns(_altitudes(table["alt_ft"], str(path)))
     ways = declared.ours(table.schema)
     _refuse_lacking([name for name in handed.ASKED if name not in ways], str(path))
     for name in declared.sources(table.schema, "ts_s"):
         handed.refuse_single(name, table.schema[name], str(path))
-    rows = handed.asked(table.select(ways[name] for name in handed.ASKED))
-    return [Point(*row) for row in rows.iter_rows()]
+    lost = table.select(declared.unread(table.schema)[name] for name in handed.ASKED)
+    for name in handed.ASKED:
+        if len(rows := lost[name].arg_true()):
+            source, row = declared.sources(table.schema, name)[0], int(rows[0])
+            raise InputError(
+                "a point is no place and time",
+                where=f"{path}, row {row + 1}",
+                found=f"{source} {table[source][row]!r}",
+            )
+    asked = handed.asked(table.select(ways[name] for name in handed.ASKED))
+    return [Point(*row) for row in asked.iter_rows()]
+
+
+def _altitudes(column: pl.Series, called: str) -> pl.Series:
+    """Feet of altitudes as texts. InputError, naming the row, for what is none."""
+    found = []
+    for row, text in enumerate(column, 1):
+        try:
+            found.append(None if text is None else parse_altitude(text))
+        except ValueError:
+            raise InputError(
+                "that is no altitude",
+                where=f"{called}, row {row}",
+                found=repr(text),
+                expected="feet, FL340 or 10363m",
+            ) from None
+    return pl.Series(column.name, found, dtype=pl.Float64)
 
 
 def _of_text(path: str | Path, first: bytes) -> Iterator[Point]:

@@ -29,7 +29,7 @@ def folder(name: str | Path, root: Path = Path()) -> Path:
             found=repr(name)[:SHOWN_LETTERS],
             expected=f"a folder, {FORM}, or {anywhere.EXAMPLE}, as a text or a path",
         )
-    if Path(name).is_dir():
+    if Path(name).is_dir() and str(name).strip():
         return Path(name)
     if str(name) == anywhere.EXAMPLE:
         return anywhere.example_cell()

@@ -11,9 +11,10 @@ import numpy as np
 from stages.errors import InputError
 from stages.units import FOOT_M
 from stages.winds.forecasts import PLACE
+from stages.winds.nowcast import declared
 
 ALTITUDE = re.compile(
-    r"(?:(?P<level>FL)\s*(\d{2,3})|([-+.\deE]+)\s*(?P<unit>ft|m)?)", re.IGNORECASE
+    r"(?:(?P<level>FL)\s*(\d{1,3}(?:\.\d+)?)|([-+.\deE]+)\s*(?P<unit>ft|m)?)", re.IGNORECASE
 )
 DATE = re.compile(r"\d{8}", re.ASCII)  # and no second of 1970 to 1973
 MOST = 100_000  # points of a grid
@@ -39,12 +40,18 @@ def parse_time(text: str) -> float:
         try:
             moment = dt.datetime.fromisoformat(text.strip())
         except ValueError:
+            if (other := declared.moment(text)) is not None:  # as a context's may be written
+                return _possible(other, text)
             raise InputError(
                 "that is not a time",
                 found=text,
                 expected="ISO 8601 such as 2026-01-15T14:30:00Z, or Unix seconds",
             ) from None
         value = (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
+    return _possible(value, text)
+
+
+def _possible(value: float, text: str) -> float:
     if not TIMES_S[0] <= value < TIMES_S[1]:
         raise InputError("that time cannot be", found=text, expected=f"a time from {YEARS}")
     return value

@@ -84,7 +84,14 @@ def packed(path: Path) -> bool:
 
 
 def header(first: bytes) -> Header:
-    """The header of a text by its first bytes: parted by what stands in it most often."""
+    """The header of a text by its first bytes: parted by what stands in it most often. InputError
+    where lines end as no reader of tables here ends them."""
+    if b"\r" in first and b"\n" not in first:
+        raise InputError(
+            "lines end in CR alone",
+            expected="LF, or CR and LF",
+            remedy=r"write them anew: `tr '\r' '\n' < FILE > OTHER`",
+        )
     lines = (line for line in first.splitlines() if line.strip())
     line = next(lines, b"").decode("utf-8-sig", "replace")
     separator = max(SEPARATORS, key=line.count)
