@@ -47,8 +47,6 @@ KEPT = (  # in git; what else was measured is in the breakdowns
     "metrics/crps",
     "metrics/coverage_90",
     "metrics/memory_100_1000",
-    "metrics/memory_1000_10",
-    "metrics/memory_whole_1000_10",
 )
 TABULATION = replace(
     tabulation(MAIN, NOTES, companions, lines, claims.check, draw, inputs), kept=KEPT
