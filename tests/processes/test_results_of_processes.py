@@ -3,6 +3,7 @@ a profile declares can be built."""
 
 import math
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from committed import committed
@@ -11,6 +12,7 @@ from stages.fields.models import build
 from stages.fields.processes.layout import EXACT, PRIOR
 from stages.fields.processes.settings import functions_of, processes_of
 from stages.params import load
+from stages.tables import parts
 from stages.training import cells
 
 ROOT = Path(__file__).parents[2]
@@ -38,8 +40,22 @@ def longer() -> dict[str, dict]:
     return metrics("sample")
 
 
+@pytest.fixture(scope="module")
+def broken_down() -> dict[str, dict]:
+    """Those of mini with what git does not hold."""
+    home = ROOT / "reports/processes/mini"
+    if parts.lacking(home):
+        pytest.skip(f"{home / parts.BREAKDOWNS} is not here: `make repro` makes it")
+    return {name: cell["metrics"] for name, cell in parts.here(home)["cells"].items()}
+
+
 def reached(found, name: str) -> float:
     return found[name]["log_likelihood"]["value"]
+
+
+def mean(found, arm: str) -> float:
+    """Over an arm's seeds."""
+    return fmean(reached(found, name) for name in found if name.rpartition("-s")[0] == arm)
 
 
 def test_the_bounds_are_those_that_are_known(found):
@@ -79,28 +95,30 @@ def test_the_plain_one_learns_the_plane_and_loses_it_where_it_is_turned(found):
     assert plain["lost_turned"]["low"] > 0.5 and abs(turned["lost_turned"]["value"]) < 0.01
 
 
-def test_the_exact_law_gains_by_a_chain_and_who_breaks_where_points_are_shifted_loses(found):
-    gained = {one.split("/")[1]: metrics["lost_apart"]["value"] for one, metrics in found.items()
-              if one.startswith("eq_1d/")}  # fmt: skip
+def test_the_exact_law_gains_by_a_chain_and_who_breaks_where_points_are_shifted_loses(broken_down):
+    gained = {one.split("/")[1]: metrics["lost_apart"]["value"]
+              for one, metrics in broken_down.items() if one.startswith("eq_1d/")}  # fmt: skip
     assert gained[EXACT] > gained["tetnp-post-w32-s0"] > 0.05
     assert gained["tnp-attention-w32-s0"] < 0, "told values where no context lay in training"
     assert gained["neural_process-weighted-w64-s0"] > 0
 
 
-def test_intervals_of_the_exact_law_hold_what_they_promise(found):
+def test_intervals_of_the_exact_law_hold_what_they_promise(broken_down):
     for name in ("eq_1d", "sawtooth_1d", "sawtooth_2d"):
-        if f"{name}/{EXACT}" in found:
+        if f"{name}/{EXACT}" in broken_down:
             for level in (50, 90):
-                share = found[f"{name}/{EXACT}"][f"coverage_{level}"]["value"]
+                share = broken_down[f"{name}/{EXACT}"][f"coverage_{level}"]["value"]
                 assert share == pytest.approx(level / 100, abs=0.02)
 
 
 def test_minutes_bring_both_to_the_exact_law_and_leave_tnp_behind_on_the_sawtooth(longer):
+    """In equal steps: by a nat where TNP has not begun to learn, by less where it has."""
     tnp, tetnp = (longer[f"eq_1d/{one}-w64-s0"] for one in ("tnp-attention", "tetnp-post"))
     assert tnp["gap"]["value"] < 0.06 and tetnp["gap"]["value"] < 0.08
     assert min(one["log_likelihood"]["value"] for one in (tnp, tetnp)) >= -0.45
-    saw = [reached(longer, f"sawtooth_1d/{one}-w64-s0") for one in ("tetnp-post", "tnp-attention")]
-    assert saw[0] > saw[1] + 0.9
+    for size, by in (("w32", 1.0), ("w64", 0.3)):
+        arms = [f"sawtooth_1d/{one}-{size}" for one in ("tetnp-post", "tnp-attention")]
+        assert mean(longer, arms[0]) > mean(longer, arms[1]) + by, size
 
 
 @pytest.mark.parametrize("profile", ["mini", "sample", "full"])

@@ -45,12 +45,18 @@ def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
         return
     said = {arm: told["cells"][cell] for arm, cell in cells.items()}
     save(bands(said, colours, told["truth"]), folder / f"{dataset}-bands.png")
-    few = {arm: one for arm, one in said.items() if arm.rpartition("-")[0] in SHIFTED}
-    if few:
+    if few := best(said, SHIFTED):
         save(shifts(few, colours, told["truth"]), folder / f"{dataset}-shifted.png")
-    few = {arm: one for arm, one in said.items() if arm.rpartition("-")[0] in WHOLE}
-    if few:
+    if few := best(said, WHOLE):
         save(bands(few, colours, told["truth"], whole=True), folder / f"{dataset}-functions.png")
+
+
+def best(said: dict[str, Content], variants: tuple[str, ...]) -> dict[str, Content]:
+    """Of each of the variants ("tnp-attention") that size which stands first."""
+    first: dict[str, str] = {}
+    for arm in said:
+        first.setdefault(arm.rpartition("-")[0], arm)
+    return {arm: said[arm] for variant, arm in first.items() if variant in variants}
 
 
 def learning(

@@ -42,8 +42,8 @@ def inputs(experiment: str, profile: str) -> list[Path]:
 KEPT = (  # in git; what else was measured is in the breakdowns
     "metrics/log_likelihood",
     "metrics/gap",
-    "metrics/log_likelihood_shifted",
-    "metrics/log_likelihood_turned",
+    "metrics/lost_shifted",
+    "metrics/lost_turned",
     "metrics/crps",
     "metrics/coverage_90",
     "metrics/memory_100_1000",
