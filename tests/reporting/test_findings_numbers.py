@@ -138,8 +138,6 @@ TOLD = (
     ("the sawtooth (bound {})", "2.27", f"{TEETH}/exact/{NATS}"),
     ("far from the bound, {}.", "2.27", f"{MINUTES}/sawtooth_2d/exact/{NATS}"),
     ("two seeds; the prior {}),", "-0.18", f"{MINUTES}/sawtooth_2d_full/prior/{NATS}"),
-    ("RBF reaches {} and", "0.68", f"{MINUTES}/sawtooth_1d/tetnp-rbf-w32/{NATS}"),
-    ("the MLP {} (three", "0.72", f"{MINUTES}/sawtooth_1d/tetnp-post-w32/{NATS}"),
     ("valid for {} [2.78", "3.07", "chaos/mini/l96_f10/lstm-adabelief-w48-s0/metrics/vpt"),
     ("for {} [1.55, 1.87] after", "1.71", "chaos/mini/l96_f10/lstm-base-w48-s0/metrics/vpt"),
     ("valid for {} [1.86", "1.95", f"{LORENZ}/recurrent_{PRE}/metrics/vpt"),
