@@ -132,7 +132,7 @@ TOLD = (
     ("with so few errs {}. In", "0.209", f"{SHAPES}_quarter/self_attention-{NET}/metrics/mse"),
     ("HyperMixer errs {} of 100 rows", "0.251", f"{FEW}_100/hypermixing-tied-w24/metrics/mse"),
     ("attention {}: the ratio", "0.345", f"{FEW}_100/self_attention-post_norm-w24/metrics/mse"),
-    ("404 rows it errs {} in", "1.38", f"{FEW}_404/mlp_mixer-post_norm-w24/metrics/mse"),
+    ("404 rows MLPMixer errs {} in", "1.81", f"{FEW}_404/mlp_mixer-post_norm-w24/metrics/mse"),
     ("{} % without mixing", "49.6", f"{PAIRS}/unmixed-post_norm-w32-s0/metrics/accuracy"),
     ("pictures meet {} % [", "61.2", f"{DRAWN}/metrics/satisfied"),
     ("{} % of those of others", "22.0", f"{DRAWN}/metrics/satisfied_other"),
