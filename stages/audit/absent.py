@@ -1,5 +1,6 @@
 """What is not here, or not of today's code, told once a profile instead of file by file."""
 
+import re
 from collections import Counter
 
 from stages.audit.case import PULL, Case
@@ -78,6 +79,8 @@ def elsewhere(case: Case, profile: str) -> bool:
 
 def profile_of(path: str) -> str:
     """The profile whose data or results a path is of; the path where it is of none."""
+    if summary := re.fullmatch(r"reports/(?:summary|curves)-(\w+)\.\w+", path):
+        return summary[1]
     parts = path.split("/")
     place = {"data": 1, "reports": 2}.get(parts[0], len(parts))
     return parts[place] if place < len(parts) else path

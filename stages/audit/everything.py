@@ -276,9 +276,12 @@ def unrecorded(case: Case) -> Iterator[Problem]:
 
 def beside(case: Case, entry: Entry, path: str, md5: str) -> str:
     """That a page of another profile was made beside an earlier README or earlier records of its
-    profile's data, which git's history holds; "" of anything else."""
+    profile's data, or its summary beside earlier numbers of an experiment, which git's history
+    holds; "" of anything else."""
     place = PurePosixPath(path)
     told = place.name == "README.md" or place.match("data/*/records")
+    if entry.name.startswith("summary@"):
+        told = place.name in ("metrics.json", "page.json")
     if not (case.foreign(entry) and told):
         return ""
     commit = case.code.history.commit_of(path, md5)

@@ -378,8 +378,10 @@ def test_a_file_that_cannot_be_written_is_told_and_stays(monkeypatch):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_closed_terminal_leaves_the_profile_as_it_was(number):
+    begin = "import runpy, signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "  # tests by nohup
+    begin += "runpy.run_module('flows.profiles', run_name='__main__', alter_sys=True)"
     child = subprocess.Popen(
-        [sys.executable, "-m", "flows.profiles", "sample", "--", "sleep", "60"],
+        [sys.executable, "-c", begin, "sample", "--", "sleep", "60"],
         env=environment() | {"PYTHONPATH": str(ROOT)},
     )
     while Path("params.yaml").read_text() == TEXT:

@@ -7,26 +7,20 @@ about it, {} in the number's place, and what it is.
 
 import json
 import re
-from functools import cache, reduce
-from operator import getitem
-from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
+from findings import ROOT, findings, measured, values
 
 from stages.audit.history import git
-from stages.fields.processes.claims import LESS
 
-ROOT = Path(__file__).resolve().parents[2]
 ROOMS, COPIES = "sparse_fields/sample/poisson_rooms", "failure_modes/sample/copies"
 HOUR, NEAR = "wind_nowcast/sample/hour_winds", "wind_baselines/sample/hour_winds"
 SMOOTH, STEPS = "failure_modes/mini/sines_05", "probes/correction/steps"
-CURVES, NATS = "processes/mini/eq_1d", "metrics/log_likelihood"
-MINUTES, GRIDDED, HALF = "processes/sample", "convcnp-plain-w16_plane", "tetnp-post-"
+NATS = "metrics/log_likelihood"
 LONG, FLAT = "on_off_grid/sample/dual_80", "on_off_grid/sample/plane_80"
 DUAL, BRITAIN = "on_off_grid/mini/dual_80", "on_off_grid/sample/britain"
 GLOBE, KELVIN = "on_off_grid/mini/globe", "metrics/rmse"
-TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
 AIR, KNOTS = "wind_processes/sample/hour_winds", "metrics/rmse_component_kn"
 PAIRS = "token_mixing/mini/sentence_pairs"
 SHAPES, NET, TIED = "shapes/mini/shapes", "post_norm-w24-s0", "tied-w24-s0"
@@ -38,7 +32,6 @@ MANY, TALLY = "token_mixing/sample/shapes_27000", "grid_attention-tally"
 LORENZ, PRE = "chaos/mini/l96_f10", "transformer-pre-w48-s0"
 CHAOS, SWEPT = "chaos/sample/l96_f10", "transformer-swept-swept-s0"
 # Of 1, told in percent.
-SHARES = ("coverage_90", "accuracy", "satisfied", "satisfied_other", "correct")
 REGION = "failure_modes/sample/darcy_overlap_{}/msa-shared-5k-s0/metrics/rmse"
 TOLD = (
     ("GeoFNO's test MSE is {},", "0.013", f"{ROOMS}/geofno-plain-20k/metrics/mse"),
@@ -69,34 +62,6 @@ TOLD = (
     ("nothing to train, {}", "12.0", f"{HOUR}/trend/metrics/rmse_component_kn"),
     ("miss {} to", "8.2", f"{NEAR}/gka-swept-none-s0/metrics/rmse_component_kn"),
     ("interval holds {} %", "80", f"{HOUR}/msa-gaussian-20k-s0/metrics/coverage_90"),
-    ("TNP reaches {} and", "-0.417", f"{MINUTES}/eq_1d/tnp-attention-w64-s0/{NATS}"),
-    ("TETNP {} (one seed each", "-0.426", f"{MINUTES}/eq_1d/tetnp-post-w64-s0/{NATS}"),
-    ("32 ConvCNP {}, TNP", "-0.467", f"{MINUTES}/eq_1d/convcnp-plain-w32/{NATS}"),
-    ("TNP {}, TETNP -0.506", "-0.487", f"{MINUTES}/eq_1d/tnp-attention-w32/{NATS}"),
-    ("TETNP {}, pseudo-tokens", "-0.506", f"{MINUTES}/eq_1d/tetnp-post-w32/{NATS}"),
-    ("pseudo-tokens {}, the linear", "-0.541", f"{MINUTES}/eq_1d/pseudo_tnp-perceiver-w32/{NATS}"),
-    ("transformer {}, HyperMixNP", "-0.646", f"{MINUTES}/eq_1d/tnp-linear-w32/{NATS}"),
-    ("HyperMixNP {}, CNP", "-0.940", f"{MINUTES}/eq_1d/tnp-hyper-w32/{NATS}"),
-    ("CNP {}, latent", "-1.06", f"{MINUTES}/eq_1d/neural_process-conditional-w64/{NATS}"),
-    ("processes {} and", "-1.21", f"{MINUTES}/eq_1d/neural_process-weighted-w64-s0/{NATS}"),
-    ("and {}. That models", "-1.22", f"{MINUTES}/eq_1d/neural_process-bound-w64-s0/{NATS}"),
-    ("where TETNP reaches {} and", "0.83", f"{MINUTES}/sawtooth_1d/tetnp-post-w32/{NATS}"),
-    ("and ConvCNP {} (three", "0.76", f"{MINUTES}/sawtooth_1d/convcnp-plain-w32/{NATS}"),
-    ("steps it reaches {}, TETNP", "0.87", f"{MINUTES}/sawtooth_1d/tnp-attention-w64/{NATS}"),
-    ("TETNP {} (two seeds", "1.33", f"{MINUTES}/sawtooth_1d/tetnp-post-w64/{NATS}"),
-    ("exact law {}): it", "0.44", f"{MINUTES}/periodic_1d/exact/{NATS}"),
-    ("it reaches {}, ConvCNP", "-0.12", f"{MINUTES}/periodic_1d/tetnp-post-w32-s0/{NATS}"),
-    ("ConvCNP {}, TNP -1", "-0.65", f"{MINUTES}/periodic_1d/convcnp-plain-w32-s0/{NATS}"),
-    ("TNP {}. It alone", "-1.16", f"{MINUTES}/periodic_1d/tnp-attention-w32-s0/{NATS}"),
-    ("the RBF reaches {} and", "0.78", f"{MINUTES}/sawtooth_1d/tetnp-rbf-w32/{NATS}"),
-    ("the MLP {} (three", "0.83", f"{MINUTES}/sawtooth_1d/tetnp-post-w32/{NATS}"),
-    ("width a TETNP reaches {}, with", "0.74", f"{MINUTES}/sawtooth_1d/{HALF}w16_h4_d8/{NATS}"),
-    ("the heads {}, with", "0.92", f"{MINUTES}/sawtooth_1d/{HALF}w32_h2_d8/{NATS}"),
-    ("half as wide {}, as", "0.87", f"{MINUTES}/sawtooth_1d/{HALF}w32_h4_d4/{NATS}"),
-    ("budget reach {} to", "0.75", f"{MINUTES}/sawtooth_1d/{HALF}w24_h4_d16/{NATS}"),
-    ("0.75 to {}. That", "0.84", f"{MINUTES}/sawtooth_1d/{HALF}w40_h4_d2/{NATS}"),
-    ("diagonals** ({} and", "0.32", f"{MINUTES}/sawtooth_2d_full/{GRIDDED}/{NATS}"),
-    ("and {} nats, two seeds", "0.28", f"{MINUTES}/sawtooth_2d/{GRIDDED}/{NATS}"),
     ("MHCA reaches {} [", "-0.643", f"{DUAL}/grid_tnp-mhca-line-s0/{NATS}"),
     ("SetConv {} [", "-0.636", f"{DUAL}/grid_tnp-setconv-line-s0/{NATS}"),
     ("read all cells reaches {},", "-0.703", f"{DUAL}/grid_tnp-mhca_all-line-s0/{NATS}"),
@@ -127,17 +92,6 @@ TOLD = (
     ("SetConv {}, as printed -0.490", "-0.470", f"{FLAT}/grid_tnp-setconv-plane/{NATS}"),
     ("as printed {}, MHCA -0.555", "-0.490", f"{FLAT}/grid_tnp-setconv_sum-plane/{NATS}"),
     ("Kriging of the increments: {} K", "1.14", f"{BRITAIN}/kriging/{KELVIN}"),
-    ("400 ConvCNP reaches {},", "-0.56", f"{CURVES}/convcnp-plain-w32-s0/{NATS}"),
-    ("TNP reaches {}, TETNP", "-0.61", f"{CURVES}/tnp-attention-w32-s0/{NATS}"),
-    ("TETNP {}, 32 pseudo", "-0.59", f"{CURVES}/tetnp-post-w32-s0/{NATS}"),
-    ("pseudo-tokens {}; in", "-0.73", f"{CURVES}/pseudo_tnp-perceiver-w32-s0/{NATS}"),
-    ("in the points {} (other", "-0.72", f"{CURVES}/tnp-linear-w32-s0/{NATS}"),
-    ("CNP {}. Trained", "-1.27", f"{CURVES}/neural_process-conditional-w64-s0/{NATS}"),
-    ("(exact law {}, prior", "-0.36", f"{CURVES}/exact/{NATS}"),
-    ("prior {})** in", "-1.43", f"{CURVES}/prior/{NATS}"),
-    ("the sawtooth (bound {})", "2.27", f"{TEETH}/exact/{NATS}"),
-    ("far from the bound, {}.", "2.27", f"{MINUTES}/sawtooth_2d/exact/{NATS}"),
-    ("two seeds; the prior {}),", "-0.18", f"{MINUTES}/sawtooth_2d_full/prior/{NATS}"),
     ("valid for {} [2.78", "3.07", "chaos/mini/l96_f10/lstm-adabelief-w48-s0/metrics/vpt"),
     ("for {} [1.55, 1.87] after", "1.71", "chaos/mini/l96_f10/lstm-base-w48-s0/metrics/vpt"),
     ("valid for {} [1.86", "1.95", f"{LORENZ}/recurrent_{PRE}/metrics/vpt"),
@@ -154,10 +108,6 @@ TOLD = (
     ),
     ("and {} (0.125)", "0.084", "series/sample/jena/transformer-pre_adabelief-w48-s0/metrics/vpt"),
     ("TNP reaches {}", "-0.417", f"processes/sample/eq_1d/tnp-attention-w64-s0/{NATS}"),
-    ("at the prior, {},", "-0.18", f"{TEETH}/tnp-attention-w32-s0/{NATS}"),
-    ("TETNP reaches {}** in", "0.49", f"{TEETH}/tetnp-post-w32-s0/{NATS}"),
-    ("and ConvCNP {} in 400.", "0.17", f"{TEETH}/convcnp-plain-w32-s0/{NATS}"),
-    ("falls from {} to", "0.87", f"{PLANE}/tetnp-post-w32-s0/{NATS}"),
     ("transformer errs {} kn", "8.61", f"{AIR}/tnp-linear-w32-s0/{KNOTS}"),
     ("does ({}), and", "8.60", f"{AIR}/msa-gaussian-20k-s0/{KNOTS}"),
     ("intervals hold {} %", "86", f"{AIR}/tnp-linear-w32-s0/metrics/coverage_90"),
@@ -211,32 +161,6 @@ OVER_SEEDS = (
     ("66.7 ± {} % against", "4.9", f"{TEXT}_tenth/{HYPER}-{SMALL}/{RIGHT}"),
     ("68.2 ± {} % of attention", "3.6", f"{TEXT}_tenth/{ATTENTION}-{SMALL}/{RIGHT}"),
 )
-
-
-@cache
-def measured(file: str) -> dict:
-    """The commit's numbers: another arithmetic's may differ (`tradewind compare` judges those).
-    Without git, the working copy's."""
-    return json.loads(git(ROOT, "show", f"HEAD:{file}") or (ROOT / file).read_text("utf-8"))
-
-
-@cache
-def findings() -> str:
-    """The findings in one line."""
-    return re.sub(r"\s+", " ", (ROOT / "reports/FINDINGS.md").read_text(encoding="utf-8"))
-
-
-def values(address: str) -> list[float]:
-    """The number of a cell, or of each seed of an arm; shares in percent."""
-    experiment, profile, dataset, cell, *path = address.split("/")
-    cells = measured(f"reports/{experiment}/{profile}/metrics.json")["cells"]
-    name = re.compile(rf"{dataset}/{re.escape(cell)}(-s\d+)?")
-    scale = 100 if path[-1] in SHARES else 1
-    return [
-        scale * reduce(getitem, path, cells[key])["value"]
-        for key in sorted(cells)
-        if name.fullmatch(key)
-    ]
 
 
 @pytest.mark.parametrize(("words", "number", "address"), TOLD)
@@ -319,29 +243,6 @@ def test_the_rival_that_interpolates_has_arrived():
 
 
 @pytest.mark.parametrize(
-    ("profile", "cell", "words"),
-    [
-        ("mini", "eq_1d/tnp-attention-w32-s0", "in {} steps TNP"),
-        ("mini", "eq_1d/tetnp-post-w32-s0", "in {} steps TNP"),
-        ("mini", "eq_1d/pseudo_tnp-perceiver-w32-s0", "in {} steps TNP"),
-        ("mini", "eq_1d/convcnp-plain-w32-s0", "in {} ConvCNP"),
-        ("mini", "eq_1d/tnp-linear-w32-s0", "in {} what is linear"),
-        ("mini", "eq_1d/neural_process-conditional-w64-s0", "in {} CNP"),
-        ("mini", "sawtooth_1d/tetnp-post-w32-s0", "in as many steps ({})"),
-        ("mini", "sawtooth_1d/tnp-attention-w32-s0", "in as many steps ({})"),
-        ("mini", "sawtooth_1d/convcnp-plain-w32-s0", "ConvCNP 0.17 in {}."),
-        ("sample", "eq_1d/tnp-attention-w64-s0", "in {} steps, TNP reaches -0.417"),
-        ("sample", "eq_1d/tetnp-post-w32-s0", "in {} of width 32 ConvCNP"),
-        ("sample", "sawtooth_1d/tnp-attention-w32-s0", "at the prior after {} steps, where"),
-        ("sample", "sawtooth_1d/tetnp-post-w64-s0", "of width 64 after {} steps it reaches"),
-    ],
-)
-def test_steps_in_words_are_those_of_the_cells(profile, cell, words):
-    found = measured(f"reports/processes/{profile}/metrics.json")["cells"][cell]["history"]["val"]
-    assert words.format(f"{found[-1][0]:,}") in findings()
-
-
-@pytest.mark.parametrize(
     ("claim", "part", "sign", "unit", "words"),
     [
         (
@@ -405,24 +306,3 @@ def test_what_is_said_of_rooms_are_the_claims_of_them():
     claims = measured("reports/sparse_fields/sample/claims.json")
     rooms = {one["id"]: one["verdict"] for one in claims if one["dataset"] == "poisson_rooms"}
     assert [rooms[name] for name in ("I-2", "I-4", "I-15")] == ["undecided"] * 3
-
-
-def test_memory_in_words_is_that_of_the_claim():
-    claims = {one["id"]: one for one in measured("reports/processes/mini/claims.json")}
-    part = claims["P-8"]["compared"]["tetnp-post-w32 far below TETNP with all pairs at once"]
-    told = f"points {part['value']:.1f} MB in tiles, {part['bar'] / LESS:.0f} MB with all pairs"
-    assert told in findings()
-
-
-@pytest.mark.parametrize(
-    ("words", "number", "cell", "how"),
-    [
-        ("TNP falls to {}, below", "-1.57", f"{CURVES}/tnp-attention-w32-s0", "shifted"),
-        ("by 45°** ({} nats)", "0.41", f"{PLANE}/tetnp-turned-w32-s0", "turned"),
-        ("to {} (P-5", "-5.87", f"{PLANE}/tetnp-post-w32-s0", "turned"),
-    ],
-)
-def test_what_is_left_in_words_is_what_was_reached_less_what_was_lost(words, number, cell, how):
-    assert words.format(number) in findings()
-    (had,), (lost,) = values(f"{cell}/{NATS}"), values(f"{cell}/metrics/lost_{how}")
-    assert f"{had - lost:.2f}" == number

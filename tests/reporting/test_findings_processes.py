@@ -1,0 +1,109 @@
+"""Numbers that the findings tell in words of neural processes are those of the experiment, as
+rounded there (as test_findings_numbers.py of the others).
+"""
+
+from statistics import fmean
+
+import pytest
+from findings import findings, measured, values
+
+from stages.fields.processes.claims import LESS
+
+CURVES, NATS = "processes/mini/eq_1d", "metrics/log_likelihood"
+MINUTES, GRIDDED, HALF = "processes/sample", "convcnp-plain-w16_plane", "tetnp-post-"
+TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
+TOLD = (
+    ("TNP reaches {} and", "-0.417", f"{MINUTES}/eq_1d/tnp-attention-w64-s0/{NATS}"),
+    ("TETNP {} (one seed each", "-0.426", f"{MINUTES}/eq_1d/tetnp-post-w64-s0/{NATS}"),
+    ("32 ConvCNP {}, TNP", "-0.467", f"{MINUTES}/eq_1d/convcnp-plain-w32/{NATS}"),
+    ("TNP {}, TETNP -0.506", "-0.487", f"{MINUTES}/eq_1d/tnp-attention-w32/{NATS}"),
+    ("TETNP {}, pseudo-tokens", "-0.506", f"{MINUTES}/eq_1d/tetnp-post-w32/{NATS}"),
+    ("pseudo-tokens {}, the linear", "-0.541", f"{MINUTES}/eq_1d/pseudo_tnp-perceiver-w32/{NATS}"),
+    ("transformer {}, HyperMixNP", "-0.646", f"{MINUTES}/eq_1d/tnp-linear-w32/{NATS}"),
+    ("HyperMixNP {}, CNP", "-0.940", f"{MINUTES}/eq_1d/tnp-hyper-w32/{NATS}"),
+    ("CNP {}, latent", "-1.06", f"{MINUTES}/eq_1d/neural_process-conditional-w64/{NATS}"),
+    ("processes {} and", "-1.21", f"{MINUTES}/eq_1d/neural_process-weighted-w64-s0/{NATS}"),
+    ("and {}. That models", "-1.22", f"{MINUTES}/eq_1d/neural_process-bound-w64-s0/{NATS}"),
+    ("where TETNP reaches {} and", "0.83", f"{MINUTES}/sawtooth_1d/tetnp-post-w32/{NATS}"),
+    ("and ConvCNP {} (three", "0.76", f"{MINUTES}/sawtooth_1d/convcnp-plain-w32/{NATS}"),
+    ("steps it reaches {}, TETNP", "0.87", f"{MINUTES}/sawtooth_1d/tnp-attention-w64/{NATS}"),
+    ("TETNP {} (two seeds", "1.33", f"{MINUTES}/sawtooth_1d/tetnp-post-w64/{NATS}"),
+    ("exact law {}): it", "0.44", f"{MINUTES}/periodic_1d/exact/{NATS}"),
+    ("it reaches {}, ConvCNP", "-0.12", f"{MINUTES}/periodic_1d/tetnp-post-w32-s0/{NATS}"),
+    ("ConvCNP {}, TNP -1", "-0.65", f"{MINUTES}/periodic_1d/convcnp-plain-w32-s0/{NATS}"),
+    ("TNP {}. It alone", "-1.16", f"{MINUTES}/periodic_1d/tnp-attention-w32-s0/{NATS}"),
+    ("the RBF reaches {} and", "0.78", f"{MINUTES}/sawtooth_1d/tetnp-rbf-w32/{NATS}"),
+    ("the MLP {} (three", "0.83", f"{MINUTES}/sawtooth_1d/tetnp-post-w32/{NATS}"),
+    ("width a TETNP reaches {}, with", "0.74", f"{MINUTES}/sawtooth_1d/{HALF}w16_h4_d8/{NATS}"),
+    ("the heads {}, with", "0.92", f"{MINUTES}/sawtooth_1d/{HALF}w32_h2_d8/{NATS}"),
+    ("half as wide {}, as", "0.87", f"{MINUTES}/sawtooth_1d/{HALF}w32_h4_d4/{NATS}"),
+    ("budget reach {} to", "0.75", f"{MINUTES}/sawtooth_1d/{HALF}w24_h4_d16/{NATS}"),
+    ("0.75 to {}. That", "0.84", f"{MINUTES}/sawtooth_1d/{HALF}w40_h4_d2/{NATS}"),
+    ("diagonals** ({} and", "0.32", f"{MINUTES}/sawtooth_2d_full/{GRIDDED}/{NATS}"),
+    ("and {} nats, two seeds", "0.28", f"{MINUTES}/sawtooth_2d/{GRIDDED}/{NATS}"),
+    ("400 ConvCNP reaches {},", "-0.56", f"{CURVES}/convcnp-plain-w32-s0/{NATS}"),
+    ("TNP reaches {}, TETNP", "-0.61", f"{CURVES}/tnp-attention-w32-s0/{NATS}"),
+    ("TETNP {}, 32 pseudo", "-0.59", f"{CURVES}/tetnp-post-w32-s0/{NATS}"),
+    ("pseudo-tokens {}; in", "-0.73", f"{CURVES}/pseudo_tnp-perceiver-w32-s0/{NATS}"),
+    ("in the points {} (other", "-0.72", f"{CURVES}/tnp-linear-w32-s0/{NATS}"),
+    ("CNP {}. Trained", "-1.27", f"{CURVES}/neural_process-conditional-w64-s0/{NATS}"),
+    ("(exact law {}, prior", "-0.36", f"{CURVES}/exact/{NATS}"),
+    ("prior {})** in", "-1.43", f"{CURVES}/prior/{NATS}"),
+    ("the sawtooth (bound {})", "2.27", f"{TEETH}/exact/{NATS}"),
+    ("far from the bound, {}.", "2.27", f"{MINUTES}/sawtooth_2d/exact/{NATS}"),
+    ("two seeds; the prior {}),", "-0.18", f"{MINUTES}/sawtooth_2d_full/prior/{NATS}"),
+    ("at the prior, {},", "-0.18", f"{TEETH}/tnp-attention-w32-s0/{NATS}"),
+    ("TETNP reaches {}** in", "0.49", f"{TEETH}/tetnp-post-w32-s0/{NATS}"),
+    ("and ConvCNP {} in 400.", "0.17", f"{TEETH}/convcnp-plain-w32-s0/{NATS}"),
+    ("falls from {} to", "0.87", f"{PLANE}/tetnp-post-w32-s0/{NATS}"),
+)
+
+
+@pytest.mark.parametrize(("words", "number", "address"), TOLD)
+def test_a_number_in_words_is_that_of_its_cell(words, number, address):
+    assert words.format(number) in findings()
+    assert f"{fmean(values(address)):.{len(number.partition('.')[2])}f}" == number
+
+
+@pytest.mark.parametrize(
+    ("profile", "cell", "words"),
+    [
+        ("mini", "eq_1d/tnp-attention-w32-s0", "in {} steps TNP"),
+        ("mini", "eq_1d/tetnp-post-w32-s0", "in {} steps TNP"),
+        ("mini", "eq_1d/pseudo_tnp-perceiver-w32-s0", "in {} steps TNP"),
+        ("mini", "eq_1d/convcnp-plain-w32-s0", "in {} ConvCNP"),
+        ("mini", "eq_1d/tnp-linear-w32-s0", "in {} what is linear"),
+        ("mini", "eq_1d/neural_process-conditional-w64-s0", "in {} CNP"),
+        ("mini", "sawtooth_1d/tetnp-post-w32-s0", "in as many steps ({})"),
+        ("mini", "sawtooth_1d/tnp-attention-w32-s0", "in as many steps ({})"),
+        ("mini", "sawtooth_1d/convcnp-plain-w32-s0", "ConvCNP 0.17 in {}."),
+        ("sample", "eq_1d/tnp-attention-w64-s0", "in {} steps, TNP reaches -0.417"),
+        ("sample", "eq_1d/tetnp-post-w32-s0", "in {} of width 32 ConvCNP"),
+        ("sample", "sawtooth_1d/tnp-attention-w32-s0", "at the prior after {} steps, where"),
+        ("sample", "sawtooth_1d/tetnp-post-w64-s0", "of width 64 after {} steps it reaches"),
+    ],
+)
+def test_steps_in_words_are_those_of_the_cells(profile, cell, words):
+    found = measured(f"reports/processes/{profile}/metrics.json")["cells"][cell]["history"]["val"]
+    assert words.format(f"{found[-1][0]:,}") in findings()
+
+
+def test_memory_in_words_is_that_of_the_claim():
+    claims = {one["id"]: one for one in measured("reports/processes/mini/claims.json")}
+    part = claims["P-8"]["compared"]["tetnp-post-w32 far below TETNP with all pairs at once"]
+    told = f"points {part['value']:.1f} MB in tiles, {part['bar'] / LESS:.0f} MB with all pairs"
+    assert told in findings()
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "cell", "how"),
+    [
+        ("TNP falls to {}, below", "-1.57", f"{CURVES}/tnp-attention-w32-s0", "shifted"),
+        ("by 45°** ({} nats)", "0.41", f"{PLANE}/tetnp-turned-w32-s0", "turned"),
+        ("to {} (P-5", "-5.87", f"{PLANE}/tetnp-post-w32-s0", "turned"),
+    ],
+)
+def test_what_is_left_in_words_is_what_was_reached_less_what_was_lost(words, number, cell, how):
+    assert words.format(number) in findings()
+    (had,), (lost,) = values(f"{cell}/{NATS}"), values(f"{cell}/metrics/lost_{how}")
+    assert f"{had - lost:.2f}" == number
