@@ -1,5 +1,5 @@
 """A page of another profile stands beside the README, and the records of its data, that its commit
-had, which `verify` notes."""
+had, its summary beside the numbers that it had, which `verify` notes."""
 
 import hashlib
 import json
@@ -7,11 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from stages.audit import coded, earlier, hashes, history
+from stages.audit import absent, coded, earlier, hashes, history
 from stages.audit import everything as whole
 
 RECORDS = "data/sample/records"
-PLACES = {"reports/e/README.md": "reports/e/README.md", RECORDS: f"{RECORDS}/one.prepare.json"}
+NUMBERS = "reports/e/sample/metrics.json"
+PLACES = {
+    "reports/e/README.md": "reports/e/README.md",
+    RECORDS: f"{RECORDS}/one.prepare.json",
+    NUMBERS: NUMBERS,
+}
 AUTHOR = ("-c", "user.name=t", "-c", "user.email=t@example.org")
 
 
@@ -20,6 +25,17 @@ def digest(root, path):
     if (root / path).is_dir():
         return hashes.manifest_md5(hashes.Bytes(root).manifest(path))
     return hashlib.md5((root / path).read_bytes(), usedforsecurity=False).hexdigest()
+
+
+def beside(case, name, path, md5):
+    return whole.beside(case, SimpleNamespace(name=name), path, md5)
+
+
+def test_a_summary_is_of_its_profile():
+    assert absent.profile_of("reports/curves-sample.csv") == "sample"
+    assert absent.profile_of("reports/summary-mini.json") == "mini"
+    assert absent.profile_of("reports/winds/sample/page.html") == "sample"
+    assert absent.profile_of("reports/index.html") == "reports/index.html"
 
 
 @pytest.mark.parametrize("path", PLACES)
@@ -36,17 +52,19 @@ def test_a_page_of_another_profile_may_stand_beside_what_the_history_holds(tmp_p
     commits = history.git(tmp_path, "log", "--format=%H").split()
     versions = earlier.History(tmp_path)
     code = SimpleNamespace(history=versions)
-    case = SimpleNamespace(foreign="page@sample".__eq__, code=code)
+    case = SimpleNamespace(foreign=lambda entry: entry.name.endswith("@sample"), code=code)
+    stage, other = ("summary", "page") if path == NUMBERS else ("page", "summary")
     assert [versions.commit_of(path, one) for one in digests] == [commits[1], commits[0]]
-    assert commits[1][:12] in whole.beside(case, "page@sample", path, digests[0])
+    assert commits[1][:12] in beside(case, f"{stage}@sample", path, digests[0])
     never = "0" * 32
     for entry, place, told in (
-        ("page@sample", path, never),  # bytes of no commit; the profile that runs; another file
-        ("page@sample", path, f"{never}.dir"),
-        ("page@mini", path, digests[0]),
-        ("page@sample", "reports/e/companions.csv", digests[0]),
+        (f"{stage}@sample", path, never),  # bytes of no commit; the profile that runs; another
+        (f"{stage}@sample", path, f"{never}.dir"),  # stage; another file
+        (f"{stage}@mini", path, digests[0]),
+        (f"{other}@sample", path, digests[0]),
+        (f"{stage}@sample", "reports/e/companions.csv", digests[0]),
     ):
-        assert whole.beside(case, entry, place, told) == ""
+        assert beside(case, entry, place, told) == ""
     assert earlier.History(None).commit_of(path, digests[0]) is None
 
 
