@@ -97,7 +97,8 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_answer(
     option = "--plot" if name.endswith("png") else "--out"
     words = ("--context", "absent.csv", "--model", "example", "--at", POINT, option, name)
     assert run(monkeypatch, "nowcast", *words) == 2
-    assert name in (err := capsys.readouterr().err) or "No space left" in err
+    err = capsys.readouterr().err
+    assert {"folder": f"where: {name}\n", "full": "found: No space left on device\n"}[how] in err
     assert "absent.csv" not in err
 
 

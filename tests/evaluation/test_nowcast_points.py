@@ -10,7 +10,7 @@ from nowcasts import ask
 
 from stages import cli
 from stages.errors import InputError
-from stages.winds.nowcast import declared
+from stages.winds.nowcast import capture, declared
 from stages.winds.nowcast.listed import read_points
 from stages.winds.nowcast.points import Point, parse_time
 
@@ -160,5 +160,13 @@ def test_a_header_without_rows_is_named(tmp_path):
 
 def test_lines_that_end_in_cr_alone_are_told(tmp_path):
     (tmp_path / "p").write_text(PLAIN.replace("\n", "\r"), newline="")
-    with pytest.raises(InputError, match="CR alone"):
+    with pytest.raises(InputError, match="CR alone") as error:
         read_points(tmp_path / "p")
+    assert error.value.where == str(tmp_path / "p")
+
+
+@pytest.mark.parametrize("content", [b"\x1a3\x00\rabc" * 20, b"\x00\x01\xfe\rabc"])
+def test_bytes_that_are_no_text_have_no_lines(tmp_path, content):
+    (tmp_path / "p").write_bytes(content)
+    with pytest.raises(InputError, match="none of the known forms"):
+        capture.form(tmp_path / "p")

@@ -53,7 +53,7 @@ def form_of(path: Path, first: bytes, called: str) -> str:
     is ours or published but for its header."""
     if first[:4] == b"PAR1":
         return "parquet"
-    kind = tables.kind(tables.header(first), called)
+    kind = tables.kind(tables.header(first, called), called)
     return kind or ("frames" if _holds_frames(path) else "")
 
 

@@ -93,7 +93,7 @@ def _altitudes(column: pl.Series, called: str) -> pl.Series:
 
 
 def _of_text(path: str | Path, first: bytes) -> Iterator[Point]:
-    told = tables.header(first)
+    told = tables.header(first, str(path))
     tables.refuse_repeated(told.names, str(path))
     chosen = [next((name for name in known if name in told.names), "") for known in NAMES]
     _refuse_lacking(

@@ -8,6 +8,7 @@ is read as text: what is no number is for declared.py to tell.
 import contextlib
 import csv
 import gzip
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from stages.winds.decoding import readers
 from stages.winds.nowcast import declared
 
 HEAD, GZIP = 1 << 16, b"\x1f\x8b"
+NO_TEXT = re.compile(rb"[^\t\r\x20-\xff]")  # a line end that is read, or a byte that no text has
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 DECIMAL_COMMA = r"^\s*([+-]?\d*),(\d+)\s*$"
 MISSING_MOST = 3  # of our six columns, above which a table is not one of winds
@@ -83,12 +85,13 @@ def packed(path: Path) -> bool:
         return stream.read(len(GZIP)) == GZIP
 
 
-def header(first: bytes) -> Header:
+def header(first: bytes, called: str = "") -> Header:
     """The header of a text by its first bytes: parted by what stands in it most often. InputError
-    where lines end as no reader of tables here ends them."""
-    if b"\r" in first and b"\n" not in first:
+    where lines end as no reader of tables here ends them; frames in binary may hold any byte."""
+    if b"\r" in first and not NO_TEXT.search(first):
         raise InputError(
             "lines end in CR alone",
+            where=called,
             expected="LF, or CR and LF",
             remedy=r"write them anew: `tr '\r' '\n' < FILE > OTHER`",
         )
@@ -159,7 +162,7 @@ def scan(path: Path, first: bytes) -> pl.LazyFrame:
         names = lazy.collect_schema().names()
         renamed = tuple(plain(name) for name in names)
     else:
-        told = header(first)
+        told = header(first, str(path))
         lazy = pl.scan_csv(
             path, separator=told.separator, infer_schema=False, encoding="utf8-lossy"
         )
