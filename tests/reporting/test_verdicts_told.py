@@ -23,7 +23,7 @@ I-15 undecided sparse_fields/sample/navier_stokes
 I-6 undecided failure_modes/sample/copies
 I-13 undecided failure_modes/sample/darcy_overlap
 D-4 holds chaos/mini/l96_f10
-D-5 fails chaos/mini/l96_f10
+D-5 undecided chaos/mini/l96_f10
 A-2 undecided any_order/sample/mazes_large
 A-1 fails any_order/sample/mazes_large
 A-8 undecided any_order/sample/mazes_large
