@@ -7,7 +7,7 @@ same plane, and rows in another order the same plane in that order. Its rate is 
 (Belkina et al. 2019): the library's own is 50 or more, at which few points jump past each other.
 Distances between clusters, their sizes and their densities on the plane say little: it is a
 picture, not a measure. Time and memory grow with the square of the points: 1500, the most allowed,
-take 20 seconds and some 150 MB.
+take some 20 seconds and 90 MB.
 Shapes: n points, D dimensions.
 """
 
