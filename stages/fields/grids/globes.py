@@ -30,7 +30,7 @@ def maps(told: dict[str, np.ndarray], about: dict[str, Any]) -> Any:
         ("its error: answer minus truth [K]", mean - field, "PuOr_r", -MOST, MOST),
         ("its spread [K]", sd, "viridis", 0.0, float(np.quantile(sd, 0.999))),
     )  # fmt: skip
-    figure, panels = plt.subplots(3, 1, figsize=(9.6, 13.2), layout="constrained", sharex=True)
+    figure, panels = plt.subplots(3, 1, figsize=(7.4, 10.2), layout="constrained", sharex=True)
     row, column = np.divmod(told["points"].astype(int), field.shape[1])
     for panel, (title, values, colours, low, high) in zip(panels, pictures, strict=True):
         image = panel.imshow(values, origin="lower", extent=extent, cmap=colours, vmin=low,
