@@ -2,7 +2,6 @@
 their own."""
 
 import json
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -199,30 +198,28 @@ def test_sequences_that_do_not_fit_are_told(tmp_path, change, told):
     )
 
 
-def test_data_sets_of_figure_c7_differ_in_their_learning_rate_alone():
-    """Else the rate would not be what its panels by rate show; a size is learned at every rate."""
+@pytest.mark.parametrize(("dataset", "at"), [("poisson_rooms", 3), ("hour_sets", 2)])
+def test_cells_of_figure_c7_differ_in_their_learning_rate_alone(dataset, at):
+    """Else the rate would not be what its panels by rate show; a size is learned at every rate,
+    and GeoFNO's sizes are those of the other data set."""
     whole = params.load()
-    profile, trained = whole.profiles["sample"], whole.trained("sparse_fields", "sample")
-    rooms, winds = (
-        [name for name in trained.evaluated if re.fullmatch(rf"{of}(_\w+)?_brief", name)]
-        for of in ("rooms", "hour")
-    )
-    for names in (rooms, winds):
-        budgets = [profile.learning[name].model_dump() for name in names]
-        told = [budget.pop("learning_rate") for budget in budgets]
-        assert (
-            len(set(told)) == len(told) > 1
-            and all(budget == budgets[0] for budget in budgets)
-            and not any(budget["rates"] for budget in budgets)
+    trained, tried = whole.trained("sensitivity", "sample"), {}
+    for cell in trained.of(dataset).values():
+        own = dict(cell.training)
+        tried.setdefault(own.pop("learning_rate"), {})[cell.model, cell.size] = (
+            whole.models[cell.model].arms[cell.arm],
+            cell.seed,
+            own,
         )
-        assert len({profile.sets[name] for name in names}) == 1 and all(
-            name.endswith("_brief") for name in names
-        )
-    for names in (rooms, winds):
-        assert len({tuple(trained.of(name)) for name in names}) == 1
-    sizes = [trained.of(names[0]).values() for names in (rooms, winds)]
-    assert len(sizes[0]) == 12 and {one.size for one in sizes[1]} == {
-        one.size for one in sizes[0] if one.model == "geofno"
+        budget = whole.profiles["sample"].learning[dataset].model_dump()
+        assert not any(own[name] == budget[name] for name in own)
+    first, *others = tried.values()
+    assert len(tried) == at and all(other == first for other in others)
+    assert len({tuple(own.items()) for *_, own in first.values()}) == 1
+    assert len(first) == {"poisson_rooms": 12, "hour_sets": 4}[dataset]
+    assert len(trained.of(dataset)) == at * len(first)
+    assert {size for model, size in first if model == "geofno"} == {
+        cell.size for cell in trained.cells.values() if cell.model == "geofno"
     }
 
 

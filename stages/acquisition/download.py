@@ -9,7 +9,6 @@ RFC 9110 (ranges 14, conditional requests 13, Retry-After 10.2.3).
 """
 
 import contextlib
-import http.client
 import os
 import random
 import re
@@ -30,11 +29,14 @@ from stages.acquisition.sources import HOSTS, digest, matches, objection, pinned
 from stages.errors import DataError, DownloadError, InputError
 
 if TYPE_CHECKING:
+    import httpx
+
     from stages.params import Source
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 HOPS = 5
+PAGES = ("text/html", "application/xhtml+xml")
 PAGE = re.compile(rb"<(!doctype\s+html|html)\b", re.IGNORECASE)
 
 
@@ -49,7 +51,6 @@ class Limits:
     backoff_max_s: float = 60.0
     speed_window_s: float = 30.0
     speed_min_bytes_s: float = 1024.0
-    block_bytes: int = 1 << 20
 
 
 class _Again(Exception):
@@ -124,45 +125,48 @@ class _Download:
     def error(self, what: str, *, url: str = "", **parts: str) -> DownloadError:
         return DownloadError(what, where=public(url or self.source.url), **parts)
 
-    def late(self, last: str) -> DownloadError:
-        return self.error(
-            "a download did not end in time",
-            expected=f"within {self.limits.total_s:g} s, all attempts together",
-            found=last,
-            remedy="run again: what came is kept and continued; or name a folder that holds the "
-            "file in TRADEWIND_MIRROR",
-        )
-
     def run(self) -> None:
-        """Attempts until the file is there, with growing, jittered pauses; a pause the deadline
-        does not hold ends it."""
-        last = ""
-        for attempt in range(self.limits.attempts):
-            try:
+        """Attempts until the file is there; a pause the deadline does not hold ends them."""
+        from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+
+        for attempt in Retrying(
+            retry=retry_if_exception_type(_Again),
+            wait=self.pause_s,
+            stop=stop_after_attempt(self.limits.attempts)
+            | (lambda state: state.upcoming_sleep > self.left_s()),
+            retry_error_callback=self.give_up,
+        ):
+            with attempt:
                 self.attempt()
-                return self.finish()
-            except _Again as again:
-                last, after_s = str(again), again.after_s
-            if self.left_s() <= 0:
-                raise self.late(last)
-            if attempt + 1 < self.limits.attempts:
-                pause_s = min(
-                    self.limits.backoff_max_s, self.limits.backoff_s * 2**attempt
-                ) * random.uniform(0.5, 1.0)
-                if max(pause_s, after_s) > self.left_s():
-                    asked = f"; the server asks to wait {after_s:g} s" if after_s else ""
-                    raise self.late(f"{last}{asked}")
-                time.sleep(max(pause_s, after_s))
+                self.finish()
+
+    def pause_s(self, state: Any) -> float:
+        """A growing, jittered pause, or what the server asks for where that is longer."""
+        from tenacity import wait_exponential
+
+        grown = wait_exponential(self.limits.backoff_s, self.limits.backoff_max_s)(state)
+        return max(grown * random.uniform(0.5, 1.0), state.outcome.exception().after_s)
+
+    def give_up(self, state: Any) -> None:
+        """DownloadError: the attempts or the time are used up."""
+        again, limits = state.outcome.exception(), self.limits
+        spent = state.attempt_number == limits.attempts and self.left_s() > 0
+        asked = f"; the server asks to wait {again.after_s:g} s" if again.after_s else ""
         raise self.error(
-            f"a download failed {self.limits.attempts} times",
-            found=f"at last: {last}",
-            remedy="run again later: what came is kept and continued; or name a folder that holds "
-            "the file in TRADEWIND_MIRROR",
+            f"a download failed {limits.attempts} times"
+            if spent
+            else "a download did not end in time",
+            expected="" if spent else f"within {limits.total_s:g} s, all attempts together",
+            found=f"at last: {again}" if spent else f"{again}{asked}",
+            remedy=f"run again{' later' * spent}: what came is kept and continued; or name a "
+            "folder that holds the file in TRADEWIND_MIRROR",
         )
 
     def attempt(self) -> None:
         """One request, continuing the part where its validator allows; returns when the part is
         whole. _Again otherwise."""
+        import httpx
+
         known = self.validator()
         at = self.part.stat().st_size if known and self.part.exists() else 0
         self.continued = at > 0
@@ -178,13 +182,14 @@ class _Download:
                 self.judge(response)
                 start, total = asking.extent(response)
                 found = {"etag": asking.strong(response.headers.get("ETag")), "length": total}
-                if response.status == 206 and (not at or start != at or found != known):
+                if response.status_code == 206 and (not at or start != at or found != known):
                     self.forget()
                     raise _Again("the file changed on the server while it came; begun anew")
-                if response.status == 200:
+                if response.status_code == 200:
                     at = self.begin(found)
                 self.receive(response, at, total)
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, httpx.HTTPError, httpx.InvalidURL) as told:
+            error = asking.cause(told)
             if isinstance(error, ssl.SSLCertVerificationError):
                 raise self.error(
                     "the server's certificate does not prove who it is", found=error.verify_message
@@ -198,12 +203,12 @@ class _Download:
             ) from None
 
     @contextlib.contextmanager
-    def request(self, headers: dict[str, str]) -> Iterator[http.client.HTTPResponse]:
+    def request(self, headers: dict[str, str]) -> Iterator["httpx.Response"]:
         """The reply after allowed redirects, within the deadline."""
         url = self.source.url
         for _ in range(HOPS + 1):
             with asking.get(url, headers, self.limits.silence_s, self.left_s) as response:
-                if response.status not in REDIRECTS:
+                if response.status_code not in REDIRECTS:
                     yield response
                     return
                 url = self.redirected(url, response.headers.get("Location", ""))
@@ -225,10 +230,10 @@ class _Download:
             )
         return target
 
-    def judge(self, response: http.client.HTTPResponse) -> None:
+    def judge(self, response: "httpx.Response") -> None:
         """Pass 200 and 206 with the file in them; _Again for what may pass; DownloadError for
         what will not."""
-        status = response.status
+        status = response.status_code
         if status == 416:
             self.forget()
             raise _Again("the server does not have the range; begun anew")
@@ -243,10 +248,8 @@ class _Download:
                 remedy="see whether the URL in stages/params/datasets still "
                 "holds; a folder that holds the file can be named in TRADEWIND_MIRROR",
             )
-        if response.headers.get_content_type() in (
-            "text/html",
-            "application/xhtml+xml",
-        ) and self.path.suffix not in (".html", ".htm"):
+        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if kind in PAGES and self.path.suffix not in (".html", ".htm"):
             raise self.page()
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise self.error(
@@ -263,7 +266,7 @@ class _Download:
             remedy="open the URL in a browser to see what it says; nothing was kept",
         )
 
-    def receive(self, response: http.client.HTTPResponse, at: int, total: int | None) -> None:
+    def receive(self, response: "httpx.Response", at: int, total: int | None) -> None:
         """Append the body to the part from byte `at` on, under cap, speed and deadline; fsync
         it."""
         if (total or 0) > self.cap:
@@ -286,11 +289,7 @@ class _Download:
         ):
             out.seek(at)
             try:
-                while at != total and (
-                    block := response.read1(
-                        min(self.limits.block_bytes, (total or self.cap + 1) - at)
-                    )
-                ):
+                for block in asking.body(response, (total or self.cap + 1) - at):
                     at += len(block)
                     if at > self.cap:
                         self.forget()

@@ -8,7 +8,7 @@ Words that name no number are read as the bars below, and every entry says so. T
 those that tests/benchmarks/bench_dynamics.py measured once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -156,6 +156,16 @@ def d4(measured: Evaluation) -> dict[Any, Any]:
     return conclude(measured, "D-4", text, "gating, table 1", parts, BRIEF)
 
 
+def as_printed(part: Part, cells: Iterable[Mapping[str, Any]]) -> Part:
+    """The part, undecided where a network says the change, which R's do not: it is right at first,
+    however little it has learned."""
+    if part.verdict == UNDECIDED or all(cell["output"] == "next" for cell in cells):
+        return part
+    numbers = part.numbers | {"verdict": UNDECIDED}
+    why = f"{part.why}; it says the change, R's the next state"
+    return replace(part, verdict=UNDECIDED, numbers=numbers, why=why)
+
+
 def d5(measured: Evaluation) -> dict[Any, Any]:
     """Gates that see no data, against persistence, which has learned nothing."""
     parts, still = [], Side(STILL, VPT)
@@ -163,11 +173,12 @@ def d5(measured: Evaluation) -> dict[Any, Any]:
         for gate in BLIND:
             one, lost = side(measured, model, gate, VPT), model != "lstm"
             name = f"{one.arm} {'diverges' if lost else 'survives'}"
-            parts.append(difference(measured, name, one, still, 0.0, not lost))
+            part = difference(measured, name, one, still, 0.0, not lost)
+            cells = [measured.cells[cell] for cell in measured.arm(one.arm)]
+            parts.append(as_printed(part, cells))
     note = (
         f"'diverge' is read as valid for less long than {STILL}, 'survive' as for longer; R reads "
-        "it off valid times of 0 among the models of its sweep, which say the next state: one that "
-        "says a change is right at first, however little it has learned"
+        "it off valid times of 0 among the models of its sweep"
     )
     text = "Additive and learned-rate gates make GRU and RHN diverge; the LSTM survives."
     return conclude(measured, "D-5", text, "gating, section 4.3.1", parts, note)

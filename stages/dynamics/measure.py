@@ -110,7 +110,8 @@ def network(run: Path, data: Data, threads: int, device: str) -> CellResult:
     model, length = free_run.loaded(run / shell.WEIGHTS, device)
     forecast = free_run.forecast(model, data.context, data.asked.horizon, length)
     weights = sum(one.numel() for one in model.parameters())
-    more = {"weights": weights, "history": shell.validation_losses(run)}
+    says = "change" if model.change else "next"
+    more = {"weights": weights, "history": shell.validation_losses(run), "output": says}
     found, asked = evaluate_forecast(forecast, data, more), data.asked
     chosen = selection.runs(data.series, data.about, "val", asked.selection, asked.threshold)
     times = chosen.of(model, length)

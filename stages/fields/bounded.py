@@ -135,7 +135,8 @@ def evaluated(
     for cell, law in known.items():
         for text in companion(cells.get(cell, {}).get("metrics", {}), law, kept.y, scores):
             yield where, f"{cell}: {text}"
-    group = kept.arrays.get("day", np.arange(len(kept.y)))
+    alike = next((name for name in ("day", "block") if name in kept.arrays), "")
+    group = kept.arrays[alike] if alike else np.arange(len(kept.y))
     for text in apiece.itemised(home, cells, group, mean):
         yield (home / items.FILE).as_posix(), text
     yield from agreeing.common(home)

@@ -1,7 +1,7 @@
 """What is told of an experiment on sets of points: its tables, by data set and across them.
 
-`sparse_fields` is the thesis' tables 3.2, 3.4, C.2 and C.4, `failure_modes` its section 3.5 and
-appendices C.8 and C.11. A cell's probes stay with the cell.
+`sparse_fields` is the thesis' tables 3.2, 3.4, C.2 and C.4, `sensitivity` its figure C.7,
+`failure_modes` its section 3.5 and appendices C.8 and C.11. A cell's probes stay with the cell.
 """
 
 from dataclasses import dataclass

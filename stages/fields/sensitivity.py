@@ -1,12 +1,11 @@
 """Figure C.7 of the thesis in numbers (C.13): what a model's size is worth, one argument varied at
 several learning rates, all else as at 20k.
 
-An arm of it is known by its size: 'msa-shared-layers_4', 'geofno-plain-width_8'. Its cells are
-short trainings on data sets named '..._brief': 'rooms_brief', 'rooms_slow_brief' and
-'rooms_fast_brief' are the same rooms learned at three rates, told together with the first. A cell's
-rate is read from the record of its training, its steps from its history, and its validation loss is
-the least of that history, as its weights are those of that step. `arms` are those of
-tabulate.over_seeds, `cells` what evaluation wrote, `rates` what `rates` reads.
+An arm of it is known by its size: 'msa-shared-layers_4', 'geofno-plain-width_8'; arms that differ
+by rate alone ('msa-shared_slow-layers_4') are told together. A cell's rate is read from the record
+of its training, its steps from its history, and its validation loss is the least of that history,
+as its weights are those of that step. `arms` are those of tabulate.over_seeds, `cells` what
+evaluation wrote, `rates` what `rates` reads.
 Errors: MSE of test sets with 90 % bootstrap intervals over the independent sets.
 """
 
@@ -18,18 +17,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from stages.fields.claims import BRIEF
 from stages.fields.tables import MSE, of_mean, parameters
 from stages.files import read_json
 from stages.tables.table import NONE, Table, arm_of, digits, number
 
 VARIED = re.compile(r"([^-]+)-[^-]+-(layers|width)_(\d+)")
 PANELS = {
-    ("rooms", "msa", "layers"): ("C.7a", "C.7b", "MSA", "layers"),
-    ("rooms", "msa", "width"): ("C.7c", "C.7d", "MSA", "hidden dimension"),
-    ("rooms", "geofno", "width"): ("C.7e", "C.7f", "GeoFNO", "width"),
+    ("poisson", "msa", "layers"): ("C.7a", "C.7b", "MSA", "layers"),
+    ("poisson", "msa", "width"): ("C.7c", "C.7d", "MSA", "hidden dimension"),
+    ("poisson", "geofno", "width"): ("C.7e", "C.7f", "GeoFNO", "width"),
     ("hour", "geofno", "width"): ("C.7g", "C.7h", "GeoFNO", "width"),
-}  # figure by size, figure by rate, model, what is varied
+}  # problem, model, argument: figure by size, figure by rate, model, what is varied
 
 
 @dataclass(frozen=True)
@@ -93,22 +91,27 @@ class Scan:
         }
 
 
+def varied(arm: str) -> re.Match[str] | None:
+    """The model, argument and value of an arm 'DATASET/MODEL-ARM-SIZE' whose size is named by what
+    is varied."""
+    return VARIED.fullmatch(arm.partition("/")[2])
+
+
 def rates(home: Path, cells: Iterable[str]) -> dict[str, float]:
-    """Arm -> the learning rate at which a brief cell was trained, of those whose record is in
-    `home` (reports/EXPERIMENT/PROFILE).
+    """Arm -> the learning rate at which its size was trained (the cell's own, where it has one),
+    of those whose record is in `home` (reports/EXPERIMENT/PROFILE).
 
     A record changes with the weights that it tells of, so who reads the evaluations knows when it
     is another.
     """
     found = {}
     for name in cells:
-        dataset, _, cell = name.partition("/")
-        record = home / "records" / f"{dataset}.{cell}.train.json"
-        if dataset.endswith(BRIEF) and record.is_file():
-            budget = read_json(record)["params"]["budget"]
-            found[arm_of(name)] = budget["rates"].get(
-                cell.partition("-")[0], budget["learning_rate"]
-            )
+        record = home / "records" / f"{name.replace('/', '.')}.train.json"
+        if (told := varied(arm_of(name))) and record.is_file():
+            params = read_json(record)["params"]
+            budget, own = params["budget"], params.get("training", {})
+            rate = budget["rates"].get(told[1], budget["learning_rate"])
+            found[arm_of(name)] = own.get("learning_rate", rate)
     return found
 
 
@@ -124,21 +127,12 @@ def least(cells: dict[str, Any]) -> dict[str, float]:
 def scans(
     arms: dict[str, Any], cells: dict[str, Any], dataset: str, rates: dict[str, float]
 ) -> list[Scan]:
-    """The panels of 'PROBLEM_brief' and its fellows 'PROBLEM_..._brief' of which two sizes or
-    more were trained, in the document's order."""
-    problem, found = dataset.removesuffix(BRIEF), {}
-    if dataset != problem + BRIEF:
-        return []
-    losses = least(cells)
+    """The panels of a data set of which two sizes or more were trained, in the document's
+    order."""
+    problem, losses, found = dataset.partition("_")[0], least(cells), {}
     for name, content in arms.items():
-        home, _, arm = name.partition("/")
-        told = VARIED.fullmatch(arm)
-        if (
-            told
-            and home.startswith(problem + "_")
-            and home.endswith(BRIEF)
-            and MSE in content["metrics"]
-        ):
+        told = varied(name)
+        if told and name.startswith(f"{dataset}/") and MSE in content["metrics"]:
             point = Point(
                 int(told[3]),
                 rates.get(name),
@@ -284,7 +278,7 @@ def table(
     arms: dict[str, Any], cells: dict[str, Any], dataset: str, rates: dict[str, float]
 ) -> tuple[Table, str] | None:
     """A row a size and rate, panel by panel, and what they show; None where no argument was
-    varied, and of a data set told with its fellow."""
+    varied."""
     found = scans(arms, cells, dataset, rates)
     if not found:
         return None

@@ -15,7 +15,6 @@ QUICK = Limits(
     backoff_max_s=0.05,
     speed_window_s=0.2,
     speed_min_bytes_s=1000,
-    block_bytes=8192,
 )
 ROOT = Path(__file__).parents[2]
 

@@ -222,11 +222,16 @@ CHILD = """
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+import httpx
 from stages.acquisition.download import Limits, fetch
 url, sha256, size, place = sys.argv[1:]
+came = httpx.Response.iter_raw  # a network that gives 8 KiB at a time
+httpx.Response.iter_raw = lambda reply: (
+    block[at : at + 8192] for block in came(reply) for at in range(0, len(block), 8192)
+)
 fetch(SimpleNamespace(url=url, sha256=sha256, md5=None, bytes=int(size), bytes_max=None), \
 Path(place), loopback=True,
-      limits=Limits(total_s=10, silence_s=2, block_bytes=8192))
+      limits=Limits(total_s=10, silence_s=2))
 """
 
 

@@ -289,11 +289,12 @@ def claimed(tmp_path: Path, cells: dict, times: dict) -> dict[str, list[dict]]:
     return found
 
 
-def cell(vpt: float, psd: float = 0.2) -> dict:
+def cell(vpt: float, psd: float = 0.2, output: str = "next") -> dict:
     def one(value, unit, half):
         return {"value": value, "unit": unit, "n": 112, "low": value - half, "high": value + half}
 
-    return {"metrics": {"vpt": one(vpt, "Lyapunov times", 0.05),
+    return {"output": output,
+            "metrics": {"vpt": one(vpt, "Lyapunov times", 0.05),
                         "vpt_val": one(vpt, "Lyapunov times", 0.05),
                         "psd_db": {"value": psd, "unit": "dB", "n": 112}}}  # fmt: skip
 
@@ -340,6 +341,18 @@ def test_a_gate_diverges_where_persistence_is_surely_valid_for_longer(gru, lstm,
         cells |= seeded(name, lstm)
     (found,) = claimed(tmp_path, cells, {})["D-5"]
     assert found["verdict"] == verdict, found["why"]
+
+
+def test_a_network_that_says_the_change_decides_nothing_about_those_that_diverge(tmp_path):
+    """Of a change it is right at first, however little it has learned: R's say the next state."""
+    cells = {"linear": cell(0.7), "persistence": cell(0.2)}
+    for name in ("gru-additive", "gru-rate", "rhn-additive", "rhn-rate"):
+        cells |= seeded(name, 1.0, output="change")
+    for name in ("lstm-additive", "lstm-rate"):
+        cells |= seeded(name, 1.0)
+    (found,) = claimed(tmp_path, cells, {})["D-5"]
+    assert found["verdict"] == "undecided"
+    assert found["why"].count("it says the change") == 4, "of the LSTM both say the next state"
 
 
 def test_a_ratio_of_times_outside_the_printed_range_fails(tmp_path):

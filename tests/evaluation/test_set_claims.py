@@ -7,8 +7,9 @@ import pytest
 from known_spreads import keep
 from set_numbers import made, near, number
 
-from stages import files
+from stages import files, params
 from stages.fields import claims as set_claims
+from stages.fields import sensitivity
 from stages.fields.comparisons import ratio
 
 # --- the claims
@@ -283,21 +284,22 @@ def test_every_claim_is_told_once_for_each_data_set_it_speaks_of_and_once_where_
 
 
 def test_sizes_trained_for_a_few_steps_decide_no_claim(tmp_path):
+    """They are an experiment of their own: no other trains one, and it has no claims."""
     one = {"metrics": {"mse": {"value": 0.1, "low": 0.09, "high": 0.11, "n": 9, "unit": "1"}}}
-    for dataset in (
-        "poisson_rooms",
-        "poisson_brief",
-        "rooms_brief",
-        "rooms_fast_brief",
-        "hour_slow_brief",
-    ):
+    for dataset in ("poisson", "poisson_rooms", "hour_sets"):
         files.write_json(
             tmp_path / "evaluated" / dataset / "metrics.json",
             {"cells": {"msa-shared-layers_1-s0": one}},
         )
-    assert {claim["dataset"] for claim in set_claims.check(tmp_path, "sparse_fields")} == {
-        "poisson_rooms"
+    assert set_claims.check(tmp_path, "sensitivity") == []
+    brief = {
+        experiment
+        for experiment, profiles in params.load().cells.items()
+        for trained in profiles.values()
+        for _, _, cell in trained.declared()
+        if sensitivity.varied(f"{cell.dataset}/{cell.model}-{cell.arm}-{cell.size}")
     }
+    assert brief == {"sensitivity"}
 
 
 def test_planted_errors_tell_nothing_of_models_that_had_not_solved_their_task():

@@ -57,6 +57,22 @@ def test_units_in_the_names_are_converted(winds, tmp_path, ways):
     np.testing.assert_allclose(told.to_numpy(), ours.to_numpy(), rtol=1e-9, atol=2e-6)
 
 
+def test_columns_that_disagree_are_told(winds, tmp_path):
+    """Two columns may tell the same, to roundings: feet and levels, a time and its text."""
+    both = winds.with_columns(
+        flight_level=(pl.col("alt_ft") / 100).round(),
+        time=pl.from_epoch(pl.col("ts_s"), "s").dt.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+    ours = read(both, tmp_path / "same.csv")
+    level = pl.col("flight_level") + pl.when(pl.int_range(pl.len()) < 3).then(50).otherwise(0)
+    path = tmp_path / "other.csv"
+    path.write_text(both.with_columns(flight_level=level).write_csv())
+    said = f"alt_ft and flight_level disagree in 3 of {len(winds):,} rows"
+    with pytest.warns(UserWarning, match=said):
+        rows = capture.read(path, params.inference().decode)[0]
+    assert rows.equals(ours), "the first is read"
+
+
 @pytest.mark.parametrize(
     "wrong, told",
     [

@@ -139,7 +139,7 @@ def test_too_few_winds_and_damaged_files_are_told(raw, tmp_path):
     not (REAL / "wind.csv").is_file(), reason="TRADEWIND_MIRROR names no mirror with the real hour"
 )
 def test_the_real_hour_fills_every_minute():
-    wanted = params.load().profiles["sample"].sets["hour_brief"]
+    wanted = params.load().profiles["sample"].sets["hour_sets"]
     sets = hour.read(REAL, wanted.seed, Counts(wanted.context, wanted.targets))
     table.check(sets, "the real hour")
     assert sets.facts == {

@@ -19,6 +19,7 @@ OTHERS = {
     "neighbours",
     "sparse_fields",
     "failure_modes",
+    "sensitivity",
     "any_order",
     "chaos",
     "token_mixing",

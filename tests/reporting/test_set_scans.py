@@ -22,7 +22,7 @@ SIZES = {
 }
 
 
-def found(errors=SIZES, dataset="rooms_brief", step=600):
+def found(errors=SIZES, dataset="poisson_rooms", step=600):
     """Arms and cells of these errors; intervals lie a twentieth to either side, the mean leaves
     1."""
 
@@ -53,18 +53,18 @@ def test_each_varied_argument_is_a_panel_in_its_own_order_and_other_arms_are_non
             "msa-shared-layers_16": (0.7, 80_000),
         }
     )
-    scans = sensitivity.scans(arms, cells, "rooms_brief", {})
+    scans = sensitivity.scans(arms, cells, "poisson_rooms", {})
     assert [
         (scan.figure, scan.model, [point.value for point in scan.points]) for scan in scans
     ] == [("C.7a", "MSA", [1, 2, 8, 16]), ("C.7c", "MSA", [8, 64]), ("C.7e", "GeoFNO", [4, 16])]
     assert (
-        sensitivity.scans(arms, cells, "rooms", {}) == []
-        and sensitivity.table(arms, cells, "rooms", {}) is None
+        sensitivity.scans(arms, cells, "poisson", {}) == []
+        and sensitivity.table(arms, cells, "poisson", {}) is None
     )
 
 
 def test_a_size_has_a_row_with_its_parameters_error_and_share_of_the_means():
-    table, _ = sensitivity.table(*found(), "rooms_brief", {})
+    table, _ = sensitivity.table(*found(), "poisson_rooms", {})
     assert table.rows[0] == (
         "C.7a, b",
         "MSA, layers",
@@ -80,7 +80,7 @@ def test_a_size_has_a_row_with_its_parameters_error_and_share_of_the_means():
 
 def test_what_is_seen_follows_from_the_numbers():
     arms, cells = found()
-    _, words = sensitivity.table(arms, cells, "rooms_brief", {})
+    _, words = sensitivity.table(arms, cells, "poisson_rooms", {})
     assert "600 steps each, 1 seed," in words
     assert (
         "C.7a: from layers 1 to 8 the error of MSA falls and then rises; it is least at 2 (0.200) "
@@ -91,8 +91,8 @@ def test_what_is_seen_follows_from_the_numbers():
         "GeoFNO rises throughout; it is least at 4 (0.600) and 1.02 times as large at 16; the "
         "two intervals meet"
     ) in words
-    cells["rooms_brief/msa-shared-width_8-s0"]["history"]["val"] = [[400, 1.0]]
-    assert "from 400 to 600 steps each" in sensitivity.table(arms, cells, "rooms_brief", {})[1]
+    cells["poisson_rooms/msa-shared-width_8-s0"]["history"]["val"] = [[400, 1.0]]
+    assert "from 400 to 600 steps each" in sensitivity.table(arms, cells, "poisson_rooms", {})[1]
 
 
 def at_rates(losses, argument="layers"):
@@ -100,12 +100,10 @@ def at_rates(losses, argument="layers"):
     validation loss}}, the test error half of it."""
     arms, cells, rates = {}, {}, {}
     for (rate, of_size), word in zip(losses.items(), ("", "_slow", "_fast"), strict=False):
-        more = found(
-            {f"msa-shared-{argument}_{value}": (loss / 2, 9) for value, loss in of_size.items()},
-            f"rooms{word}_brief",
-        )
+        named = {value: f"msa-shared{word}-{argument}_{value}" for value in of_size}
+        more = found({named[value]: (loss / 2, 9) for value, loss in of_size.items()})
         for value, loss in of_size.items():
-            more[1][f"rooms{word}_brief/msa-shared-{argument}_{value}-s0"]["history"]["val"] = [
+            more[1][f"poisson_rooms/{named[value]}-s0"]["history"]["val"] = [
                 [100, 9.0],
                 [200, loss],
                 [300, loss + 1],
@@ -122,9 +120,9 @@ CROSSING = {
 }
 
 
-def test_data_sets_that_differ_in_rate_are_told_with_the_first_and_sizes_at_their_best():
+def test_arms_that_differ_in_rate_are_told_together_and_sizes_at_their_best():
     arms, cells, rates = at_rates(CROSSING)
-    (scan,) = sensitivity.scans(arms, cells, "rooms_brief", rates)
+    (scan,) = sensitivity.scans(arms, cells, "poisson_rooms", rates)
     assert (scan.figure, scan.rated) == ("C.7a", "C.7b") and len(scan.trained) == 9
     assert [(point.value, point.rate, point.loss, point.mse["mean"]) for point in scan.points] == [
         (1, 6e-3, 0.2, 0.1),
@@ -135,9 +133,13 @@ def test_data_sets_that_differ_in_rate_are_told_with_the_first_and_sizes_at_thei
         value: [(point.rate, point.loss) for point in points]
         for value, points in scan.lines().items()
     }[8] == [(6e-4, 0.2), (2e-3, 0.9), (6e-3, 1.5)]
-    for other in ("rooms_slow_brief", "rooms_fast_brief", "halls_brief", "poisson_rooms"):
+    for other in ("poisson", "poisson_room", "rooms", "hour_sets"):
         assert sensitivity.scans(arms, cells, other, rates) == []
-    table, _ = sensitivity.table(arms, cells, "rooms_brief", rates)
+    halls = [
+        {f"halls/{name.split('/')[1]}": one for name, one in of.items()} for of in (arms, cells)
+    ]
+    assert sensitivity.scans(*halls, "halls", {}) == []
+    table, _ = sensitivity.table(arms, cells, "poisson_rooms", rates)
     assert [row[4:7] for row in table.rows[:3]] == [
         ("0.0006", "0.800", ""),
         ("0.002", "0.400", ""),
@@ -147,7 +149,7 @@ def test_data_sets_that_differ_in_rate_are_told_with_the_first_and_sizes_at_thei
 
 
 def test_the_best_rate_of_each_size_and_the_order_of_sizes_follow_from_the_losses():
-    _, words = sensitivity.table(*at_rates(CROSSING)[:2], "rooms_brief", at_rates(CROSSING)[2])
+    _, words = sensitivity.table(*at_rates(CROSSING)[:2], "poisson_rooms", at_rates(CROSSING)[2])
     assert (
         "300 steps each, 1 seed, at learning rates of 0.0006, 0.002 and 0.006 (" in words
         and "only learns more slowly" not in words
@@ -158,7 +160,7 @@ def test_the_best_rate_of_each_size_and_the_order_of_sizes_follow_from_the_losse
         "rate: 8, 2 and 1 at 0.0006; 2, 1 and 8 at 0.002; 1, 2 and 8 at 0.006"
     ) in words
     arms, cells, rates = at_rates({rate: {1: 3 * rate, 2: 2 * rate} for rate in (2e-3, 6e-4)})
-    _, words = sensitivity.table(arms, cells, "rooms_brief", rates)
+    _, words = sensitivity.table(arms, cells, "poisson_rooms", rates)
     assert (
         "least at a learning rate of 0.0006 for 1 and 2; from the least loss to the largest "
         "the order is 2 and 1 at every rate"
@@ -170,45 +172,49 @@ def test_a_size_whose_rate_is_not_recorded_is_on_no_line_and_one_rate_makes_no_p
     some = {
         name: rate
         for name, rate in rates.items()
-        if not name.endswith("layers_1") or name.startswith("rooms_brief")
+        if not name.endswith("layers_1") or "/msa-shared-" in name
     }
-    assert list(sensitivity.scans(arms, cells, "rooms_brief", some)[0].lines()) == [2, 8]
-    (scan,) = sensitivity.scans(arms, cells, "rooms_brief", {})
+    assert list(sensitivity.scans(arms, cells, "poisson_rooms", some)[0].lines()) == [2, 8]
+    (scan,) = sensitivity.scans(arms, cells, "poisson_rooms", {})
     assert scan.lines() == {} and sensitivity.rated(scan) == ""
 
 
 def test_a_rate_is_read_from_the_record_of_the_training_not_from_a_name(tmp_path):
+    """The cell's own goes before its model's, and that before its data set's, as in training."""
     budget = {"learning_rate": 5e-3, "rates": {"geofno": 7e-3}}
-    names = [
-        f"rooms_slow_brief/{cell}"
-        for cell in ("msa-shared-layers_1-s0", "geofno-plain-width_4-s0", "msa-shared-layers_2-s0")
-    ]
-    for name in (*names[:2], "poisson_rooms/msa-shared-20k-s0"):
+    own = {
+        "msa-shared_slow-layers_1-s0": {},
+        "geofno-plain_slow-width_4-s0": {},
+        "geofno-plain_fast-width_4-s0": {"training": {"steps": 9, "learning_rate": 9e-3}},
+        "msa-shared-layers_4-s0": {"training": {"steps": 9}},
+        "msa-shared-20k-s0": {},
+    }
+    for cell, varied in own.items():
         files.write_json(
-            tmp_path / "records" / f"{name.replace('/', '.')}.train.json",
-            {"params": {"budget": budget}},
+            tmp_path / "records" / f"poisson_rooms.{cell}.train.json",
+            {"params": {"budget": budget, **varied}},
         )
-    found_rates = sensitivity.rates(
-        tmp_path, [*names, "rooms_slow_brief/mean", "poisson_rooms/msa-shared-20k-s0"]
-    )
-    assert found_rates == {
-        "rooms_slow_brief/msa-shared-layers_1": 5e-3,
-        "rooms_slow_brief/geofno-plain-width_4": 7e-3,
+    names = [f"poisson_rooms/{cell}" for cell in (*own, "msa-shared-layers_2-s0", "mean")]
+    assert sensitivity.rates(tmp_path, names) == {
+        "poisson_rooms/msa-shared_slow-layers_1": 5e-3,
+        "poisson_rooms/geofno-plain_slow-width_4": 7e-3,
+        "poisson_rooms/geofno-plain_fast-width_4": 9e-3,
+        "poisson_rooms/msa-shared-layers_4": 5e-3,
     }
 
 
 def test_wind_has_panels_of_its_own():
     arms, cells = found(
-        {"geofno-standard-width_4": (0.6, 1), "geofno-standard-width_16": (0.61, 2)}, "hour_brief"
+        {"geofno-standard-width_4": (0.6, 1), "geofno-standard-width_16": (0.61, 2)}, "hour_sets"
     )
-    assert [scan.figure for scan in sensitivity.scans(arms, cells, "hour_brief", {})] == ["C.7g"]
+    assert [scan.figure for scan in sensitivity.scans(arms, cells, "hour_sets", {})] == ["C.7g"]
 
 
 def test_rates_are_drawn_beside_or_below_the_sizes(tmp_path):
     arms, cells, rates = at_rates(CROSSING)
     assert set_scans.sensitive(
-        arms, cells, "rooms_brief", rates, tmp_path / "both.png"
-    ) and set_scans.sensitive(arms, cells, "rooms_brief", {}, tmp_path / "one.png")
+        arms, cells, "poisson_rooms", rates, tmp_path / "both.png"
+    ) and set_scans.sensitive(arms, cells, "poisson_rooms", {}, tmp_path / "one.png")
     both, one = (Image.open(tmp_path / f"{name}.png").size for name in ("both", "one"))
     assert both[0] > 1.6 * one[0]  # of one argument, beside it
     more = at_rates(CROSSING, "width")
@@ -221,7 +227,7 @@ def test_rates_are_drawn_beside_or_below_the_sizes(tmp_path):
 
 def set_scanned(folder, arms, cells, rates):
     """The figure of these arms."""
-    assert set_scans.sensitive(arms, cells, "rooms_brief", rates, folder / f"{len(rates)}.png")
+    assert set_scans.sensitive(arms, cells, "poisson_rooms", rates, folder / f"{len(rates)}.png")
     return folder / f"{len(rates)}.png"
 
 
@@ -242,7 +248,7 @@ def test_how_an_error_runs(values, told):
 def test_both_figures_are_drawn_small_and_with_the_same_bytes_again(tmp_path):
     for number in (1, 2):
         assert set_scans.sensitive(
-            *found(), "rooms_brief", {}, tmp_path / f"c7-{number}.png"
+            *found(), "poisson_rooms", {}, tmp_path / f"c7-{number}.png"
         ) and set_scans.grown(times(), tmp_path / f"c4-{number}.png")
     for name in ("c7", "c4"):
         first, second = ((tmp_path / f"{name}-{number}.png").read_bytes() for number in (1, 2))
@@ -252,9 +258,9 @@ def test_both_figures_are_drawn_small_and_with_the_same_bytes_again(tmp_path):
             and Image.open(tmp_path / f"{name}-1.png").size[0] > 600
         )
     assert not set_scans.sensitive(
-        *found({}), "rooms_brief", {}, tmp_path / "none.png"
+        *found({}), "poisson_rooms", {}, tmp_path / "none.png"
     ) and not set_scans.grown({}, tmp_path / "none.png")
     set_scans.draw(Path(tmp_path), *found(), tmp_path)
-    assert (tmp_path / "rooms_brief-sensitivity.png").exists() and not (
+    assert (tmp_path / "poisson_rooms-sensitivity.png").exists() and not (
         tmp_path / "costs.png"
     ).exists()

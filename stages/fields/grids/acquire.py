@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stages import arrays, files, runner
 from stages.acquisition import acquire
-from stages.fields.grids.settings import Coupled, Stale, coupled_of, grids_of
+from stages.fields.grids.settings import Coupled, coupled_of, grids_of
 from stages.fields.problems.functions.plans import Kept
 
 MODULE = "stages.fields.grids.acquire"
@@ -22,7 +22,7 @@ def plan(asked: runner.Asked) -> runner.Work:
     known = grids_of(asked.parameters, asked["profile"]).datasets
     dataset = runner.known("set of tasks on a grid", asked["dataset"], known)
     told = coupled_of(asked.parameters, dataset)
-    if isinstance(told, Stale):
+    if not isinstance(told, Coupled):
         return acquire.work(asked, known, MODULE, lambda _: None)
     points = (told.context + told.targets) * (told.axes + 2) + 6 * told.targets
     cells = told.cells**told.axes * told.axes

@@ -1,13 +1,13 @@
 """`python -m stages.fields.grids.evaluate EXPERIMENT PROFILE DATASET`: every trained cell of a
-set of tasks, the exact laws and the prior, measured on the same kept tasks (measure.py). `--cell
-CELL` measures one anew."""
+set of tasks, the exact laws and the prior, measured on the same kept tasks (measure.py); of the
+whole globe also its map (full_map.py). `--cell CELL` measures one anew."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from stages.fields.grids.settings import FAMILY, coupled_of, grids_of
+from stages.fields.grids.settings import FAMILY, Whole, coupled_of, grids_of
 from stages.runner import Asked, Work, known
 from stages.scores import shell
 
@@ -32,7 +32,13 @@ def plan(asked: Asked) -> Work:
         found = measure.companions(data)
         for run in cells:
             found[run.name] = measure.network(run, data, machine.threads)
-        measure.write(found, data, final)
+        full = None
+        if isinstance(coupled, Whole):
+            from stages.fields.grids import full_map
+
+            full = full_map.drawn({run.name: run for run in cells}, found, data)
+        told, drawn = (full.entry, full.arrays) if full else (None, None)
+        measure.write(found, data, final, told, drawn)
 
     def entry(run: Path) -> dict[str, Any]:
         measure, data = opened()

@@ -1,6 +1,6 @@
 """The experiment's figures: what every model says of one task, along a line or as maps of mean and
-spread (document G, figures 4.3 and 4.12; planes: planes.py; real hours: hours.py), and the
-validation loss against steps.
+spread (document G, figures 4.3 and 4.12; planes: planes.py; real hours: hours.py; the whole
+globe at full resolution: globes.py), and the validation loss against steps.
 
 On lines points are black, cells grey, bands two standard deviations, the dashed one the exact
 law's. Maps are plain latitude and longitude, coasts the border of the simulated land; stations
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from stages.fields.grids import hours, planes
-from stages.fields.grids.layout import EXACT, PICTURE, PRIOR
+from stages.fields.grids import globes, hours, planes
+from stages.fields.grids.layout import EXACT, MAP, PICTURE, PRIOR
 from stages.fields.grids.tables import UNTRAINED, called, ranked
 from stages.fields.problems.coupled.globe import MEAN, SCALE
 from stages.figures.drawing import plt, save
@@ -35,6 +35,13 @@ def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
     colours = {arm: COLOURS[place % len(COLOURS)] for place, arm in enumerate(arms)}
     losses = {arm: cells[cell]["history"]["val"] for arm, cell in named.items()}
     save(learning(losses, colours, content, dataset), folder / f"{dataset}-learning.png")
+    if content["about"][dataset]["made"]["process"] == "world":
+        if (evaluated / MAP).is_file():
+            with np.load(evaluated / MAP, allow_pickle=False) as found:
+                full = {name: found[name] for name in found}
+            figure = globes.maps(full, content["about"][dataset])
+            save(figure, folder / f"{dataset}-map.png", shaded=True)
+        return
     with np.load(evaluated / PICTURE, allow_pickle=False) as found:
         told = {name: found[name].astype(np.float64) for name in found}
     if "field" in told:

@@ -11,17 +11,19 @@ import torch
 from torch import Tensor
 
 from stages.contracts import FieldModel
-from stages.fields.grids import kept, stale
-from stages.fields.grids.settings import Budget, Stale, Told
+from stages.fields.grids import kept, stale, world
+from stages.fields.grids.settings import Budget, Stale, Told, Whole
 from stages.fields.problems.coupled.dual import Dual
 from stages.fields.problems.coupled.globe import Globe
 from stages.fields.problems.functions.plans import Training
 from stages.fields.problems.stale.tasks import Month
+from stages.fields.problems.stale.world import World
 from stages.layers.grid import GriddedBatch
 from stages.layers.heads import Predictive
 from stages.training.group import ALONE, Group
 from stages.training.losses import score
 
+Process = Dual | Globe | Month | World
 CHUNK = 32  # tasks that are predicted at once
 
 
@@ -29,7 +31,7 @@ CHUNK = 32  # tasks that are predicted at once
 class Fresh:
     """What draws the tasks, those that select, the budget, the cell's seed."""
 
-    process: Dual | Globe | Month
+    process: Process
     val: kept.KeptTasks
     axes: tuple[Tensor, ...]
     budget: Budget
@@ -45,7 +47,9 @@ class Fresh:
         axes = tuple(kept.axes_of(kept.about(prepared), device))
         val = kept.read(prepared, "val", device)
         if isinstance(told, Stale):
-            process: Dual | Globe | Month = stale.opened(prepared, told, budget.targets)
+            process: Process = stale.opened(prepared, told, budget.targets)
+        elif isinstance(told, Whole):
+            process = world.opened(prepared, told, budget.targets)
         else:
             process = told.made(budget.targets)
         return cls(process, val, axes, budget, seed)

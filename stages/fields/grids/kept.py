@@ -2,7 +2,8 @@
 
 tasks.safetensors: of "val" and "test" SPLIT.NAME, positions and values float32, the exact laws
 float64 (both_mean, off_sd, ...), or where none is known those of the rivals; of real hours also the
-day of each task (measure.py joins the days of one unbroken stretch). about.json: how the tasks were
+day of each task (measure.py joins the days of one unbroken stretch), of the whole globe the block
+of a strip that its window lies in. about.json: how the tasks were
 drawn, the grid's axes, each split's bounds. Shapes: S tasks, C context points, T targets, X axes, M
 cells.
 """
@@ -88,7 +89,8 @@ def read(folder: Path, split: str, device: torch.device | str = "cpu") -> KeptTa
             for law in (key.removesuffix("_mean") for key in part if key.endswith("_mean"))
         }
         count = len(part["target_x"])
-        group = part["day"].cpu().numpy() if "day" in part else np.arange(count)
+        alike = next((name for name in ("day", "block") if name in part), "")
+        group = part[alike].cpu().numpy() if alike else np.arange(count)
         mask = torch.ones_like(part["target_x"][:, :, 0], dtype=torch.bool)
         grid = gridded(part["grid_y"], axes_of(told, device), told["sphere"])
         points = (part[name] for name in ("context_x", "context_y", "real", "target_x"))

@@ -2,7 +2,8 @@
 known, the rivals) and the prior.
 
 A number is a mean over targets, then over tasks, with its 90 % interval over tasks (of real hours
-over their unbroken stretches, whose tasks go together): the log-density in nats a target; `gap`,
+over their unbroken stretches, of the whole globe over blocks of latitude of a strip, whose tasks
+go together): the log-density in nats a target; `gap`,
 how far it lies below the exact law's that reads both sources; in the set's unit the continuous
 ranked probability score, the root of the mean squared error of a task, and that of tasks with few
 and with many points; coverage; the mean square of z-scores. Of a globe also the spread over land,
@@ -26,8 +27,8 @@ from stages.errors import DivergedError
 from stages.fields.grids import kept, stale
 from stages.fields.grids.fresh import CHUNK
 from stages.fields.grids.kept import Law
-from stages.fields.grids.layout import COMPANIONS, HOURS, PICTURE, PRIOR, TASKS
-from stages.fields.grids.settings import FAMILY, Grids, Stale, Told
+from stages.fields.grids.layout import COMPANIONS, HOURS, MAP, PICTURE, PRIOR, TASKS
+from stages.fields.grids.settings import FAMILY, Grids, Stale, Told, Whole
 from stages.fields.problems.coupled.globe import Earth
 from stages.scores import groups, items, shell
 from stages.scores.items import Items
@@ -184,10 +185,13 @@ def drawn_task(data: Data) -> int:
 
 
 def places(data: Data) -> np.ndarray:
-    """Where the picture is drawn (P, X): a map's middles row by row, all nodes of real fields, a
-    plane row by row, or a line along the first axis."""
+    """Where the picture is drawn (P, X): a map's middles row by row, all nodes of real fields, the
+    targets of the whole globe's task (its nodes: full_map.py), a plane row by row, or a line along
+    the first axis."""
     if isinstance(data.coupled, Stale):
         return np.array(data.about["nodes"])
+    if isinstance(data.coupled, Whole):
+        return data.test.batch.target_x[drawn_task(data)].double().numpy()
     if data.coupled.process == "globe":
         step = 180.0 / ROWS
         north = -90.0 + step * (np.arange(ROWS) + 0.5)
@@ -239,8 +243,15 @@ def picture(data: Data, drawn: Mapping[str, Law]) -> dict[str, np.ndarray]:
     return {name: array.astype(np.float32) for name, array in found.items()}
 
 
-def write(answers: Mapping[str, Answer], data: Data, final: Path) -> None:
-    """Write an evaluated folder, whole."""
+def write(
+    answers: Mapping[str, Answer],
+    data: Data,
+    final: Path,
+    told: Mapping[str, Any] | None = None,
+    full: Mapping[str, np.ndarray] | None = None,
+) -> None:
+    """Write an evaluated folder, whole; of a map of all nodes what is `told` of it, and its arrays
+    (full_map.py)."""
     about = {
         "made": data.coupled.model_dump(mode="json"),
         "bound": data.about["bound"].get("test", {}),
@@ -249,6 +260,10 @@ def write(answers: Mapping[str, Answer], data: Data, final: Path) -> None:
     }
     if isinstance(data.coupled, Stale):
         about |= {key: data.about[key] for key in ("origin", "shape", "hours")}
+    if isinstance(data.coupled, Whole):
+        about |= {key: data.about[key] for key in ("origin", "shape")}
+    if told is not None:
+        about["map"] = dict(told)
     cells = {name: one.entry for name, one in answers.items()}
     drawn = {name: one.drawn for name, one in answers.items() if one.drawn is not None}
     kept_items = Items(data.test.group, {name: one.items for name, one in answers.items()})
@@ -256,3 +271,5 @@ def write(answers: Mapping[str, Answer], data: Data, final: Path) -> None:
         files.write_json(folder / "metrics.json", {"cells": cells, "about": about})
         items.write(folder, kept_items)
         arrays.save(folder / PICTURE, picture(data, drawn))
+        if full is not None:
+            arrays.save(folder / MAP, dict(full))

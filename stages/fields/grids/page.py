@@ -22,6 +22,9 @@ CAPTIONS = {
     "task": "One test task: what every model says of it, mean and spread. On lines, the band is "
     "two standard deviations; on maps, points are dots and coasts lines. A z-score is how many of "
     "its own standard deviations the present lies above a model's answer.",
+    "map": "The whole globe at full resolution, by the model of least validation loss: answer, "
+    "error and spread at every node, and the points that it read. Bars above tell which "
+    "longitudes train, select and test.",
     "learning": "Negative log-likelihood of the tasks that select, against steps. Dashed: the "
     "bound of the test tasks, where one is known; dotted: their prior.",
 }

@@ -1,6 +1,6 @@
 """Tasks on and off the grid prepared: checked, as models read them, with the bound of each split.
 Nothing is standardised: values have about unit variance; but real fields are, and their tasks drawn
-here (stale.py). What is written: kept.py."""
+here (stale.py, world.py). What is written: kept.py."""
 
 import sys
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from safetensors.numpy import save
 
 from stages import files, records, runner
 from stages.errors import DataError
-from stages.fields.grids import stale
+from stages.fields.grids import stale, world
 from stages.fields.grids.acquire import SPLITS
 from stages.fields.grids.layout import ABOUT, TASKS
-from stages.fields.grids.settings import Coupled, Stale, Told, coupled_of, grids_of
+from stages.fields.grids.settings import Coupled, Stale, Told, Whole, coupled_of, grids_of
 from stages.fields.problems.coupled.tasks import READS
 from stages.scores.scores import log_likelihood
 
@@ -93,6 +93,9 @@ def write(raw: Path, folder: Path, told: Told) -> None:
     """Read, check and write."""
     if isinstance(told, Stale):
         stale.write(raw, folder, told)
+        return
+    if isinstance(told, Whole):
+        world.write(raw, folder, told)
         return
     tensors: Arrays = {}
     bounds: dict[str, Any] = {}

@@ -8,6 +8,7 @@ from stages.fields.problems.coupled.dual import Dual
 from stages.fields.problems.coupled.globe import SCALE, Globe
 from stages.fields.problems.functions.plans import Layout
 from stages.fields.problems.stale.month import Lengths
+from stages.fields.problems.stale.world import apart
 from stages.params import Name, Params, Section, checked
 from stages.params.base import Count, Positive, Seed
 
@@ -15,6 +16,8 @@ FAMILY = "grids"
 Log = Annotated[float, Field(ge=-3, le=3)]
 Points = Annotated[int, Field(ge=1, le=100_000)]
 Hours = Annotated[int, Field(ge=1, le=100_000)]
+Degrees = Annotated[float, Field(ge=-180, le=540)]
+Strips = Annotated[tuple[tuple[Degrees, Degrees], ...], Field(min_length=1, max_length=8)]
 
 
 class Coupled(Section):
@@ -102,7 +105,47 @@ class Stale(Section):
         return Lengths(self.train_h, self.val_h, self.test_h, self.gap_h, self.age_h[1])
 
 
-Told = Coupled | Stale
+class OfSplits(Section):
+    """Longitudes of what trains, selects and tests, degrees from west to east; a strip that crosses
+    the date line ends beyond 180."""
+
+    train: Strips
+    val: Strips
+    test: Strips
+
+
+class Whole(Section):
+    """How tasks are drawn from one field of the whole globe: a grid of means over `block` x `block`
+    nodes, 1 to `context` points in a window of `window_deg` degrees along each axis, inside the
+    strips of its split. Test tasks whose middles lie in one block of latitude of a strip, as high
+    as a window, go together. The map of all nodes reads `points` points."""
+
+    seed: Seed
+    process: Literal["world"]
+    axes: Literal[2]
+    block: Annotated[int, Field(ge=2, le=64)]
+    window_deg: Annotated[float, Field(gt=0, le=90)]
+    strips_deg: OfSplits
+    context: Points
+    targets: Points
+    val: Count
+    test: Count
+    points: Points
+
+    @model_validator(mode="after")
+    def whole(self) -> Self:
+        strips = self.strips_deg.model_dump()
+        problems = [f"strips_deg: {one} are not a degree apart" for one in apart(strips)]
+        problems += [
+            f"strips_deg.{split}: {west:g} to {east:g} is narrower than a window"
+            for split, own in strips.items() for west, east in own if east - west < self.window_deg
+        ]  # fmt: skip
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+Told = Coupled | Stale | Whole
 
 
 class Budget(Section):
@@ -145,4 +188,6 @@ def coupled_of(parameters: Params, dataset: str) -> Told:
     told, where = made.model_dump() if made else {}, f"datasets.{dataset}.made"
     if told.get("process") == "stale":
         return checked(Stale, told, where)
+    if told.get("process") == "world":
+        return checked(Whole, told, where)
     return checked(Coupled, told, where)

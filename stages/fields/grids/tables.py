@@ -15,7 +15,7 @@ from stages.fields.grids.layout import (
 )
 from stages.fields.printed import notes, theirs
 from stages.tables.published import Printed
-from stages.tables.table import NONE, Table, cells_of, label, number
+from stages.tables.table import NONE, Table, arm_of, cells_of, label, number
 
 MAIN = "log_likelihood"
 # And their order.
@@ -133,6 +133,8 @@ def results(content: Content, dataset: str, printed: dict[str, Printed]) -> tupl
 def sentence(about: dict[str, Any]) -> str:
     """What the set is, and its bounds."""
     made, bound = about["made"], about["bound"]
+    if made["process"] == "world":
+        return sentence_of_world(about)
     if not bound:
         young, old = made["age_h"]
         hours = about["hours"]
@@ -161,6 +163,32 @@ def sentence(about: dict[str, Any]) -> str:
     return (
         f"{drawn}: {about['tasks']} test tasks of 1 to {made['context']} points and "
         f"{made['targets']} targets. The exact law reaches, in nats a target: {reached}."
+    )
+
+
+def sentence_of_world(about: dict[str, Any]) -> str:
+    """What the set of the whole globe is, and what was found of its map."""
+    made, shape, unit = about["made"], about["shape"], about["unit"]
+    told = (
+        f"One real field of temperature 2 m above the ground, the whole globe, {shape[0]} x "
+        f"{shape[1]} nodes. The grid is the mean of {made['block']} x {made['block']} nodes, of "
+        f"the same time; 1 to {made['context']} points and {made['targets']} targets lie in "
+        f"windows of {made['window_deg']:g}° x {made['window_deg']:g}°: {about['tasks']} test "
+        f"tasks. Strips of longitudes train, select and test. Few points are up to "
+        f"{made['context'] // 2}. No exact law is known; intervals are over blocks of latitude of "
+        f"the strips that test. Likelihoods are of values over {unit[0]:.3g} K."
+    )
+    if "map" not in about:
+        return told
+    full = about["map"]
+    errors = ", ".join(
+        f"{called(arm_of(name))} {entry['rmse']['value']:.3f} [{entry['rmse']['low']:.3f}, "
+        f"{entry['rmse']['high']:.3f}]"
+        for name, entry in full["measured"].items()
+    )
+    return (
+        f"{told} The map at all {full['nodes']:,} nodes reads {full['points']} points; RMSE "
+        f"[{unit[1]}] over the area of the strips that test: {errors}."
     )
 
 

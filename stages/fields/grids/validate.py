@@ -12,9 +12,10 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from stages import files, runner
-from stages.fields.grids.layout import ABOUT, HOURS, TASKS
-from stages.fields.grids.settings import Coupled, Stale, coupled_of, grids_of
+from stages.fields.grids.layout import ABOUT, HOURS, TASKS, WORLD
+from stages.fields.grids.settings import Coupled, Stale, Whole, coupled_of, grids_of
 from stages.fields.problems.coupled.tasks import READS
+from stages.fields.problems.stale.world import inside
 from stages.scores.scores import covered
 from stages.validation import stage
 from stages.validation.rules import MANIFEST, Rule, Table, acquired
@@ -50,6 +51,14 @@ REAL = [
          "a grid is younger or older than declared: look at stages/fields/problems/stale", high=0),
 ]  # fmt: skip
 
+GLOBAL = [
+    *WHOLE,
+    Rule("grids.strips", "splits", "outside", "critical",
+         "places of tasks outside of their split's strips", high=0),
+    Rule("grids.nodes", "splits", "train_too", "critical",
+         "places of tasks whose longitudes train, too: move strips_deg apart", high=0),
+]  # fmt: skip
+
 
 def plan(asked: runner.Asked) -> runner.Work:
     """Judge data/P/raw/D and data/P/prepared/D. InputError for a data set of another family."""
@@ -62,6 +71,8 @@ def plan(asked: runner.Asked) -> runner.Work:
     ) -> tuple[dict[str, Table], list[Rule]]:
         if isinstance(told, Stale):
             return summed_hours(raw, prepared, judged, told), REAL
+        if isinstance(told, Whole):
+            return summed_strips(raw, prepared, judged, told), GLOBAL
         return summed(raw, prepared, judged, told), RULES
 
     return stage.work(asked, MODULE, "prepared", gather, {"made": told.model_dump(mode="json")})
@@ -114,23 +125,49 @@ def summed_hours(
     for split in ("val", "test"):
         both = np.concatenate([tensors[f"{split}.{name}"] for name in ("now", "then")])
         hours[split] = set(both.tolist())
-    seen = {
-        split: {row.tobytes() for row in tensors[f"{split}.target_x"]} for split in ("val", "test")
-    }
+    twice = in_both(tensors)
     for split in ("val", "test"):
         age = tensors[f"{split}.now"] - tensors[f"{split}.then"]
         others: set[int] = set().union(*(hours[other] for other in hours if other != split))
-        shared = seen[split] & seen["test" if split == "val" else "val"]
         rows.append(
             {
                 "split": split,
                 "tasks": len(age),
-                "shared": len(shared),
+                "shared": twice,
                 "hours_shared": len(hours[split] & others),
                 "age_off": int(((age < told.age_h[0]) | (age > told.age_h[1])).sum()),
             }
         )
     return {**acquired(raw, manifest, judged), "splits": Table(rows, "split")}
+
+
+def summed_strips(
+    raw: Path, prepared: Path, judged: dict[str, str], told: Whole
+) -> dict[str, Table]:
+    """The summaries of a set of the whole globe."""
+    manifest, rows = files.read_json(raw / "manifest.json"), []
+    tensors, trains = load_file(prepared / TASKS), load_file(prepared / WORLD)["lon"]
+    twice = in_both(tensors)
+    for split in ("val", "test"):
+        real = tensors[f"{split}.real"]
+        lon = np.concatenate([tensors[f"{split}.context_x"][real][:, 1],
+                              tensors[f"{split}.target_x"][..., 1].ravel()])  # fmt: skip
+        rows.append(
+            {
+                "split": split,
+                "tasks": len(real),
+                "shared": twice,
+                "outside": int((~inside(lon, getattr(told.strips_deg, split))).sum()),
+                "train_too": int(np.isin(np.mod(lon, 360.0), np.mod(trains, 360.0)).sum()),
+            }
+        )
+    return {**acquired(raw, manifest, judged), "splits": Table(rows, "split")}
+
+
+def in_both(tensors: dict[str, np.ndarray]) -> int:
+    """How many tasks of "val" have the targets of one of "test"."""
+    seen = [{row.tobytes() for row in tensors[f"{one}.target_x"]} for one in ("val", "test")]
+    return len(seen[0] & seen[1])
 
 
 def _digests(targets: np.ndarray) -> set[bytes]:

@@ -1,87 +1,25 @@
-"""Exact t-SNE (van der Maaten and Hinton 2008; thesis, figure 4.4): points on a plane such that
-near ones stay near.
+"""Exact t-SNE (van der Maaten and Hinton 2008; thesis, figure 4.4) by scikit-learn: points on a
+plane such that near ones stay near.
 
-Near is told by Gaussian chances p of picking a neighbour, each point's width such that it has
-`perplexity` neighbours; on the plane by Student chances q. Gradient descent lessens KL(P||Q), with
-momentum, a gain a coordinate, P exaggerated in the first steps and a rate of n / exaggeration
-(Belkina et al. 2019). It starts at the first two principal components, so nothing is drawn: the
-same points give the same plane, and rows in another order the same plane in that order, until many
-steps have made another's rounding visible. Distances between clusters, their sizes and their
-densities on the plane say little: it is a picture, not a measure.
-Memory: six tables of n x n float64, 48 n² bytes (108 MB at 1500 points, the most allowed). Shapes:
-n points, D dimensions.
+It starts at the first two principal components, so nothing is drawn, and it reads the points in
+sorted order, for its steps make the rounding of another order visible: the same points give the
+same plane, and rows in another order the same plane in that order. Its rate is n / exaggeration
+(Belkina et al. 2019): the library's own is 50 or more, at which few points jump past each other.
+Distances between clusters, their sizes and their densities on the plane say little: it is a
+picture, not a measure. Time and memory grow with the square of the points: 1500, the most allowed,
+take some 20 seconds and 90 MB.
+Shapes: n points, D dimensions.
 """
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
-from stages.errors import DataError
+from stages.errors import DataError, InputError
 
 MOST = 1500  # points
 PERPLEXITY = 30.0
-EXAGGERATION, EARLY = 12.0, 0.3  # P times this in the first share of the steps
-MOMENTUM = (0.5, 0.8)  # early, later
+EXAGGERATION = 12.0  # of P in the first steps
 SPREAD = 1e-4  # deviation of the first coordinate at the start
-LEAST = 1e-12  # a chance, in logarithms
-
-
-def chances(squared: np.ndarray, perplexity: float) -> np.ndarray:
-    """p(j|i) (n, n), rows of sum 1 and of entropy log(perplexity), from squared distances (n, n).
-
-    A point with more than `perplexity` others at the same least distance has these as neighbours,
-    all alike.
-    """
-    apart = squared.copy()
-    np.fill_diagonal(apart, np.inf)
-    apart -= apart.min(1, keepdims=True)  # nothing underflows
-    goal, low, high = np.log(perplexity), np.zeros(len(apart)), np.full(len(apart), np.inf)
-    sharp = 1 / np.maximum(np.where(np.isfinite(apart), apart, 0).mean(1), LEAST)
-    for _ in range(100):
-        p = np.exp(-apart * sharp[:, None])
-        total = p.sum(1)
-        entropy = np.log(total) + sharp * (np.where(p > 0, apart, 0) * p).sum(1) / total
-        if np.abs(entropy - goal).max() < 1e-9:
-            break
-        wide = entropy > goal
-        low, high = np.where(wide, sharp, low), np.where(wide, high, sharp)
-        sharp = np.where(
-            np.isinf(high), np.minimum(sharp * 2, 1e300), (low + np.minimum(high, 1e300)) / 2
-        )
-    return p / total[:, None]
-
-
-def affinities(points: np.ndarray, perplexity: float) -> np.ndarray:
-    """P (n, n), symmetric, of sum 1, from points (n, D)."""
-    one = chances(cdist(points, points, "sqeuclidean"), perplexity)
-    return (one + one.T) / (2 * len(one))
-
-
-def student(made: np.ndarray) -> np.ndarray:
-    """1 / (1 + squared distance) (n, n) on the plane (n, 2), 0 on the diagonal; the chances q
-    are these over their sum."""
-    near = cdist(made, made, "sqeuclidean")
-    near += 1
-    np.reciprocal(near, out=near)
-    np.fill_diagonal(near, 0)
-    return near
-
-
-def divergence(joint: np.ndarray, made: np.ndarray) -> float:
-    """KL(P||Q) in nats of P (n, n) and a plane (n, 2)."""
-    near = student(made)
-    return float(
-        (joint * np.log(np.maximum(joint, LEAST) / np.maximum(near / near.sum(), LEAST))).sum()
-    )
-
-
-def gradient(joint: np.ndarray, made: np.ndarray) -> np.ndarray:
-    """The gradient (n, 2) of KL(P||Q) by the plane (n, 2): 4 sum_j (p - q)(y_i - y_j) / (1 +
-    |y_i - y_j|²)."""
-    near = student(made)
-    pull = near * (-1 / near.sum())
-    pull += joint
-    pull *= near
-    return 4 * (pull.sum(1)[:, None] * made - pull @ made)
+LEAST = 1e-12  # of the largest number: points that differ by less are all the same
 
 
 def start(points: np.ndarray) -> np.ndarray:
@@ -102,13 +40,13 @@ def start(points: np.ndarray) -> np.ndarray:
 
 
 def project(
-    points: np.ndarray, perplexity: float = PERPLEXITY, steps: int = 500
+    points: np.ndarray, perplexity: float = PERPLEXITY, steps: int = 1000
 ) -> tuple[np.ndarray, float]:
-    """A plane (n, 2) float64 of points (n, D), and its KL(P||Q). Perplexity is a third of the other
-    points at most.
+    """A plane (n, 2) float64 of points (n, D), and its KL(P||Q) in nats. Perplexity is a third of
+    the other points at most; the steps are more than the first 250, which exaggerate P.
 
     DataError for fewer than 4 points or more than MOST, points that are no finite numbers, or all
-    the same.
+    the same; InputError without scikit-learn.
     """
     points = np.asarray(points, np.float64)
     if (
@@ -122,14 +60,25 @@ def project(
             expected=f"4 to {MOST} of finite numbers",
             found=str(points.shape),
         )
-    made = start(points)
-    joint = affinities(points, min(perplexity, (len(points) - 1) / 3))
-    early, rate = round(EARLY * steps), len(points) / EXAGGERATION
-    move, gain, sharp = np.zeros_like(made), np.ones_like(made), joint * EXAGGERATION
-    for step in range(steps):
-        slope = gradient(sharp if step < early else joint, made)
-        gain = np.maximum(np.where(slope * move < 0, gain + 0.2, gain * 0.8), 0.01)
-        move = MOMENTUM[step >= early] * move - rate * gain * slope
-        made = made + move
-        made -= made.mean(0)
-    return made, divergence(joint, made)
+    try:
+        from sklearn.manifold import TSNE  # it takes a second to load
+    except ImportError:
+        raise InputError(
+            "t-SNE needs the library scikit-learn",
+            found="it is not installed",
+            remedy="`pip install -c constraints.txt -e '.[maps]'`",
+        ) from None
+
+    order = np.lexsort(points.T)
+    law = TSNE(
+        perplexity=min(perplexity, (len(points) - 1) / 3),
+        max_iter=steps,
+        early_exaggeration=EXAGGERATION,
+        learning_rate=len(points) / EXAGGERATION,
+        init=start(points[order]),
+        method="exact",
+        random_state=0,
+    )
+    plane = np.empty((len(points), 2))
+    plane[order] = law.fit_transform(points[order])
+    return plane, float(law.kl_divergence_)

@@ -2,7 +2,7 @@
 
 Known forms, told by what most of the first lines look like:
   columns in any order, parted by commas, semicolons, tabs or blanks, with or without quotes (and
-  separators inside quotes), with a decimal comma where semicolons part;
+  separators inside quotes), with a decimal comma where semicolons or tabs part;
   the time as Unix seconds, as one ISO 8601 moment, or as a column of dates and one of times of day
   (UTC unless an offset is named);
   frames bare, or as AVR writes them: `*hex;` and `@` + twelve digits of a counter + `hex;`;
@@ -31,8 +31,12 @@ DAY_S = 86_400.0
 AVR = r"(?:\*|@[0-9A-Fa-f]{12})"
 HEX = r"(?:[0-9A-Fa-f]{28}|[0-9A-Fa-f]{14})"
 FRAME = f"^{AVR}?{HEX}$"
-DAY, CLOCK = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}", r"\d{1,2}:\d{2}:\d{2}(?:\.\d+)?"
+# a date with its year first, or its day first where dots part it
+DAY = r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}\.\d{1,2}\.\d{4})"
+CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:\.\d+)?"
 ZONE = r"(?:Z|UTC|[+-]\d{2}:?\d{2})?"
+# a stamp or a time of day with a decimal comma
+COMMA = rf'(?:^|[;\tT ])\s*"?(?:\d{{9,10}}|\d{{1,2}}:\d{{2}}:\d{{2}}),\d+{ZONE}"?\s*(?:[;\t]|$)'
 QUOTED_SEPARATOR = r'(?:^|[,;\t])\s*"[^"]*[,;\t][^"]*"\s*(?:[,;\t]|$)'
 # Tried in this order; the first that holds what is looked for is taken.
 TIME_KEYS = ("timestamp", "ts", "time", "mintime", "ts_s")
@@ -87,7 +91,7 @@ def layout(lines: pl.Series) -> Layout:
     a frame."""
     head = lines.head(SAMPLE_LINES)
     head = head.filter(head.str.strip_chars() != "")
-    comma = bool((head.str.contains(r'(?:^|;)\s*"?\d{9,10},\d+"?\s*(?:;|$)') & _few(head)).any())
+    comma = bool((head.str.contains(COMMA) & _few(head)).any())
     plain = Layout(decimal_comma=comma)
     votes = _votes(_cells(head, plain))
     known = votes["frame"].max() if len(votes) else 0
@@ -105,7 +109,7 @@ def layout(lines: pl.Series) -> Layout:
 
 def _few(lines: pl.Series) -> pl.Series:
     """Lines whose commas all stand inside numbers, as decimal marks."""
-    return lines.str.contains(";") & ~lines.str.replace_all(r"\d,\d", "").str.contains(",")
+    return lines.str.contains("[;\t]") & ~lines.str.replace_all(r"\d,\d", "").str.contains(",")
 
 
 def _cells(lines: pl.Series, form: Layout) -> pl.Series:
@@ -234,7 +238,8 @@ def _table(lines: pl.Series, form: Layout) -> pl.DataFrame:
 
 def _day_s(text: pl.Expr) -> pl.Expr:
     """Unix seconds at which a date begins; null for what is none."""
-    day = text.str.replace_all("[/.]", "-").str.to_date("%Y-%m-%d", strict=False)
+    day = text.str.replace(r"^(\d{1,2})\.(\d{1,2})\.(\d{4})$", "$3-$2-$1")
+    day = day.str.replace_all("[/.]", "-").str.to_date("%Y-%m-%d", strict=False)
     return day.cast(pl.Int32).cast(pl.Float64) * DAY_S
 
 

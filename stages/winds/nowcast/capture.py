@@ -94,7 +94,7 @@ def told(path: Path, called: str) -> tuple[pl.DataFrame, dict[str, int]]:
     number or no time. InputError for columns that it lacks, or where no row can be read."""
     lazy = tables.scan(path, tables.head(path, called))
     schema = lazy.collect_schema()
-    ways, unread = declared.ours(schema), declared.unread(schema)
+    ways, unread, apart = (of(schema) for of in (declared.ours, declared.unread, declared.apart))
     missing = [name for name in COLUMNS if name not in ways]
     if missing:
         raise InputError(
@@ -109,7 +109,12 @@ def told(path: Path, called: str) -> tuple[pl.DataFrame, dict[str, int]]:
     table = lazy.select(
         *(ways[name] for name in COLUMNS),
         *(unread[name].alias(mark) for name, mark in marks.items()),
+        *apart.values(),
     ).collect(engine="streaming")
+    for said in apart:
+        if count := table[said].sum():
+            told = f"{said} in {count:,} of {len(table):,} rows; the first is read"
+            warnings.warn(f"{called}: {told}", UserWarning, stacklevel=3)
     wrong = table.select(pl.any_horizontal(marks.values())).to_series()
     if len(table) and wrong.all():
         worst = max(COLUMNS, key=lambda name: table[marks[name]].sum())

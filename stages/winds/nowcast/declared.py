@@ -15,6 +15,8 @@ from stages.units import FOOT_M, KNOT_M_S
 from stages.winds.decoding.winds import towards
 
 Column = tuple[str, ...]
+# Two columns that tell the same differ by no more: rounding to seconds, flight levels, knots.
+SAME = {"ts_s": 1.0, "lat_deg": 0.01, "lon_deg": 0.01, "alt_ft": 150.0, "u_m_s": 1.0, "v_m_s": 1.0}
 SPEEDS = {"m_s": 1.0, "kn": KNOT_M_S, "kt": KNOT_M_S}
 # A moment's spellings, each turned into the next one's: at last YYYY-MM-DD HH:MM:SS.f+HH:MM.
 SPELLINGS = (
@@ -89,6 +91,19 @@ def unread(schema: pl.Schema) -> dict[str, pl.Expr]:
         ]
         found[column] = (way.is_null() & pl.all_horizontal(holds)).fill_null(False).alias(column)
     return found
+
+
+def apart(schema: pl.Schema) -> dict[str, pl.Expr]:
+    """Of each of our columns that a table of that schema tells in several ways, by a sentence's
+    beginning that names them: whether the first, which is read, and another disagree in a row."""
+    found = {}
+    for column, ways in _ways(schema).items():
+        (first, way), *others = [one for one in ways if set(one[0]) <= set(schema)] or [((), None)]
+        for needs, other in others:
+            said = f"{' and '.join(first)} and {' and '.join(needs)} disagree"
+            differs = ((way - other).abs() > SAME[column]).fill_null(False)
+            found[said] = found[said] | differs if said in found else differs
+    return {said: one.alias(said) for said, one in found.items()}
 
 
 def sources(schema: pl.Schema, column: str) -> Column:

@@ -29,6 +29,29 @@ class Asked:
     targets: Array  # S T
 
 
+def counted(rng: np.random.Generator, tasks: int, context: int, kept: bool) -> tuple[int, Array]:
+    """How many points the fullest task has, and which of so many are real (S, C): 1 to `context` a
+    task where it is kept, else as many in all tasks of a step."""
+    counts = rng.integers(1, context + 1, tasks if kept else 1)
+    most = context if kept else int(counts.max())
+    return most, np.arange(most) < np.broadcast_to(counts, tasks)[:, None]
+
+
+def middles(line: Array, block: int) -> Array:
+    """The middles (n,) of the whole blocks of a line of nodes, from its beginning."""
+    found: Array = line[: len(line) // block * block].reshape(-1, block).mean(1)
+    return found
+
+
+def means(values: Array, block: int) -> Array:
+    """Means over the whole blocks of fields (S, p, q), from their first row and column: (S, M)."""
+    rows, columns = (count // block for count in values.shape[1:])
+    whole = values[:, : rows * block, : columns * block]
+    parts = whole.reshape(len(values), rows, block, columns, block)
+    found: Array = parts.mean((2, 4)).reshape(len(values), -1)
+    return found
+
+
 @dataclass(frozen=True)
 class Month:
     """Hours of one split, standardised, and how tasks are drawn from them: 1 to `context` points,
@@ -71,10 +94,7 @@ class Month:
     @property
     def axes(self) -> tuple[Array, ...]:
         """The coarse grid's axes: the middles of blocks."""
-        return tuple(
-            line[: len(line) // self.block * self.block].reshape(-1, self.block).mean(1)
-            for line in self.lines
-        )
+        return tuple(middles(line, self.block) for line in self.lines)
 
     @property
     def nodes(self) -> Array:
@@ -83,11 +103,7 @@ class Month:
 
     def coarse(self, rows: Array) -> Array:
         """The coarse grids of some rows of the fields (S, M)."""
-        cells = [len(axis) for axis in self.axes]
-        whole = self.values[rows][:, : cells[0] * self.block, : cells[1] * self.block]
-        parts = whole.reshape(len(rows), cells[0], self.block, cells[1], self.block)
-        found: Array = parts.mean((2, 4)).reshape(len(rows), -1)
-        return found
+        return means(self.values[rows], self.block)
 
     def asked(self, tasks: int, source: Training | Kept) -> Asked:
         """Which hours and nodes. What is kept goes evenly through all hours that have a grid of
@@ -97,9 +113,7 @@ class Month:
         turn = np.arange(tasks) * len(hours) // tasks
         now = hours[turn] if kept else rng.choice(hours, tasks)
         then = now - rng.integers(self.ages[0], self.ages[1] + 1, tasks)
-        counts = rng.integers(1, self.context + 1, tasks if kept else 1)
-        most = self.context if kept else int(counts.max())
-        real = np.arange(most) < np.broadcast_to(counts, tasks)[:, None]
+        most, real = counted(rng, tasks, self.context, kept)
         nodes = len(self.lat) * len(self.lon)
         chosen = np.argsort(rng.random((tasks, nodes)), 1)[:, : most + self.targets]
         return Asked(now, then, chosen[:, :most], real, chosen[:, most:])
