@@ -20,6 +20,7 @@ SMOOTH, STEPS = "failure_modes/mini/sines_05", "probes/correction/steps"
 NATS = "metrics/log_likelihood"
 LONG, FLAT = "on_off_grid/sample/dual_80", "on_off_grid/sample/plane_80"
 DUAL, BRITAIN = "on_off_grid/mini/dual_80", "on_off_grid/sample/britain"
+WORLD = "on_off_grid/sample/world"
 GLOBE, KELVIN = "on_off_grid/mini/globe", "metrics/rmse"
 AIR, KNOTS = "wind_processes/sample/hour_winds", "metrics/rmse_component_kn"
 PAIRS = "token_mixing/mini/sentence_pairs"
@@ -96,6 +97,11 @@ TOLD = (
     ("SetConv {}, as printed -0.490", "-0.470", f"{FLAT}/grid_tnp-setconv-plane/{NATS}"),
     ("as printed {}, MHCA -0.555", "-0.490", f"{FLAT}/grid_tnp-setconv_sum-plane/{NATS}"),
     ("Kriging of the increments: {} K", "1.14", f"{BRITAIN}/kriging/{KELVIN}"),
+    ("MHCA by {} K [0.80", "1.03", f"{WORLD}/grid_tnp-mhca-world-s0/{KELVIN}"),
+    ("the grid by {} [0.52", "0.75", f"{WORLD}/persistence/{KELVIN}"),
+    ("kriging by {} [0.46", "0.69", f"{WORLD}/kriging/{KELVIN}"),
+    ("is {} nats a target [1.06", "1.34", f"{WORLD}/grid_tnp-mhca-world-s0/{NATS}"),
+    ("kriging's {} [1.02", "1.11", f"{WORLD}/kriging/{NATS}"),
     ("valid for {} [2.78", "3.07", "chaos/mini/l96_f10/lstm-adabelief-w48-s0/metrics/vpt"),
     ("for {} [1.55, 1.87] after", "1.71", "chaos/mini/l96_f10/lstm-base-w48-s0/metrics/vpt"),
     ("valid for {} [1.86", "1.95", f"{LORENZ}/recurrent_{PRE}/metrics/vpt"),
