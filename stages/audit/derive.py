@@ -47,10 +47,10 @@ def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Pr
         command = commands.command(locks, path)
         deps = locks.producer(path).deps
         laid.link_all(dep for dep in deps if evaluated or not dep.startswith(f"{home}/evaluated"))
+        told_by = f"{home}/records/"  # they tell of the process that ran, too
+        trained = (laid.root / told_by).glob("*.train.json")  # some tables tell of rates
+        laid.link_all(file.relative_to(laid.root).as_posix() for file in trained)
         if evaluated:
-            told_by = f"{home}/records/"  # they tell of the process that ran, too
-            trained = (laid.root / told_by).glob("*.train.json")  # some tables tell of rates
-            laid.link_all(file.relative_to(laid.root).as_posix() for file in trained)
             outs = [out for out in locks.producer(path).outs if not out.startswith(told_by)]
             yield from written(laid, command, outs)
             return
