@@ -115,12 +115,18 @@ def uncalibrated(part: Kept) -> Iterator[str]:
 
 
 def evaluated(
-    home: Path, laws: Mapping[str, str], prior: str, scores: Scores, mean: apiece.Mean
+    home: Path,
+    laws: Mapping[str, str],
+    prior: str,
+    scores: Scores,
+    mean: apiece.Mean,
+    group: np.ndarray | None = None,
 ) -> Found:
     """What in the folder of an evaluation contradicts. laws: companion -> the exact law that it
     is, the first of them the one that none beats where there is a bound; scores: what a family
     measures beside density and coverage, of a law and measured values, a value a task; mean: how
-    it takes their mean (apiece.resampled)."""
+    it takes their mean (apiece.resampled); group: which tasks go together (S,), else each for
+    itself, or those of one block."""
     told = read_json(home / "metrics.json")
     where, cells = (home / "metrics.json").as_posix(), told["cells"]
     kept = Kept.open(Path("data", home.parts[2], "prepared", home.name), "test")
@@ -135,8 +141,8 @@ def evaluated(
     for cell, law in known.items():
         for text in companion(cells.get(cell, {}).get("metrics", {}), law, kept.y, scores):
             yield where, f"{cell}: {text}"
-    alike = next((name for name in ("day", "block") if name in kept.arrays), "")
-    group = kept.arrays[alike] if alike else np.arange(len(kept.y))
+    if group is None:
+        group = kept.arrays.get("block", np.arange(len(kept.y)))
     for text in apiece.itemised(home, cells, group, mean):
         yield (home / items.FILE).as_posix(), text
     yield from agreeing.common(home)

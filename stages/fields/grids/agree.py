@@ -37,7 +37,7 @@ def evaluated(home: Path) -> Found:
     laws = {cell: law for cell, law in COMPANIONS.items() if f"{law}_mean" in kept.arrays}
     asked = agreeing.parameters(Path.cwd() / params.WHOLE).family(home.parts[2], FAMILY, Grids)
     mean = apiece.resampled(FAMILY, asked.resamples)
-    yield from bounded.evaluated(home, laws, PRIOR, scores, mean)
+    yield from bounded.evaluated(home, laws, PRIOR, scores, mean, together(kept))
     cells = read_json(home / "metrics.json")["cells"]
     if EXACT in laws:
         best = cells[EXACT]["metrics"]["rmse"]
@@ -53,6 +53,17 @@ def evaluated(home: Path) -> Found:
             yield where, f"{name} stands in one of it and metrics.json alone"
         if not bounded.task_of(kept, {name: drawn[name] for name in DRAWN}, SINGLE):
             yield where, "the task that is drawn is none of the prepared ones"
+
+
+def together(kept: bounded.Kept) -> np.ndarray | None:
+    """Of tasks of real hours the stretch of test that each lies in (S,): hours of one follow each
+    other without a gap. None of other tasks."""
+    if "now" not in kept.arrays:
+        return None
+    hours = np.unique(kept.arrays["now"])
+    begins = hours[1:][np.diff(hours) > kept.about["made"]["gap_h"]]
+    found: np.ndarray = np.searchsorted(begins, kept.arrays["now"], "right")
+    return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:
