@@ -19,7 +19,7 @@ def test_the_hours_of_one_stretch_go_together(tmp_path):
     save_file({"hour": np.arange(1000, 1400)}, tmp_path / HOURS)
     save_file({"test.now": now}, tmp_path / TASKS)
     kept = bounded.Kept({"now": now}, {"made": MADE}, "test")
-    found = agree.together(kept)
+    found = agree.together(tmp_path, kept)
     assert found.tolist() == [0, 0, 1, 1, 1, 2]
     assert found.tolist() == measure.stretches(tmp_path, Stale(**MADE)).tolist()
-    assert agree.together(bounded.Kept({}, {}, "test")) is None
+    assert agree.together(tmp_path, bounded.Kept({}, {}, "test")) is None

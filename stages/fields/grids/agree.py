@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import load_file
 
 from stages import params
 from stages.audit import agreeing, apiece
 from stages.audit.agreeing import Found
 from stages.fields import bounded
-from stages.fields.grids.layout import COMPANIONS, EXACT, PICTURE, PRIOR
+from stages.fields.grids.layout import COMPANIONS, EXACT, HOURS, PICTURE, PRIOR
 from stages.fields.grids.settings import FAMILY, Grids
 from stages.files import read_json
 from stages.scores.scores import crps
@@ -23,7 +24,8 @@ DRAWN = ("target_x", "target_y", "grid_y")
 
 def evaluated(home: Path) -> Found:
     """What in the folder of an evaluation contradicts."""
-    kept = bounded.Kept.open(Path("data", home.parts[2], "prepared", home.name), "test")
+    folder = Path("data", home.parts[2], "prepared", home.name)
+    kept = bounded.Kept.open(folder, "test")
     scale, _ = kept.about["unit"]
 
     def scores(law: bounded.Law, y: np.ndarray) -> bounded.Arrays:
@@ -37,7 +39,7 @@ def evaluated(home: Path) -> Found:
     laws = {cell: law for cell, law in COMPANIONS.items() if f"{law}_mean" in kept.arrays}
     asked = agreeing.parameters(Path.cwd() / params.WHOLE).family(home.parts[2], FAMILY, Grids)
     mean = apiece.resampled(FAMILY, asked.resamples)
-    yield from bounded.evaluated(home, laws, PRIOR, scores, mean, together(kept))
+    yield from bounded.evaluated(home, laws, PRIOR, scores, mean, together(folder, kept))
     cells = read_json(home / "metrics.json")["cells"]
     if EXACT in laws:
         best = cells[EXACT]["metrics"]["rmse"]
@@ -55,14 +57,14 @@ def evaluated(home: Path) -> Found:
             yield where, "the task that is drawn is none of the prepared ones"
 
 
-def together(kept: bounded.Kept) -> np.ndarray | None:
-    """Of tasks of real hours the stretch of test that each lies in (S,): hours of one follow each
-    other without a gap. None of other tasks."""
+def together(folder: Path, kept: bounded.Kept) -> np.ndarray | None:
+    """Of tasks of real hours the stretch of test that each lies in (S,): a round of runs and their
+    gaps has one. None of other tasks."""
     if "now" not in kept.arrays:
         return None
-    hours = np.unique(kept.arrays["now"])
-    begins = hours[1:][np.diff(hours) > kept.about["made"]["gap_h"]]
-    found: np.ndarray = np.searchsorted(begins, kept.arrays["now"], "right")
+    made = kept.about["made"]
+    round_h = sum(made[f"{split}_h"] + made["gap_h"] for split in ("train", "val", "test"))
+    found: np.ndarray = (kept.arrays["now"] - load_file(folder / HOURS)["hour"][0]) // round_h
     return found
 
 
