@@ -8,7 +8,7 @@ from stages.fields.grids import agree, measure
 from stages.fields.grids.layout import HOURS, TASKS
 from stages.fields.grids.settings import Stale
 
-MADE = {"process": "stale", "seed": 0, "axes": 2, "block": 4, "age_h": [3, 12], "context": 8,
+MADE = {"process": "stale", "seed": 0, "axes": 2, "block": 4, "age_h": (3, 12), "context": 8,
         "targets": 8, "val": 4, "test": 6, "train_h": 30, "val_h": 20, "test_h": 25,
         "gap_h": 12}  # fmt: skip
 
