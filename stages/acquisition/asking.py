@@ -22,6 +22,19 @@ if TYPE_CHECKING:
     import httpx
 
 
+def again() -> Any:
+    """The library that tries once more. InputError where it is not installed."""
+    try:
+        import tenacity
+    except ImportError:
+        raise InputError(
+            "a download needs the library tenacity",
+            found="it is not installed",
+            remedy="`pip install -c constraints.txt -e '.[lab,downloads]'`",
+        ) from None
+    return tenacity
+
+
 @contextlib.contextmanager
 def get(
     url: str, headers: dict[str, str], silence_s: float, left_s: Callable[[], float]

@@ -127,12 +127,11 @@ class _Download:
 
     def run(self) -> None:
         """Attempts until the file is there; a pause the deadline does not hold ends them."""
-        from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
-
-        for attempt in Retrying(
-            retry=retry_if_exception_type(_Again),
+        again = asking.again()
+        for attempt in again.Retrying(
+            retry=again.retry_if_exception_type(_Again),
             wait=self.pause_s,
-            stop=stop_after_attempt(self.limits.attempts)
+            stop=again.stop_after_attempt(self.limits.attempts)
             | (lambda state: state.upcoming_sleep > self.left_s()),
             retry_error_callback=self.give_up,
         ):
@@ -142,9 +141,9 @@ class _Download:
 
     def pause_s(self, state: Any) -> float:
         """A growing, jittered pause, or what the server asks for where that is longer."""
-        from tenacity import wait_exponential
-
-        grown = wait_exponential(self.limits.backoff_s, self.limits.backoff_max_s)(state)
+        grown = asking.again().wait_exponential(self.limits.backoff_s, self.limits.backoff_max_s)(
+            state
+        )
         return max(grown * random.uniform(0.5, 1.0), state.outcome.exception().after_s)
 
     def give_up(self, state: Any) -> None:
