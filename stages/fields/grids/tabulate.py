@@ -35,8 +35,8 @@ def inputs(experiment: str, profile: str) -> list[Path]:
     return spreads.files(profile)
 
 
-# in git: all but z-scores and the half of coverage, which are in the breakdowns
-KEPT = ("metrics/[!cz]*", "metrics/crps", "metrics/coverage_90")
+# in git: all but errors by how many points there are and the half of coverage: the breakdowns
+KEPT = ("metrics/[!cr]*", "metrics/crps", "metrics/rmse", "metrics/coverage_90")
 TABULATION = replace(
     tabulation(MAIN, NOTES, companions, lines, claims.check, draw, inputs), kept=KEPT
 )
