@@ -96,14 +96,15 @@ def unread(schema: pl.Schema) -> dict[str, pl.Expr]:
 def apart(schema: pl.Schema) -> dict[str, pl.Expr]:
     """Of each of our columns that a table of that schema tells in several ways, by a sentence's
     beginning that names them: whether the first, which is read, and another disagree in a row."""
-    found = {}
+    differ: dict[str, pl.Expr] = {}
     for column, ways in _ways(schema).items():
-        (first, way), *others = [one for one in ways if set(one[0]) <= set(schema)] or [((), None)]
-        for needs, other in others:
+        there = [(needs, way) for needs, way in ways if set(needs) <= set(schema)]
+        for needs, other in there[1:]:
+            first, way = there[0]
             said = f"{' and '.join(first)} and {' and '.join(needs)} disagree"
-            differs = ((way - other).abs() > SAME[column]).fill_null(False)
-            found[said] = found[said] | differs if said in found else differs
-    return {said: one.alias(said) for said, one in found.items()}
+            far = ((way - other).abs() > SAME[column]).fill_null(False)
+            differ[said] = differ[said] | far if said in differ else far
+    return {said: far.alias(said) for said, far in differ.items()}
 
 
 def sources(schema: pl.Schema, column: str) -> Column:
