@@ -8,7 +8,7 @@ import pytest
 from stages.tokens.parts.attending import SelfAttention
 from stages.tokens.parts.hyper import HyperMix
 from tests.benchmarks import clock
-from tests.benchmarks.bench_tokens import HIDDEN, WIDTH, crossings, judged, kept
+from tests.benchmarks.bench_tokens import HIDDEN, WIDTH, crossings, judged, kept, products
 
 
 def raced(**laws) -> dict[int, clock.Times]:
@@ -44,6 +44,11 @@ def test_what_a_layer_keeps_grows_with_the_length_and_leaves_its_weights_out():
     fixed = kept(mixer, 512) - (kept(mixer, 1024) - kept(mixer, 512))
     assert fixed == pytest.approx(2 * WIDTH * HIDDEN * 4 / 2**20, rel=0.05), "F x H, twice"
     assert kept(SelfAttention(WIDTH, 8, False), 512) > 0
+
+
+def test_tied_weights_save_one_hypernetwork_and_no_mixing():
+    network, mixing = WIDTH * WIDTH + WIDTH * HIDDEN, 2 * WIDTH * HIDDEN
+    assert products() == pytest.approx((network + mixing) / (2 * network + mixing))
 
 
 def test_a_goal_is_met_on_its_own_side_of_the_bar(capsys):
