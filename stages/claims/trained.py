@@ -44,7 +44,7 @@ def untrained(measured: Evaluation, arm: str, marks: Marks, rival: str = "") -> 
         return ""
     skill = level(measured, Side(arm, marks.skill), logarithm=False)
     if skill and not beyond([skill], skill.value, 0.0):
-        return f"{arm} is no better than the mean"
+        return f"{arm} is not surely better than the mean"
     error, shuffled = (level(measured, Side(arm, path)) for path in (marks.error, marks.shuffled))
     if error and shuffled and not beyond([error, shuffled], shuffled.value - error.value, 0.0):
         ratio = math.exp(shuffled.value - error.value)
@@ -52,7 +52,7 @@ def untrained(measured: Evaluation, arm: str, marks: Marks, rival: str = "") -> 
         return f"{arm} {words} when its context is shuffled (x {ratio:.3g})"
     other = level(measured, Side(rival, marks.error)) if rival else None
     if error and other and not beyond([error, other], other.value - error.value, 0.0):
-        return f"{arm} is no better than {rival}"
+        return f"{arm} is not surely better than {rival}"
     return ""
 
 

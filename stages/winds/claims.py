@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from stages.claims import levels
 from stages.claims.parts import UNDECIDED, Part, conclude, unmeasured
 from stages.claims.trained import Marks, decided
 from stages.spreads import kind_of
 from stages.winds.paired import Side, WindEvaluation, part
+from stages.winds.tables import DIVERGED
 
 COMPETITIVE = 1.1  # "competitive": at most this many times the other's error
 CONSTANT = "hour_average"  # one wind for all places of a minute
@@ -209,13 +211,22 @@ def i12(measured: WindEvaluation) -> dict[Any, Any]:
     return conclude(measured, "I-12", text, "thesis, table C.7", parts, note)
 
 
+def diverged(measured: WindEvaluation, arm: str) -> bool:
+    """Whether an arm's answers have left the range of winds: its error compares with nothing."""
+    skill = levels.level(measured, levels.Side(arm, MARKS.skill), logarithm=False)
+    return skill is not None and skill.value < DIVERGED
+
+
 def i14(measured: WindEvaluation) -> dict[Any, Any]:
     """GEN with other operators of message passing against MSA."""
     arm = plainest(measured, "msa")
     operators = [name for name in measured.model("gen") if name.startswith("gen-message_")]
-    parts = [below(measured, arm, name) for name in operators] or [
-        unmeasured("msa < gen", "no GEN with another operator was trained here")
-    ]
+    parts = [
+        unmeasured(f"{arm} < {name}", f"{name} diverged")
+        if diverged(measured, name)
+        else below(measured, arm, name)
+        for name in operators
+    ] or [unmeasured("msa < gen", "no GEN with another operator was trained here")]
     text = (
         "No operator of message passing brings the graph network (GEN) to the level of "
         "self-attention over all points (MSA)."

@@ -79,7 +79,8 @@ def results(experiment: str, profile: str, content: Content) -> list[Result]:
         for name in tables.ordered(arms, dataset):
             arm, one = name.split("/")[1], arms[name]
             error = one["metrics"][tables.RMSE]
-            share = against(error["mean"], trivial)
+            left = tables.diverged(arms, name)
+            share = tables.LEFT if left else against(error["mean"], trivial)
             found.append(
                 Result(
                     experiment=experiment,
@@ -89,7 +90,7 @@ def results(experiment: str, profile: str, content: Content) -> list[Result]:
                     name=label(arm),
                     seeds=str(one["seeds"]),
                     measure="RMSE per component [kn]",
-                    value=tables.number(error, True),
+                    value=tables.LEFT if left else tables.number(error, True),
                     published=format_printed(printed[arm]) if printed.get(arm) else NOT_PUBLISHED,
                     bound=bound,
                     trivial=f"{tables.BASELINE} {trivial:.2f} ({share})"

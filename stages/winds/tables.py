@@ -62,6 +62,7 @@ KERNELS = (
 )  # figure 3.3's row: what averages its neighbours
 UNITS = ("km", "min", "s")
 DIVERGED = -10.0  # NSE: an error of over three times the winds' own spread is no forecast
+LEFT = "diverged"  # what a table tells instead of such an arm's numbers
 
 
 def number(summary: dict[str, Any] | None, interval: bool = False) -> str:
@@ -139,7 +140,7 @@ def results(arms: dict[str, Any], dataset: str, printed: dict[str, list[Printed]
     for name, extra in zip(names, beside, strict=True):
         cells = [number(arms[name]["metrics"].get(key), key == RMSE) for key, _ in COLUMNS]
         if diverged(arms, name):
-            cells = ["diverged", *[table.NONE] * (len(COLUMNS) - 1)]
+            cells = [LEFT, *[table.NONE] * (len(COLUMNS) - 1)]
             extra = dict.fromkeys(extra, table.NONE) | {PRINTED: extra[PRINTED]}
         values.append(
             (
@@ -225,6 +226,7 @@ def by_day(
     for name, values in told.items():
         arm = name.split("/")[1]
         theirs = {p.dataset: f"{p.mean:.2f}" for p in printed.get(arm, [])}
+        values = dict.fromkeys(values, LEFT) if diverged(arms, name) else values
         rows.append(
             (
                 label(arm),
@@ -273,7 +275,13 @@ def weather(
     if not mine or not printed:
         return None
     rows = [
-        (label(name.split("/")[1]), *(number(arms[name]["metrics"][key]) for key, _, _ in WEATHER))
+        (
+            label(name.split("/")[1]),
+            *(
+                LEFT if diverged(arms, name) else number(arms[name]["metrics"][key])
+                for key, _, _ in WEATHER
+            ),
+        )
         for name in mine
     ]
 

@@ -48,7 +48,7 @@ def test_models_that_read_their_context_decide():
     ("mine", "told"),
     [
         (cells("msa-shared-20k", 0.1, 0.1005, 0.9), "errs alike when its context is shuffled"),
-        (cells("msa-shared-20k", 0.1, 0.9, 0.0), "msa-shared-20k is no better than the mean"),
+        (cells("msa-shared-20k", 0.1, 0.9, 0.0), "msa-shared-20k is not surely better than the mean"),
     ],
 )
 def test_what_has_not_learned_decides_nothing(mine, told):
@@ -62,7 +62,7 @@ def test_models_are_compared_only_beyond_the_plainest():
     plain = cells("cnp-shared-20k", 0.201, 0.9, 0.8)
     found = judged(cells("msa-shared-20k", 0.1, 0.9, 0.9), TFS, plain)
     assert found["verdict"] == "undecided"
-    assert "tfs-shared-20k is no better than cnp-shared-20k" in found["why"]
+    assert "tfs-shared-20k is not surely better than cnp-shared-20k" in found["why"]
     better = cells("cnp-shared-20k", 0.4, 0.9, 0.6)
     assert judged(cells("msa-shared-20k", 0.1, 0.9, 0.9), TFS, better)["verdict"] == "holds"
 

@@ -157,6 +157,14 @@ def test_an_arm_that_diverged_is_named_and_not_ranked():
     assert rows[0]["RMSE per component [kn]"] == "diverged"
     assert "4247" not in str(rows[0]) and rows[0]["vs hour_average"] == "–"
     assert rows[1]["RMSE per component [kn]"].startswith("40.00")
+    day = {"2023-01-01": {"rmse_component_kn": {"value": 4247.0}}}
+    cells = {"x/gen-message_le-20k-s0": {"by_day": day}, "x/kernel": {"by_day": day}}
+    days = tables.by_day(arms, cells, "x", {})
+    assert [row[1] for row in days.rows] == ["diverged", "4247.00"]
+    for one in arms.values():
+        one["metrics"] |= {key: {"mean": 1.0} for key, _, _ in tables.WEATHER if key != "nse"}
+    shown = tables.weather(arms, "x", {"GEN": {}})
+    assert set(shown.rows[0][1:]) == {"diverged"} and "diverged" not in shown.rows[1]
 
 
 def test_arms_go_from_worst_to_best_within_their_data_set(project):
