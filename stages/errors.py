@@ -177,7 +177,7 @@ def typed(error: Exception) -> Exception:
             "there is not enough memory for this",
             found=text[0][:300],
             expected="contexts, batches and slices that fit",
-            remedy="lower the batch or the number of points in params.yaml, or take a machine with "
+            remedy="lower the batch or the number of points in stages/params, or take a machine with "
             "more memory",
         )
     inside = {
