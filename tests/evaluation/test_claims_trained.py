@@ -48,7 +48,10 @@ def test_models_that_read_their_context_decide():
     ("mine", "told"),
     [
         (cells("msa-shared-20k", 0.1, 0.1005, 0.9), "errs alike when its context is shuffled"),
-        (cells("msa-shared-20k", 0.1, 0.9, 0.0), "msa-shared-20k is not surely better than the mean"),
+        (
+            cells("msa-shared-20k", 0.1, 0.9, 0.0),
+            "msa-shared-20k is not surely better than the mean",
+        ),
     ],
 )
 def test_what_has_not_learned_decides_nothing(mine, told):

@@ -7,7 +7,7 @@ from statistics import fmean
 import pytest
 
 from stages.audit.history import git
-from tests.reporting.test_findings_numbers import RIGHT, ROOT, TALLY, findings, values
+from tests.reporting.test_findings_numbers import RIGHT, ROOT, TALLY, findings, measured, values
 
 LARGE = "token_mixing/sample/pictures_12_16/self_attention-pre_norm-w64-s0"
 LONG, DREW = "token_mixing/sample/sentence_pairs_48000", "prompt/metrics"
@@ -43,6 +43,30 @@ TOLD = (
 def test_a_number_in_words_is_that_of_its_cells(words, number, address):
     assert words.format(number) in findings()
     assert f"{fmean(values(address)):.{len(number.partition('.')[2])}f}" == number
+
+
+def test_how_much_more_a_plain_transformer_meets_is_that_of_the_claim():
+    """In findings and in the READMEs of the two experiments that tell it."""
+    ratios = {}
+    for profile in ("mini", "sample"):
+        claims = measured(f"reports/token_mixing/{profile}/claims.json")
+        (one,) = (one for one in claims if one["id"] == "H-10")
+        ((arm, part),) = one["compared"].items()
+        assert arm.startswith("self_attention-pre_norm") and one["verdict"] == "undecided"
+        low, high = part["interval"]
+        ratios[profile] = f"{part['value']:.2f}", f"[{low:.2f}, {high:.2f}]"
+    value, ends = ratios["sample"]
+    assert f"of others: {value} times as many {ends}, so that H-10 is undecided" in findings()
+    readme = {
+        name: re.sub(r"\s+", " ", (ROOT / f"reports/{name}/README.md").read_text("utf-8"))
+        for name in ("token_mixing", "pictures")
+    }
+    assert f"H-10 alone, {value} {ends}, which is undecided" in readme["token_mixing"]
+    assert f"meets {value} times as many {ends}: undecided" in readme["pictures"]
+    (mini,) = measured("reports/pictures/mini/claims.json")
+    low, high = mini["interval"]
+    told = f"meets {ratios['mini'][0]} times as many of its own statements as of others"
+    assert f"{told} [{low:.2f}, {high:.2f}], where three are asked" in readme["pictures"]
 
 
 def test_what_is_said_of_diffusions_variants_stands_in_the_table():

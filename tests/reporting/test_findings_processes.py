@@ -5,7 +5,7 @@ rounded there (as test_findings_numbers.py of the others).
 from statistics import fmean
 
 import pytest
-from findings import findings, measured, values
+from findings import ROOT, findings, measured, values
 
 from stages.fields.processes.claims import LESS
 
@@ -93,6 +93,16 @@ def test_memory_in_words_is_that_of_the_claim():
     part = claims["P-8"]["compared"]["tetnp-post-w32 far below TETNP with all pairs at once"]
     told = f"points {part['value']:.1f} MB in tiles, {part['bar'] / LESS:.0f} MB with all pairs"
     assert told in findings()
+
+
+def test_how_far_pseudo_tokens_lie_below_is_that_of_the_claim():
+    """In the experiment's README."""
+    claims = {one["id"]: one for one in measured("reports/processes/mini/claims.json")}
+    part = claims["P-7"]["compared"]["eq_1d: pseudo_tnp-perceiver-w32 within 0.1 of "
+                                     "tetnp-post-w32, or above"]  # fmt: skip
+    value, high, low = (f"{-one:.3f}".lstrip("0") for one in (part["value"], *part["interval"]))
+    readme = " ".join((ROOT / "reports/processes/README.md").read_text("utf-8").split())
+    assert f"pseudo-tokens lie {value} nats [{low}, {high}] below TETNP" in readme
 
 
 @pytest.mark.parametrize(

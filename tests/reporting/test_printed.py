@@ -1,5 +1,6 @@
 """What the documents print is listed whole, and what is named as ours is there."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +11,16 @@ from stages.page import printed
 
 ROOT = Path(__file__).resolve().parents[2]
 ITEMS = printed.items(())
+# the last figure and the last table of each chapter of the thesis, and of each section of N
+THESIS = (
+    {"1": 5, "2": 4, "3": 6, "4": 6, "b": 1, "c": 7, "d": 1},
+    {"1": 4, "2": 3, "3": 4, "4": 5, "a": 3, "b": 4, "c": 10, "d": 1},
+)
+N = (
+    {"1.2": 1, "2.2": 1, "3.2": 1, "4.1": 1, "4.2": 2, "4.3": 1, "5.2": 1, "5.3": 2, "5.4": 2}
+    | {"6.2": 1, "6.3": 6, "7.2": 1},
+    {"5.4": 1, "6.3": 1, "6.4": 1, "7.5": 2},
+)
 
 
 def test_what_is_named_as_ours_is_there_and_linked_where_its_experiment_is_shown():
@@ -23,17 +34,39 @@ def test_what_is_named_as_ours_is_there_and_linked_where_its_experiment_is_shown
     assert {link for row in ITEMS for link, _ in row["links"]} == {None}
 
 
-def test_no_item_stands_twice_and_every_transcribed_table_of_the_chapters_redone_is_listed():
-    listed = {(row["document"], row["item"].lower()) for row in ITEMS}
-    assert len(listed) == len(ITEMS)
-    tables = [file.stem for file in (ROOT / "data/published").glob("thesis_table_*.csv")]
-    numbers = {name.removeprefix("thesis_table_").replace("_", ".") for name in tables}
-    chapters = {number for number in numbers if number[0] in "134acd"}
-    assert len(chapters) > 20
-    assert {("thesis", f"table {number}") for number in chapters} <= listed
-    last = {"1": 5, "3": 6, "4": 6, "c": 7, "d": 1}  # the last figure of each chapter; A has none
-    figures = {f"figure {part}.{n}" for part, count in last.items() for n in range(1, count + 1)}
-    assert {("thesis", figure) for figure in figures} <= listed
+def single(item: str) -> list[str]:
+    """The items of a row: 'figures 5.3.1-2' are two, and 'figures 4.2-4.4' three."""
+    kind, _, numbers = item.lower().partition(" ")
+    if not kind.endswith("s"):
+        return [item.lower()]
+    home, first, last = re.fullmatch(r"(.*?)(\d+)-\1?(\d+)", numbers).groups()
+    return [f"{kind[:-1]} {home}{n}" for n in range(int(first), int(last) + 1)]
+
+
+def transcribed(document: str) -> set[str]:
+    """The tables of a document that data/published has, as the list names them."""
+    stem = f"{document}_table_"
+    names = [file.stem.removeprefix(stem) for file in (ROOT / "data/published").glob(f"{stem}*")]
+    return {f"table {name.replace('_', '.')}" for name in names}
+
+
+def counted(kind: str, last: dict[str, int]) -> set[str]:
+    """All of a kind, by the number of the last in each chapter or section."""
+    return {f"{kind} {part}.{n}" for part, count in last.items() for n in range(1, count + 1)}
+
+
+@pytest.mark.parametrize("document", sorted({row["document"] for row in ITEMS}))
+def test_no_item_stands_twice(document):
+    listed = [one for row in ITEMS if row["document"] == document for one in single(row["item"])]
+    assert len(set(listed)) == len(listed)
+
+
+@pytest.mark.parametrize(("document", "figures", "tables"), [("thesis", *THESIS), ("tetnp", *N)])
+def test_every_figure_and_table_of_the_documents_redone_whole_is_listed(document, figures, tables):
+    listed = {one for row in ITEMS if row["document"] == document for one in single(row["item"])}
+    printed = counted("figure", figures) | counted("table", tables)
+    assert len(transcribed(document)) > 4 and transcribed(document) <= printed
+    assert listed == printed
 
 
 @pytest.mark.parametrize("row", ["nobody,table 1,a,b,c", "thesis,table 1,a,,"])

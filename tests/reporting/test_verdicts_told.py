@@ -55,9 +55,11 @@ H-5 holds shapes/sample/shapes_404
 H-10 undecided pictures/mini/pictures
 H-2 undecided token_mixing/sample/sst2
 H-9 holds shapes/sample/shapes_27000
+H-5 holds shapes/sample/shapes_404
 H-8 fails token_mixing/sample/sentence_pairs_48000
 H-7 undecided token_mixing/sample/sentence_pairs_48000
 H-4 undecided token_mixing/mini/sentence_pairs
+H-10 undecided token_mixing/sample/pictures_12_16
 H-10 holds pictures/sample/pictures_12_16
 """
 
