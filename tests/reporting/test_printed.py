@@ -36,6 +36,12 @@ def test_no_item_stands_twice_and_every_transcribed_table_of_the_chapters_redone
     assert {("thesis", figure) for figure in figures} <= listed
 
 
+def test_every_table_and_figure_of_the_experiments_of_document_g_is_listed():
+    listed = {row["item"] for row in ITEMS if row["document"] == "ongrid"}
+    assert {f"table 4.{n}" for n in (1, 2, 3)} <= listed
+    assert {f"figure 4.{n}" for n in range(1, 14)} <= listed
+
+
 @pytest.mark.parametrize("row", ["nobody,table 1,a,b,c", "thesis,table 1,a,,"])
 def test_a_row_of_no_document_or_without_an_answer_is_an_error_that_names_its_line(tmp_path, row):
     file = tmp_path / "printed.csv"
