@@ -20,7 +20,7 @@ from stages.scores import lone
 from stages.winds import forecasts, measure, metrics
 from stages.winds.contexts.given import Contexts
 from stages.winds.forecasts import PLACE
-from stages.winds.nowcast import capture, nowcast, spread
+from stages.winds.nowcast import capture, doubtful, nowcast, spread
 from stages.winds.nowcast.refusals import iso
 from stages.winds.pairs import Pairs
 from stages.winds.slices import context_window
@@ -51,7 +51,8 @@ def score(asked: lone.Asked) -> lone.Scored:
     model, meta = nowcast.load(asked.run)
     prepared = meta["prepared"]
     try:
-        known, dropped = capture.read(asked.file, settings.decode)
+        usual_m_s = doubtful.usual(prepared["scaler"])
+        known, dropped = capture.read(asked.file, settings.decode, usual_m_s=usual_m_s)
     except InputError as error:
         raise asked.refuse(error.what, error.expected, error.found, error.remedy) from None
     rows = known.select(

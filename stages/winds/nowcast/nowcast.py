@@ -25,7 +25,7 @@ from stages.training import store
 from stages.winds import breakdown, slices
 from stages.winds.contexts.nearby import KINDS, MeasuredWinds, Nearby
 from stages.winds.forecasts import PLACE, ask, local
-from stages.winds.nowcast import capture, choice, spread
+from stages.winds.nowcast import capture, choice, doubtful, spread
 from stages.winds.nowcast import route as routes
 from stages.winds.nowcast.answers import Wind
 from stages.winds.nowcast.listed import read_points
@@ -58,7 +58,9 @@ def nowcast(
     prepared = meta["prepared"]
     asked = places(prepared["area"], at=at, points=points, grid=grid, route=route)
     called = called or str(context)
-    given = (*capture.read(Path(context), settings.decode, called), called)
+    usual_m_s = doubtful.usual(prepared["scaler"])
+    read = capture.read(Path(context), settings.decode, called, usual_m_s=usual_m_s)
+    given = (*read, called)
     return answer(net, prepared, asked, given, settings=settings, folder=folder, why=why)
 
 
