@@ -263,7 +263,7 @@ def add_nowcast(verbs: Verbs) -> None:
         "--route",
         metavar="ALT,TIME,AIRSPEED_KN,LAT,LON,LAT,LON,...",
         help="a route from waypoint to waypoint: the wind along it, the time that it takes, and "
-        "what the wind's error may cost",
+        "what the wind's error may cost; it must end within the model's lead",
     )
     verb.add_argument(
         "--model",

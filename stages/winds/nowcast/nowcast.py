@@ -61,6 +61,10 @@ def nowcast(
     usual_m_s = doubtful.usual(prepared["scaler"])
     read = capture.read(Path(context), settings.decode, called, usual_m_s=usual_m_s)
     given = (*read, called)
+    if route and len(read[0]):
+        ends = (float(read[0]["ts_s"][0]), float(read[0]["ts_s"][-1]))
+        lead = (prepared["slice_s"], prepared["lead_s"])
+        routes.refuse_late(routes.read(route), ends, *lead, called)
     return answer(net, prepared, asked, given, settings=settings, folder=folder, why=why)
 
 
