@@ -67,6 +67,8 @@ def test_what_is_no_bundle_is_the_users_mistake(monkeypatch, capsys, tmp_path):
         ("nowcast", "--follow", "feed", "--at", POINT, "--out", "a.nc"),
         ("nowcast", "--follow", "feed", "--at", POINT, "--out", "a.csv"),
         ("try", "--plot", "a.svg"),
+        ("biases", "decoded", "--out", "a.csv"),
+        ("biases", "decoded", "--out", "a"),
         ("trend", "e/p/d/c/m", "--plot", "a.pdf"),
     ],
 )
@@ -100,6 +102,13 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_answer(
     err = capsys.readouterr().err
     assert {"folder": f"where: {name}\n", "full": "found: No space left on device\n"}[how] in err
     assert "absent.csv" not in err
+
+
+def test_biases_are_not_estimated_for_a_file_that_cannot_be_written(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "biases", "absent", "--out", "nowhere/a.parquet") == 2
+    err = capsys.readouterr().err
+    assert "there is no such folder" in err and "where: nowhere" in err and "absent" not in err
 
 
 @pytest.mark.parametrize("words", [("--context", ""), ("--context", "a.csv", "--model", "")])

@@ -7,8 +7,9 @@ from pathlib import Path
 from stages import files
 from stages.errors import InputError
 from stages.units import KNOT_M_S
-from stages.verbs import Verbs, added
+from stages.verbs import Verbs, added, writable
 
+SUFFIX = ".parquet"  # of --out
 FIRST = 20  # aircraft that are shown
 FILES = ("winds.parquet", "states.parquet")  # of a decoded data set
 REMEDY = "name data/PROFILE/decoded/DATASET of a set that `dvc repro` decoded"
@@ -17,6 +18,16 @@ REMEDY = "name data/PROFILE/decoded/DATASET of a set that `dvc repro` decoded"
 def biases(arguments: argparse.Namespace) -> int:
     """Print biases and their standard deviations, the surest first; write winds without them."""
     folder: Path = arguments.folder
+    if arguments.out:
+        writable(arguments.out)
+        if arguments.out.suffix != SUFFIX:
+            raise InputError(
+                "winds without the biases are written in another form than that name tells",
+                where=str(arguments.out),
+                found=arguments.out.suffix or "no suffix",
+                expected=SUFFIX,
+                remedy=f"name a file that ends in {SUFFIX}",
+            )
     absent = [name for name in FILES if not (folder / name).is_file()]
     if absent:
         raise InputError(
@@ -85,7 +96,12 @@ def register(verbs: Verbs) -> None:
         "tradewind biases data/mini/decoded/simulated --out corrected.parquet",
     )
     verb.add_argument("folder", type=Path, metavar="DECODED", help="a decoded data set's folder")
-    verb.add_argument("--out", type=Path, metavar="FILE", help="write the winds without the biases")
+    verb.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write the winds without the biases, as FILE.parquet",
+    )
     verb.add_argument(
         "--all", action="store_true", help=f"every aircraft, not the surest {FIRST} alone"
     )

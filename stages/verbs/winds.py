@@ -13,7 +13,7 @@ from typing import Any
 
 from stages import params
 from stages.errors import InputError
-from stages.verbs import Verbs, added, drawable, only_in_clone
+from stages.verbs import Verbs, added, drawable, only_in_clone, writable
 
 EVERY_S = 10.0  # of a stream, between two answers
 STEP = 0.25  # degrees, of the example's level
@@ -186,28 +186,6 @@ def attempt(arguments: argparse.Namespace) -> int:
     if os.environ.get("DISPLAY") and sys.stdout.isatty():
         webbrowser.open(arguments.plot.absolute().as_uri())
     return 0
-
-
-def writable(path: Path) -> None:
-    """InputError where a file cannot be put."""
-    if not path.parent.is_dir():
-        raise InputError(
-            "there is no such folder",
-            where=str(path.parent),
-            remedy="make it, or name another file",
-        )
-    if path.is_dir():
-        raise InputError("that is a folder", where=str(path), remedy="name a file")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise InputError(
-            "nothing can be written there",
-            where=str(path.parent),
-            found=error.strerror or str(error),
-            remedy="make room, let your user write there, or name another folder",
-        ) from None
 
 
 def benchmark(arguments: argparse.Namespace) -> int:
