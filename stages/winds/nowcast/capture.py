@@ -28,8 +28,9 @@ from stages.winds.nowcast import declared, doubtful, handed, reported, tables
 
 COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
 EXPECTED = (
-    f"winds as parquet or CSV ({', '.join(COLUMNS)}, or alt_m, u_kn, v_kn, time), a published "
-    "winds or states table, or frames with their times as CSV, JSON lines or AVR"
+    "winds as parquet or CSV (ts_s, ts_ms or time; lat_deg; lon_deg; alt_ft, alt_m or "
+    "flight_level; u_m_s and v_m_s, u_kn and v_kn, or from_deg and speed_kn or speed_m_s), a "
+    "published winds or states table, or frames with their times as CSV, JSON lines or AVR"
 )
 
 
