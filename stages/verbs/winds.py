@@ -38,6 +38,7 @@ def nowcast(arguments: argparse.Namespace) -> int:
         drawable(arguments.plot, ".png", *((".gif",) if arguments.follow else ()))
     if arguments.out:
         (lines_suffix if arguments.follow else answers.check_suffix)(arguments.out)
+    refuse_unwritten(arguments)
     if model == "champion":
         from stages.winds.retraining import champions
 
@@ -59,6 +60,20 @@ def nowcast(arguments: argparse.Namespace) -> int:
         )
     tell(arguments, rows)
     return 0
+
+
+def refuse_unwritten(arguments: argparse.Namespace) -> None:
+    """InputError for a text that is no place and time, grid or route: no model has to be found, and
+    none to be loaded, to tell."""
+    from stages.winds.nowcast import nowcast as forecaster
+
+    at, grid, route = arguments.at or [], arguments.grid, arguments.route
+    if arguments.follow:  # whose times may be the model's lead
+        from stages.winds.streaming.answering import LEAD
+
+        at = [text.replace(LEAD, "+0") for text in at]
+        grid, route = (text and text.replace(LEAD, "+0") for text in (grid, route))
+    forecaster.written(at=at, grid=grid, route=route)
 
 
 def tell(arguments: argparse.Namespace, rows: Any) -> None:
