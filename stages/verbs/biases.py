@@ -18,32 +18,7 @@ REMEDY = "name data/PROFILE/decoded/DATASET of a set that `dvc repro` decoded"
 def biases(arguments: argparse.Namespace) -> int:
     """Print biases and their standard deviations, the surest first; write winds without them."""
     folder: Path = arguments.folder
-    if arguments.out:
-        writable(arguments.out)
-        if arguments.out.suffix != SUFFIX:
-            raise InputError(
-                "winds without the biases are written in another form than that name tells",
-                where=str(arguments.out),
-                found=arguments.out.suffix or "no suffix",
-                expected=SUFFIX,
-                remedy=f"name a file that ends in {SUFFIX}",
-            )
-    absent = [name for name in FILES if not (folder / name).is_file()]
-    if absent:
-        raise InputError(
-            "that is no decoded data set of aircraft's states",
-            where=str(folder),
-            expected=" and ".join(FILES),
-            found=f"no {' and no '.join(absent)}",
-            remedy=REMEDY,
-        )
-    for name in ("heading_deg", "airspeed_kt"):
-        if not 0 < getattr(arguments, name) < float("inf"):
-            raise InputError(
-                "a standard deviation is above 0",
-                where=f"--{name.replace('_', '-')}",
-                found=f"{getattr(arguments, name):g}",
-            )
+    refuse_unfit(arguments)
     import numpy as np
     import polars as pl
 
@@ -82,6 +57,37 @@ def biases(arguments: argparse.Namespace) -> int:
             found.corrected(rows).write_parquet(stream)
         print(f"{arguments.out}: winds without the biases, error_m_s beside each", file=sys.stderr)
     return 0
+
+
+def refuse_unfit(arguments: argparse.Namespace) -> None:
+    """InputError, before the estimate, for a folder, a deviation or a file that will not do."""
+    folder: Path = arguments.folder
+    if arguments.out:
+        writable(arguments.out)
+        if arguments.out.suffix != SUFFIX:
+            raise InputError(
+                "winds without the biases are written in another form than that name tells",
+                where=str(arguments.out),
+                found=arguments.out.suffix or "no suffix",
+                expected=SUFFIX,
+                remedy=f"name a file that ends in {SUFFIX}",
+            )
+    absent = [name for name in FILES if not (folder / name).is_file()]
+    if absent:
+        raise InputError(
+            "that is no decoded data set of aircraft's states",
+            where=str(folder),
+            expected=" and ".join(FILES),
+            found=f"no {' and no '.join(absent)}",
+            remedy=REMEDY,
+        )
+    for name in ("heading_deg", "airspeed_kt"):
+        if not 0 < getattr(arguments, name) < float("inf"):
+            raise InputError(
+                "a standard deviation is above 0",
+                where=f"--{name.replace('_', '-')}",
+                found=f"{getattr(arguments, name):g}",
+            )
 
 
 def register(verbs: Verbs) -> None:
