@@ -140,7 +140,10 @@ def a4(measured: Ordered) -> dict[Any, Any]:
             better(measured, slightly, other, own, -SLIGHT, 1 / SLIGHTLY),
         )
         lags = behind(measured, (arm, fractal))
-        parts += [withheld(decided(measured, part, arm, fractal), lags) for part in apart]
+        parts += [
+            fair(withheld(decided(measured, part, arm, fractal), lags), measured, (arm, fractal))
+            for part in apart
+        ]
     note = (
         f"'slightly' is read as at most {100 * SLIGHT:g} points of accuracy, or {SLIGHTLY:g} x the "
         "error or perplexity, each in its own order"
@@ -307,7 +310,8 @@ def a9(measured: Ordered) -> dict[Any, Any]:
             name, side = f"{arm}, {share} % known", Side(arm, (path, share))
             part = against(measured, name, side, CLOSE, False, words, mazes)
             part = decided(measured, part, arm)
-            parts.append(part if mazes else withheld(part, erring(measured, arm)))
+            lags = behind(measured, (arm,)) if mazes else erring(measured, arm)
+            parts.append(withheld(part, lags))
         parts += [] if shares else [lacking(measured, arm, [Side(arm, (path, "0"))])]
     text = "Learned conditional densities match the exact ones."
     note = (
