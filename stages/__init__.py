@@ -14,7 +14,7 @@ __name__ = "stages"  # also where a wheel calls this package `tradewind` (names.
 if (_other := sys.modules.setdefault(__name__, _self)) is not _self:
     raise ImportError(f"another package called {__name__} is loaded: {_other}")
 
-from stages import arithmetic, names  # noqa: E402
+from stages import arithmetic, names  # noqa: E402 (under the name settled above)
 
 names.share(_self)
 try:

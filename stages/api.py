@@ -84,14 +84,15 @@ class Nowcaster:
         if not places:
             raise InputError("no point was asked for", remedy="give a table with a row a point")
         refusals.refuse_outside(places, self.area)
-        settings = params.inference()
+        settings, usual_m_s = params.inference(), doubtful.usual(self._prepared["scaler"])
         if isinstance(context, str | Path):
-            known, where = capture.read(Path(context), settings.decode), str(context)
-            table = capture.form(Path(context)) in ("parquet", "csv")
+            path, where = Path(context), str(context)
+            known = capture.read(path, settings.decode, usual_m_s=usual_m_s)
+            table = capture.form(path) in ("parquet", "csv")
         else:
             rows = handed.timed(handed.given(context, handed.NAMES))
             winds = handed.columns(rows, capture.COLUMNS, "the context")
-            for doubt in doubtful.doubts(winds):
+            for doubt in doubtful.doubts(winds, usual_m_s):
                 warnings.warn(f"the context: {doubt}", UserWarning, stacklevel=2)
             known, where = capture.usable(winds, settings.decode), "the table of winds"
             table = True

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from importlib import metadata
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from stages import interrupted, params
@@ -42,7 +43,7 @@ class Completion(argparse.Action):
 
 class Parser(argparse.ArgumentParser):
     """A parser that takes a place south of the equator for what it is, and that suggests the verb
-    that was meant."""
+    or the option that was meant."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -55,6 +56,32 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             message = f"there is no verb '{unknown[1]}'{params.nearest(unknown[1], self.verbs())}"
         super().error(message)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse, but an option that there is not is told first: what is required and lacks
+        may be what it was meant for."""
+        words = sys.argv[1:] if args is None else list(args)
+        if self.verbs():  # what follows the verb is another parser's
+            words = list(takewhile(lambda word: word.startswith("-"), words))
+        if unknown := next(
+            filter(self.is_unknown, takewhile(lambda word: word != "--", words)), ""
+        ):
+            name = unknown.partition("=")[0]
+            known = self._option_string_actions
+            super().error(f"there is no option '{name}'{params.nearest(name, known)}")
+        return super().parse_known_args(args, namespace)
+
+    def is_unknown(self, word: str) -> bool:
+        """Whether argparse takes the word for an option, but has none of that name or with that
+        beginning."""
+        name = word.partition("=")[0]
+        value = not word.startswith("-") or word == "-" or " " in name
+        return not (
+            value
+            or self._negative_number_matcher.match(word)
+            or name in self._option_string_actions
+            or self._get_option_tuples(word)
+        )
 
     def verbs(self) -> list[str]:
         """The verbs of this parser."""

@@ -177,8 +177,8 @@ def typed(error: Exception) -> Exception:
             "there is not enough memory for this",
             found=text[0][:300],
             expected="contexts, batches and slices that fit",
-            remedy="lower the batch or the number of points in stages/params, or take a machine with "
-            "more memory",
+            remedy="lower the batch or the number of points in stages/params, or take a machine "
+            "with more memory",
         )
     inside = {
         frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)

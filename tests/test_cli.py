@@ -279,19 +279,6 @@ def test_a_place_that_cannot_be_made_is_the_users_mistake_and_no_traceback(
     assert out == "" and err.startswith("error: ") and "/dev/null" in err
 
 
-@pytest.mark.parametrize(
-    ("typed", "says"),
-    [
-        ("nowcats", "did you mean 'nowcast'?"),
-        ("veryfy", "did you mean 'verify'?"),
-        ("xyz", "known: audit"),
-    ],
-)
-def test_a_verb_that_there_is_not_is_told_with_the_nearest(monkeypatch, capsys, typed, says):
-    assert run(monkeypatch, typed) == 2
-    assert f"there is no verb '{typed}'" in (told := capsys.readouterr().err) and says in told
-
-
 def test_the_version_is_that_of_the_project(monkeypatch, capsys):
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert run(monkeypatch, "--version") == 0

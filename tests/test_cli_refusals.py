@@ -67,6 +67,8 @@ def test_what_is_no_bundle_is_the_users_mistake(monkeypatch, capsys, tmp_path):
         ("nowcast", "--follow", "feed", "--at", POINT, "--out", "a.nc"),
         ("nowcast", "--follow", "feed", "--at", POINT, "--out", "a.csv"),
         ("try", "--plot", "a.svg"),
+        ("biases", "decoded", "--out", "a.csv"),
+        ("biases", "decoded", "--out", "a"),
         ("trend", "e/p/d/c/m", "--plot", "a.pdf"),
     ],
 )
@@ -100,6 +102,49 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_answer(
     err = capsys.readouterr().err
     assert {"folder": f"where: {name}\n", "full": "found: No space left on device\n"}[how] in err
     assert "absent.csv" not in err
+
+
+def test_biases_are_not_estimated_for_a_file_that_cannot_be_written(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "biases", "absent", "--out", "nowhere/a.parquet") == 2
+    err = capsys.readouterr().err
+    assert "there is no such folder" in err and "where: nowhere" in err and "absent" not in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--at", "46.5,7.2,FL3400,2026-01-17T05:00:00Z"),
+        ("--at", POINT, "--at", "46.5,7.2,34000"),
+        ("--grid", "FL340,soon,0.5"),
+        ("--route", "FL340,2026-01-17T05:00:00Z,450,46,6"),
+    ],
+)
+@pytest.mark.parametrize("source", [("--context", "absent.csv"), ("--follow", "absent.csv")])
+def test_what_is_no_place_and_time_is_refused_before_a_model_is_looked_for(
+    monkeypatch, capsys, tmp_path, words, source
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "nowcast", *source, "--model", "no_such_cell", *words) == 2
+    err = capsys.readouterr().err
+    assert f"found: {words[-1]}" in err or "found: soon" in err
+    assert "no_such_cell" not in err and "absent.csv" not in err
+
+
+def test_a_file_of_points_is_read_before_the_model_is(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("stages.winds.nowcast.nowcast.load", lambda folder: 1 / 0)
+    (tmp_path / "p.csv").write_text("lat_deg,lon_deg,alt_ft,time\n46.5,7.2,FL3400,soon\n")
+    assert run(monkeypatch, "nowcast", "--context", "absent.csv", "--points", "p.csv") == 2
+    assert "where: p.csv, line 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("time", ["+lead", "+600"])
+def test_the_times_of_a_stream_are_no_mistake(monkeypatch, capsys, tmp_path, time):
+    monkeypatch.chdir(tmp_path)
+    words = ("--follow", "absent.csv", "--model", "no_such_cell", "--at", f"46.5,7.2,FL340,{time}")
+    assert run(monkeypatch, "nowcast", *words) == 2
+    assert "where: no_such_cell" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [("--context", ""), ("--context", "a.csv", "--model", "")])

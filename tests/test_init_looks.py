@@ -151,6 +151,21 @@ def winds(file, header=OURS):
     return file
 
 
+@pytest.mark.parametrize("name, start_s", [("ts_s", 7), ("ts", 7), ("ts_s", 1_700_000_007)])
+def test_times_that_count_from_a_beginning_of_their_own_are_no_unix_seconds(
+    tmp_path, name, start_s
+):
+    rows = "".join(f"{start_s + 10 * i},46,7,34000,20,3\n" for i in range(548))
+    header = f"{name},lat,lon,alt_ft,u_m_s,v_m_s\n"
+    text = looks.render(tmp_path / "a.csv", seen(tmp_path, "a.csv", header + rows))
+    (column,) = (line.split() for line in text.splitlines() if line.startswith(f"{name} "))
+    if start_s == 7:
+        assert "from 7 to 5,477 s after a beginning of its own, 1.52 hours" in text
+        assert column[1:] == ["s", "7", "5477", "0"] and "1970-01-01T00:00:07" not in text
+    else:
+        assert "from 2023-11-14T22:13:27Z" in text and column[1:3] == ["Unix", "s"]
+
+
 def test_winds_in_our_columns_are_declared_by_the_command_that_is_told(
     project, monkeypatch, capsys
 ):

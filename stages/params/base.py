@@ -33,8 +33,12 @@ MOST = 24  # names that a message lists
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint: the known name closest to `word`, and what is allowed, unless that is too long."""
-    known = list(known)
-    close = difflib.get_close_matches(str(word), known, n=1)
-    told = f"known: {', '.join(sorted(known))}" if len(known) <= MOST else f"of {len(known):,}"
-    return (f"; did you mean {close[0]!r}?" if close else "") + f" ({told})"
+    """A hint: the known name closest to `word`, and what is allowed, unless that is too long. Of a
+    name with parts (kalman-swept-none) the first may be the closest."""
+    known = sorted(known)
+    # the first name of those that share a beginning stands for it, unless it is a name of its own
+    whose = {one.partition("-")[0]: one for one in reversed(known) if "/" not in one}
+    whose |= {one: one for one in known}
+    close = difflib.get_close_matches(str(word), whose, n=1)
+    told = f"known: {', '.join(known)}" if len(known) <= MOST else f"of {len(known):,}"
+    return (f"; did you mean {whose[close[0]]!r}?" if close else "") + f" ({told})"

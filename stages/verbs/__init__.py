@@ -5,6 +5,7 @@ it runs, so that help costs nothing.
 """
 
 import argparse
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,28 @@ def drawable(path: Path, *suffixes: str) -> None:
             found=path.suffix or "no suffix",
             expected=" | ".join(suffixes),
         )
+
+
+def writable(path: Path) -> None:
+    """InputError where a file cannot be put."""
+    if not path.parent.is_dir():
+        raise InputError(
+            "there is no such folder",
+            where=str(path.parent),
+            remedy="make it, or name another file",
+        )
+    if path.is_dir():
+        raise InputError("that is a folder", where=str(path), remedy="name a file")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InputError(
+            "nothing can be written there",
+            where=str(path.parent),
+            found=error.strerror or str(error),
+            remedy="make room, let your user write there, or name another folder",
+        ) from None
 
 
 def only_in_clone(what: str) -> None:

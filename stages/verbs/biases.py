@@ -7,8 +7,9 @@ from pathlib import Path
 from stages import files
 from stages.errors import InputError
 from stages.units import KNOT_M_S
-from stages.verbs import Verbs, added
+from stages.verbs import Verbs, added, writable
 
+SUFFIX = ".parquet"  # of --out
 FIRST = 20  # aircraft that are shown
 FILES = ("winds.parquet", "states.parquet")  # of a decoded data set
 REMEDY = "name data/PROFILE/decoded/DATASET of a set that `dvc repro` decoded"
@@ -17,22 +18,7 @@ REMEDY = "name data/PROFILE/decoded/DATASET of a set that `dvc repro` decoded"
 def biases(arguments: argparse.Namespace) -> int:
     """Print biases and their standard deviations, the surest first; write winds without them."""
     folder: Path = arguments.folder
-    absent = [name for name in FILES if not (folder / name).is_file()]
-    if absent:
-        raise InputError(
-            "that is no decoded data set of aircraft's states",
-            where=str(folder),
-            expected=" and ".join(FILES),
-            found=f"no {' and no '.join(absent)}",
-            remedy=REMEDY,
-        )
-    for name in ("heading_deg", "airspeed_kt"):
-        if not 0 < getattr(arguments, name) < float("inf"):
-            raise InputError(
-                "a standard deviation is above 0",
-                where=f"--{name.replace('_', '-')}",
-                found=f"{getattr(arguments, name):g}",
-            )
+    refuse_unfit(arguments)
     import numpy as np
     import polars as pl
 
@@ -73,6 +59,37 @@ def biases(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def refuse_unfit(arguments: argparse.Namespace) -> None:
+    """InputError, before the estimate, for a folder, a deviation or a file that will not do."""
+    folder: Path = arguments.folder
+    if arguments.out:
+        writable(arguments.out)
+        if arguments.out.suffix != SUFFIX:
+            raise InputError(
+                "winds without the biases are written in another form than that name tells",
+                where=str(arguments.out),
+                found=arguments.out.suffix or "no suffix",
+                expected=SUFFIX,
+                remedy=f"name a file that ends in {SUFFIX}",
+            )
+    absent = [name for name in FILES if not (folder / name).is_file()]
+    if absent:
+        raise InputError(
+            "that is no decoded data set of aircraft's states",
+            where=str(folder),
+            expected=" and ".join(FILES),
+            found=f"no {' and no '.join(absent)}",
+            remedy=REMEDY,
+        )
+    for name in ("heading_deg", "airspeed_kt"):
+        if not 0 < getattr(arguments, name) < float("inf"):
+            raise InputError(
+                "a standard deviation is above 0",
+                where=f"--{name.replace('_', '-')}",
+                found=f"{getattr(arguments, name):g}",
+            )
+
+
 def register(verbs: Verbs) -> None:
     """Add `tradewind biases`."""
     verb = added(
@@ -85,7 +102,12 @@ def register(verbs: Verbs) -> None:
         "tradewind biases data/mini/decoded/simulated --out corrected.parquet",
     )
     verb.add_argument("folder", type=Path, metavar="DECODED", help="a decoded data set's folder")
-    verb.add_argument("--out", type=Path, metavar="FILE", help="write the winds without the biases")
+    verb.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write the winds without the biases, as FILE.parquet",
+    )
     verb.add_argument(
         "--all", action="store_true", help=f"every aircraft, not the surest {FIRST} alone"
     )

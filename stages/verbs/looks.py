@@ -167,17 +167,21 @@ def render(path: Path, seen: Look) -> str:
     of = {"text": "line", "grid": "variable"}.get(seen.kind, "row")
     lines = [f"{path}: {seen.kind}, {seen.rows:,} {of}{'s' if seen.rows != 1 else ''}"]
     lines += list(seen.notes)
+    own = False  # whether the times count from a beginning of the file's own, not from 1970
     if seen.span_s:
         first, last = seen.span_s
-        if 0 <= first <= last < doubtful.YEAR_2100_S:  # others are doubted, below
-            lines.append(f"from {iso(first)} to {iso(last)}, {(last - first) / 3600:.2f} hours")
+        own, long = last < doubtful.YEAR_1990_S, f"{(last - first) / 3600:.2f} hours"
+        if own:
+            lines.append(f"from {first:,.0f} to {last:,.0f} s after a beginning of its own, {long}")
+        elif 0 <= first <= last < doubtful.YEAR_2100_S:  # others are doubted, below
+            lines.append(f"from {iso(first)} to {iso(last)}, {long}")
     if seen.columns:
+        units = [one.unit.removeprefix("Unix " if own else "") or "?" for one in seen.columns]
         width = max(len("column"), *(len(one.name) for one in seen.columns))
         lines.append(f"\n{'column':{width}}  {'unit':22}  {'lowest':>24}  {'highest':>24}  missing")
         lines += [
-            f"{one.name:{width}}  {one.unit or '?':22}  {one.low:>24}  {one.high:>24}  "
-            f"{one.missing:,}"
-            for one in seen.columns
+            f"{one.name:{width}}  {its:22}  {one.low:>24}  {one.high:>24}  {one.missing:,}"
+            for one, its in zip(seen.columns, units, strict=True)
         ]
     return "\n".join(lines + [f"doubt: {one}" for one in seen.doubts])
 

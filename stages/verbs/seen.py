@@ -59,8 +59,8 @@ class Column:
 @dataclass(frozen=True)
 class Look:
     """What was seen: kind is frames, states, winds, our winds, text, sets, sequences, arrays, grid
-    (netCDF, HDF5, GRIB), JSON or table; span_s the first and last Unix second, where there are
-    times."""
+    (netCDF, HDF5, GRIB), JSON or table; span_s the first and last Unix second (or second of a
+    beginning of the file's own), where there are times."""
 
     kind: str
     rows: int

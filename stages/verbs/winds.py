@@ -13,7 +13,7 @@ from typing import Any
 
 from stages import params
 from stages.errors import InputError
-from stages.verbs import Verbs, added, drawable, only_in_clone
+from stages.verbs import Verbs, added, drawable, only_in_clone, writable
 
 EVERY_S = 10.0  # of a stream, between two answers
 STEP = 0.25  # degrees, of the example's level
@@ -38,6 +38,7 @@ def nowcast(arguments: argparse.Namespace) -> int:
         drawable(arguments.plot, ".png", *((".gif",) if arguments.follow else ()))
     if arguments.out:
         (lines_suffix if arguments.follow else answers.check_suffix)(arguments.out)
+    refuse_unwritten(arguments)
     if model == "champion":
         from stages.winds.retraining import champions
 
@@ -59,6 +60,20 @@ def nowcast(arguments: argparse.Namespace) -> int:
         )
     tell(arguments, rows)
     return 0
+
+
+def refuse_unwritten(arguments: argparse.Namespace) -> None:
+    """InputError for a text that is no place and time, grid or route: no model has to be found, and
+    none to be loaded, to tell."""
+    from stages.winds.nowcast import nowcast as forecaster
+
+    at, grid, route = arguments.at or [], arguments.grid, arguments.route
+    if arguments.follow:  # whose times may be the model's lead
+        from stages.winds.streaming.answering import LEAD
+
+        at = [text.replace(LEAD, "+0") for text in at]
+        grid, route = (text and text.replace(LEAD, "+0") for text in (grid, route))
+    forecaster.written(at=at, grid=grid, route=route)
 
 
 def tell(arguments: argparse.Namespace, rows: Any) -> None:
@@ -188,28 +203,6 @@ def attempt(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def writable(path: Path) -> None:
-    """InputError where a file cannot be put."""
-    if not path.parent.is_dir():
-        raise InputError(
-            "there is no such folder",
-            where=str(path.parent),
-            remedy="make it, or name another file",
-        )
-    if path.is_dir():
-        raise InputError("that is a folder", where=str(path), remedy="name a file")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise InputError(
-            "nothing can be written there",
-            where=str(path.parent),
-            found=error.strerror or str(error),
-            remedy="make room, let your user write there, or name another folder",
-        ) from None
-
-
 def benchmark(arguments: argparse.Namespace) -> int:
     """Write the frozen benchmark into a new folder."""
     from stages.winds.nowcast import benchmark as frozen
@@ -263,7 +256,7 @@ def add_nowcast(verbs: Verbs) -> None:
         "--route",
         metavar="ALT,TIME,AIRSPEED_KN,LAT,LON,LAT,LON,...",
         help="a route from waypoint to waypoint: the wind along it, the time that it takes, and "
-        "what the wind's error may cost",
+        "what the wind's error may cost; it must end within the model's lead",
     )
     verb.add_argument(
         "--model",

@@ -20,7 +20,7 @@ from stages.scores import lone
 from stages.winds import forecasts, measure, metrics
 from stages.winds.contexts.given import Contexts
 from stages.winds.forecasts import PLACE
-from stages.winds.nowcast import capture, nowcast, spread
+from stages.winds.nowcast import capture, doubtful, nowcast, refusals, spread
 from stages.winds.nowcast.refusals import iso
 from stages.winds.pairs import Pairs
 from stages.winds.slices import context_window
@@ -51,7 +51,8 @@ def score(asked: lone.Asked) -> lone.Scored:
     model, meta = nowcast.load(asked.run)
     prepared = meta["prepared"]
     try:
-        known, dropped = capture.read(asked.file, settings.decode)
+        usual_m_s = doubtful.usual(prepared["scaler"])
+        known, dropped = capture.read(asked.file, settings.decode, usual_m_s=usual_m_s)
     except InputError as error:
         raise asked.refuse(error.what, error.expected, error.found, error.remedy) from None
     rows = known.select(
@@ -120,8 +121,8 @@ def reached(
         raise asked.refuse(
             "the capture holds no usable wind",
             "winds, or what they are decoded from",
-            f"rows dropped: {lone.listed(dropped)}",
-            "give a longer capture, or mend what most rows were dropped for",
+            f"rows dropped: {lone.listed(dropped)}" if any(dropped.values()) else "no rows",
+            refusals.LONGER if any(dropped.values()) else "give a capture that holds winds",
         )
     w, lead = prepared["slice_s"], prepared["lead_s"]
     filled = np.unique(np.floor(t_s / w)).astype(np.int64)
@@ -164,7 +165,8 @@ def refuse_elsewhere(
         "the capture lies outside the area that the cell was trained in",
         ", ".join(f"{name} {area[name][0]:g} to {area[name][1]:g}" for name in PLACE),
         ", ".join(f"{name} {low:g} to {high:g}" for name, low, high in spans),
-        "give a capture of that area, or a cell that was trained in this one",
+        refusals.exchanged(rows, area)
+        or "give a capture of that area, or a cell that was trained in this one",
     )
 
 

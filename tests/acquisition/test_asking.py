@@ -102,7 +102,7 @@ def test_a_handshake_that_trickles_ends_at_the_deadline(listener, clock):
 @pytest.mark.parametrize("form", ["http://user:word@127.0.0.1:{}", "user:word@127.0.0.1:{}"])
 def test_the_environments_proxy_is_asked_and_may_not_trickle(listener, clock, monkeypatch, form):
     monkeypatch.setenv("https_proxy", form.format(listener(trickle)))
-    with pytest.raises(Exception):  # noqa: B017  whatever the hung-up connection is called
+    with pytest.raises(Exception):  # noqa: B017 (whatever the hung-up connection is called)
         whole("https://zenodo.org/x", total_s=0.5)
     assert clock() < 1.5
     assert listener.heard[0].startswith(b"CONNECT zenodo.org:443 HTTP/1.1\r\n")

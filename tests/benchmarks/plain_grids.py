@@ -58,10 +58,11 @@ class PlainGridTNP(nn.Module):
         labels = torch.zeros(rows, columns)
         if shift:
             labels[rows - shift :] = 1  # the latitudes do not go around
-        cut = lambda x: (  # noqa: E731
-            x.unflatten(2, (columns // size, size)).unflatten(1, (rows // size, size))
-            .permute(0, 1, 3, 2, 4, 5).flatten(3, 4).flatten(0, 2)
-        )  # fmt: skip
+
+        def cut(x):
+            blocks = x.unflatten(2, (columns // size, size)).unflatten(1, (rows // size, size))
+            return blocks.permute(0, 1, 3, 2, 4, 5).flatten(3, 4).flatten(0, 2)
+
         parts, marks = cut(folded), cut(labels[None, :, :, None])[:, :, 0]
         mask = (marks[:, :, None] == marks[:, None]).repeat(len(tokens), 1, 1)[:, None]
         query, key, value = layer.among.attention.inward(parts).chunk(3, -1)

@@ -106,7 +106,10 @@ def test_the_linear_waves_of_kuramoto_sivashinsky_grow_and_decay_exactly():
 
 def test_the_energy_of_kuramoto_sivashinsky_balances(field):
     dt = 1e-3
-    energy = lambda state: 0.5 * (state**2).mean(0)  # noqa: E731
+
+    def energy(state):
+        return 0.5 * (state**2).mean(0)
+
     middle = FIELD.step(field, dt)
     rate = (energy(FIELD.step(middle, dt)) - energy(field)) / (2 * dt)
     bring, take = FIELD.power(middle)

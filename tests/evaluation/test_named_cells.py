@@ -13,7 +13,7 @@ from stages.winds.nowcast import anywhere, named
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """Three cells of the winds and one of another family, by their names."""
+    """Four cells of the winds and one of another family, by their names."""
 
     def lay(name, prepared):
         experiment, dataset, cell = name.split("/")
@@ -22,7 +22,8 @@ def project(tmp_path, monkeypatch):
         text = json.dumps({"prepared": prepared})
         save_file({"w": np.zeros(1)}, folder / named.WEIGHTS, {"tradewind": text})
 
-    for name in ("winds/sky/msa-a-s0", "winds/sky/msa-b-s0", "plain/sky/knn"):
+    winds = ("msa-a-s0", "msa-b-s0", "kalman-swept-none")
+    for name in ("plain/sky/knn", *(f"winds/sky/{cell}" for cell in winds)):
         lay(name, {"lead_s": 1.0})
     lay("fields/poisson/msa-a-s0", {"scaler": {}})
     monkeypatch.chdir(tmp_path)
@@ -52,6 +53,8 @@ def test_a_name_is_as_long_as_it_must_be(project, name, cell):
         ("fields/msa-a-s0", "that trained cell is not of the winds"),
         ("fields/mini/poisson/msa-a-s0", "found: fields/mini/poisson/msa-a-s0"),
         ("knnn", "did you mean 'knn'"),
+        ("kalmann", "did you mean 'kalman-swept-none'"),
+        ("msb", "did you mean 'msa-a-s0'"),
         ("nope", "found: no cell 'nope' (known: "),
         ("winds/mini/sky", "not a trained cell"),
     ],

@@ -54,7 +54,9 @@ def test_the_best_on_validation_of_any_experiment_is_asked_and_it_is_said_why(ai
     here("wind_baselines/other/best", numbers(1.0, 20.0))
     (wind,) = ask(airspace, two, ASKED, model=None)
     assert wind.model == "better"
-    assert "7.0 kn, of 2 cells" in wind.why and "1 that do not use" in wind.why
+    assert "7.0 kn, of 2 cells" in wind.why and wind.why.endswith(
+        "; 1 cell was passed over: it does not use where winds were measured"
+    )
     assert f"chosen: {wind.why}\n" in render([wind])
 
 

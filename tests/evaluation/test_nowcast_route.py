@@ -3,6 +3,7 @@ error's."""
 
 import json
 import math
+import re
 import sys
 
 import numpy as np
@@ -13,7 +14,7 @@ from nowcasts import ask
 from stages import cli
 from stages.errors import InputError
 from stages.units import EARTH_KM, KNOT_M_S
-from stages.winds.nowcast import route
+from stages.winds.nowcast import anywhere, route
 
 SPHERE = pyproj.Geod(a=EARTH_KM * 1000, b=EARTH_KM * 1000)
 
@@ -79,6 +80,44 @@ def test_two_legs_are_flown_one_after_the_other():
 def test_what_is_no_route_is_refused(text):
     with pytest.raises(InputError):
         route.read(text)
+
+
+@pytest.mark.parametrize(
+    "start, ends, remedy",
+    [
+        (1200, (0, 1000), "start by 1970-01-01T00:15:13Z, fly a shorter one"),
+        (1200, (900, 1000), "fly a shorter one"),  # to start earlier helps nothing
+        (913, (0, 1000), None),
+    ],
+)
+def test_a_route_beyond_the_lead_is_refused_in_its_own_words(start, ends, remedy):
+    """90 NM at 400 kn, a lead of ten minutes and slices of one: the middle of the last
+    piece must be reached before 960 + 120 + 600 s."""
+    found = route.read(f"FL340,{start},400,0,0,0,1.5")
+    assert found.points[-1].ts_s - start == pytest.approx(765.5, abs=0.1)
+    if remedy is None:
+        route.refuse_late(found, ends, 60.0, 600.0, "c.csv")
+        return
+    with pytest.raises(InputError, match="the route leads beyond") as refused:
+        route.refuse_late(found, ends, 60.0, 600.0, "c.csv")
+    told = refused.value
+    assert "takes 13.5 minutes in still air, from 1970-01-01T00:20:00Z" in told.found
+    assert "ends by 1970-01-01T00:28:00Z: the model reaches 11.3 minutes" in told.expected
+    assert told.remedy.startswith(remedy) and told.where == "c.csv"
+
+
+def test_the_shell_tells_a_long_route_by_its_start_and_end(monkeypatch, capsys, tmp_path):
+    context = (anywhere.example() / "winds.parquet").resolve()
+    monkeypatch.chdir(tmp_path)
+    text = "FL340,2026-01-17T03:00:00Z,300,46.3,6.6,46.6,7.4"
+    words = ["tradewind", "nowcast", "--context", str(context), "--route", text]
+    monkeypatch.setattr("sys.argv", words)
+    assert cli.main() == 2
+    told = capsys.readouterr().err
+    assert "from 2026-01-17T03:00:00Z to " in told and f"where: {context}" in told
+    start = re.search(r"start by (\S+),", told)[1]
+    monkeypatch.setattr("sys.argv", [*words[:-1], text.replace("2026-01-17T03:00:00Z", start)])
+    assert cli.main() == 0, "as late as it says"
 
 
 def test_a_route_is_answered_as_its_points_and_the_error_costs_time(

@@ -3,6 +3,7 @@ was found on, and nowhere else."""
 
 import json
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -10,9 +11,10 @@ import pytest
 
 from stages import api, cli
 from stages.winds.nowcast import spread
+from stages.winds.nowcast.answers import unlike
 from stages.winds.recalibration import ALL, Recalibration
 
-TOLD = "the winds known say less than on the validation minutes: the model's own stands"
+TOLD = "too few winds lie near {}, so the spread was not recalibrated"
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,7 @@ def test_python_warns_where_few_winds_are_known(example):
     last = winds.filter(pl.col("ts_s") >= time_s - 1860)
     answers = [wide(model, known, grid) for known in (winds, last[:5], last[:1])]
     assert not answers[0][0]  # half an hour of winds says enough here
-    assert answers[2][0] == [f"spread: here {TOLD}"]
+    assert answers[2][0] == [f"spread: {TOLD.format('the points')}"]
     spreads = [found["u_spread_m_s"].mean() for _, found in answers]
     assert spreads[0] < 4.2 and spreads[1] > 9 and spreads[2] > spreads[1]
 
@@ -79,7 +81,19 @@ def test_every_form_says_that_the_models_own_spread_stands(example, tmp_path, mo
         monkeypatch.setattr("sys.argv", [*words, *form])
         assert cli.main() == 0
         told = capsys.readouterr()
-        assert f"here {TOLD}" in getattr(told, where)
+        assert TOLD.format("the point") in getattr(told, where)
     monkeypatch.setattr("sys.argv", [*words, "--json"])
     assert cli.main() == 0
-    assert json.loads(capsys.readouterr().out)["spread"].endswith(TOLD)
+    assert json.loads(capsys.readouterr().out)["spread"].endswith(TOLD.format("the point"))
+
+
+@pytest.mark.parametrize(
+    "own, told",
+    [
+        ([False, False], ""),
+        ([True, False, False], TOLD.format("1 of 3 points") + " there"),
+        ([True, True], TOLD.format("the points")),
+    ],
+)
+def test_it_is_said_at_how_many_points_the_spread_is_not_recalibrated(own, told):
+    assert unlike([SimpleNamespace(own_spread=one) for one in own]) == told

@@ -32,7 +32,7 @@ from stages.sequences.tokens import Sequences
 def made(tokens: np.ndarray) -> Sampler:
     """A sampler that answers with these sequences, one pass each."""
 
-    def draw(shown, known, generator, state={"at": 0}):  # noqa: B006
+    def draw(shown, known, generator, state={"at": 0}):  # noqa: B006 (calls share it)
         rows = torch.from_numpy(tokens[state["at"] : state["at"] + len(shown)])
         state["at"] += len(shown)
         one = torch.ones_like(known)

@@ -103,6 +103,38 @@ def test_what_can_be_is_not_doubted(winds, right):
     assert doubtful.doubts(winds.head(20).with_columns(pl.col("ts_s") * 1e3)) == []
 
 
+@pytest.mark.parametrize(
+    "factor, doubted", [(1 / KNOT, True), (1.0, False), (0.1 / KNOT, False), (0.1, False)]
+)
+def test_knots_below_every_jet_stream_are_doubted_by_the_model_s_own_winds(
+    winds, tmp_path, monkeypatch, capsys, factor, doubted
+):
+    """The example's winds as knots, as they are, and those of a calm day."""
+    file = tmp_path / "winds.csv"
+    told = winds.with_columns(pl.col("u_m_s", "v_m_s") * factor)
+    told.write_csv(file)
+    assert doubtful.doubts(told) == [], "without a model nothing tells"
+    monkeypatch.chdir(tmp_path)
+    at = "46.5,7.2,FL340,2026-01-17T03:02:00Z"
+    monkeypatch.setattr("sys.argv", ["tradewind", "nowcast", "--context", str(file), "--at", at])
+    assert cli.main() == 0
+    out, err = capsys.readouterr()
+    assert (f"warning: {file}: u_m_s and v_m_s hold knots" in err) == doubted and " kn " in out
+    asked = pl.DataFrame(dict(lat_deg=[46.5], lon_deg=[7.2], alt_ft=[34e3], time=[at[-20:]]))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        api.load().predict(asked, context=told)
+        api.load().predict(asked, context=file)
+    assert [("29 m/s that the model was trained on" in str(one.message)) for one in said].count(
+        True
+    ) == 2 * doubted
+
+
+def test_a_few_wild_rows_are_no_knots(winds):
+    wild = winds.with_columns(u_m_s=pl.when(pl.int_range(pl.len()) < 20).then(9999.0).otherwise(1))
+    assert doubtful.doubts(wild, 29.0) == []
+
+
 def test_a_doubt_is_told_by_the_shell_and_by_python(winds, tmp_path, monkeypatch, capsys):
     file = tmp_path / "winds.csv.gz"
     fast = winds.with_columns(pl.col("u_m_s", "v_m_s") * 3)

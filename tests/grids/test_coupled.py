@@ -15,6 +15,12 @@ PLANE = Dual(0.5, -0.602, 0.602, 0.2, 4, Layout(2, 6, 5, 2.0, 4.0))
 GLOBE = Globe(0, 4, 6, 5, 0.5)
 
 
+def test_the_lines_64_cells_have_63_gaps():
+    (cells,) = Dual(0.8, -0.602, 0.602, 0.2, 64, Layout(1, 64, 128, 2.0, 4.0)).axes
+    assert (cells[0], cells[-1], len(cells)) == (-4.0, 4.0, 64)
+    np.testing.assert_allclose(np.diff(cells), 8 / 63)
+
+
 def densities(made, law, noise):
     """Of every target the log-density: that of all values together over that of what is known."""
     tasks = made.drawn(6, Kept(1, "test"))

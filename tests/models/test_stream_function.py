@@ -26,7 +26,9 @@ def twice_differentiable():
 
 
 def drawn(context=20, targets=12, seed=0) -> Batch:
-    place = lambda *shape: torch.randn(*shape, generator=seeds.torch_stream(seed, *shape))  # noqa: E731
+    def place(*shape):
+        return torch.randn(*shape, generator=seeds.torch_stream(seed, *shape))
+
     batch = single(place(context, 4), place(context, 2), place(targets, 4))
     batch.context_x[..., 3], batch.target_x[..., 3] = -batch.context_x[..., 3].abs(), 0.5
     return Batch(**{k: v.double() if v is not None and v.is_floating_point() else v
@@ -73,19 +75,20 @@ def test_none_by_finite_differences(name):
     batch, step = drawn(), 1e-4
     if name == "stream_function":
         seeds.everything(0)
-        model = build(name).double()
-        field = lambda batch: model(batch).mean  # noqa: E731
+        ask = build(name).double()
     else:
-        ask = made(name)
-        field = lambda batch: stream_head.wind(ask, batch, torch.ones(2)).mean  # noqa: E731
+        model = made(name)
+
+        def ask(batch):
+            return stream_head.wind(model, batch, torch.ones(2))
 
     def moved(axis, by):
         shift = torch.zeros(4, dtype=torch.float64)
         shift[axis] = by
         place = batch.target_x + shift
         with torch.no_grad():
-            return field(Batch(batch.context_x, batch.context_y, batch.context_mask, place,
-                               batch.target_mask))[0]  # fmt: skip
+            return ask(Batch(batch.context_x, batch.context_y, batch.context_mask, place,
+                             batch.target_mask)).mean[0]  # fmt: skip
 
     slopes = [(moved(axis, step) - moved(axis, -step)) / (2 * step) for axis in (0, 1)]
     found = torch.stack(slopes, -1)

@@ -2,7 +2,7 @@
 test_findings_numbers.py has those of the rest."""
 
 import re
-from statistics import fmean
+from statistics import fmean, stdev
 
 import pytest
 
@@ -12,6 +12,9 @@ from tests.reporting.test_findings_numbers import RIGHT, ROOT, TALLY, findings, 
 LARGE = "token_mixing/sample/pictures_12_16/self_attention-pre_norm-w64-s0"
 LONG, DREW = "token_mixing/sample/sentence_pairs_48000", "prompt/metrics"
 MAZES, GROWN = "any_order/sample/mazes", "sigma_gpt-curriculum-134k-s0"
+GRIDS, SCATTERED = "on_off_grid/sample/britain/grid_tnp-mhca", "on_off_grid/mini/globe/exact_on"
+DENSE, KNOTS = "wind_nowcast/sample/sky_44_days", "metrics/rmse_component_kn"
+KELVIN, NATS = "metrics/rmse", "metrics/log_likelihood"
 TOLD = (
     ("HyperMixer labels {} %, attention", "98.5", f"{LONG}/hypermixing-tied-w32/{RIGHT}"),
     ("%, attention {}** (", "96.1", f"{LONG}/self_attention-post_norm-w32/{RIGHT}"),
@@ -35,6 +38,22 @@ TOLD = (
     ("order it solves {} %, where", "31.0", f"{MAZES}_large/{GROWN}/samplers/own/{DREW}/correct"),
     ("12 x 16 meet {} %", "56.1", f"{LARGE}/metrics/satisfied"),
     ("steps, {} % of those", "26.1", f"{LARGE}/metrics/satisfied_other"),
+    ("the cells alone errs by {} K", "2.80", f"{SCATTERED}/{KELVIN}"),
+    ("wrong index errs by {} K", "1.26", f"{GRIDS}_published-britain-s0/{KELVIN}"),
+    ("with the right one by {} K", "1.18", f"{GRIDS}-britain/{KELVIN}"),
+    ("without the grid by {} K", "1.18", f"{GRIDS}_off-britain-s0/{KELVIN}"),
+    ("target they reach {},", "-0.880", f"{GRIDS}_published-britain-s0/{NATS}"),
+    ("-0.880, {} and", "-0.699", f"{GRIDS}-britain/{NATS}"),
+    ("-0.699 and {}.", "-0.778", f"{GRIDS}_off-britain-s0/{NATS}"),
+    ("begins to: it errs by {} kn", "12.9", f"{DENSE}/msa-shared-20k-s0/{KNOTS}"),
+    (
+        "its context shuffled by {}, CNP",
+        "16.2",
+        f"{DENSE}/msa-shared-20k-s0/metrics/rmse_permuted_component_kn",
+    ),
+    ("CNP by {} either way", "16.3", f"{DENSE}/cnp-shared-20k-s0/{KNOTS}"),
+    ("kernel averaging {} kn, persistence", "10.1", f"{DENSE}/kernel/{KNOTS}"),
+    ("kn, persistence {}. Another", "11.6", f"{DENSE}/persistence/{KNOTS}"),
     ("drawn meets {} %", "88.4", f"pictures/sample/pictures_12_16/{TALLY}-w64/metrics/satisfied"),
 )
 
@@ -67,6 +86,10 @@ def test_how_much_more_a_plain_transformer_meets_is_that_of_the_claim():
     low, high = mini["interval"]
     told = f"meets {ratios['mini'][0]} times as many of its own statements as of others"
     assert f"{told} [{low:.2f}, {high:.2f}], where three are asked" in readme["pictures"]
+
+
+def test_a_spread_in_words_is_that_over_seeds():
+    assert f"(three seeds, ± {stdev(values(f'{GRIDS}-britain/{KELVIN}')):.3f})" in findings()
 
 
 def test_what_is_said_of_diffusions_variants_stands_in_the_table():

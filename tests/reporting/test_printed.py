@@ -69,6 +69,12 @@ def test_every_figure_and_table_of_the_documents_redone_whole_is_listed(document
     assert listed == printed
 
 
+def test_every_table_and_figure_of_the_experiments_of_document_g_is_listed():
+    listed = {row["item"] for row in ITEMS if row["document"] == "ongrid"}
+    assert {f"table 4.{n}" for n in (1, 2, 3)} <= listed
+    assert {f"figure 4.{n}" for n in range(1, 14)} <= listed
+
+
 @pytest.mark.parametrize("row", ["nobody,table 1,a,b,c", "thesis,table 1,a,,"])
 def test_a_row_of_no_document_or_without_an_answer_is_an_error_that_names_its_line(tmp_path, row):
     file = tmp_path / "printed.csv"

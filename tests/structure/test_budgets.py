@@ -18,6 +18,7 @@ DURATIONS = ROOT / ".work/durations.jsonl"
 WORK = ("train", "evaluate")
 MOST = 3  # shares of the budgets
 ROW = re.compile(r"(?m)^\| work of ([a-z, ]+?) \| ([\d.]+) \|$")
+GOAL = re.compile(r"(?m)^\| (.*?`.+) \| ([\d.]+) \|$")  # of a whole command, which people time
 BUDGETS = {
     family: row
     for row in ROW.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
@@ -79,6 +80,18 @@ def test_the_last_run_of_mini_is_in_keeping_with_the_budget(row):
         pytest.skip("not all stages of mini ran here (.work/durations.jsonl)")
     share, allowed = (one[row] / sum(one.values()) for one in (told, budgets))
     assert share <= MOST * allowed, f"{row}: {told[row]:.1f} core-minutes, {share:.0%} of the run"
+
+
+def test_whole_commands_have_goals():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert {name: float(most) for name, most in GOAL.findall(text)} == {
+        "`make repro`, mini, nothing cached, set-up included": 20,
+        "`make setup` and `make repro` in a fresh clone with a shared cache": 4,
+        "`.ci/run`": 40,
+        "`make test`": 14,
+        "`make check`": 1.5,
+        "`tradewind verify --all` on mini": 0.5,
+    }
 
 
 def test_every_experiment_has_a_budget():

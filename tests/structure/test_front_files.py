@@ -60,3 +60,11 @@ def test_every_module_that_texts_name_is_there():
         if not re.search(r"\b[A-Z]+\b", name) and not any(one.endswith("/" + name) for one in known)
     ]
     assert wrong == []
+
+
+def test_the_text_on_retraining_shows_who_competes():
+    text = (ROOT / "flows/README.md").read_text(encoding="utf-8")
+    shown = re.search(r"(?m)^    challengers:.*\n(?:    .*\n)+", text)[0]
+    told, declared = YAML(typ="safe").load(shown), read("params.yaml")["retraining"]
+    assert set(told) == {"challengers", "first_against"}
+    assert told == {name: declared[name] for name in told}

@@ -1,8 +1,11 @@
 """A file is at most 400 lines, a function 60, a line 100, a table of numbers in git 100 kB; every
-module says what it is."""
+module says what it is; where a check is silenced the reason stands beside it."""
 
 import ast
+import io
+import re
 import subprocess
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ TEXTS = [
 LONGEST = 100
 MOST = 100_000  # bytes of a metrics.json
 TOLD = "  # noqa: "  # what a tool is told after a line does not count, as in ruff
+REASONED = re.compile(r"# noqa: [A-Z]+\d+(, [A-Z]+\d+)*\s+\(.+\)")
 
 
 def name(file):
@@ -79,12 +83,29 @@ def owed(file: Path) -> list[str]:
     return [word for word in words if word in text]
 
 
+def silent(file: Path) -> list[str]:
+    text = file.read_text(encoding="utf-8")
+    if "noqa" not in text:
+        return []
+    return [
+        f"line {token.start[0]}: {token.string}"
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT
+        and token.string.startswith("# noqa")
+        and not REASONED.fullmatch(token.string)
+    ]
+
+
 def test_files_functions_and_lines_are_short():
     assert amiss(too_long, FILES) == {}
 
 
 def test_modules_and_public_functions_say_what_they_are():
     assert amiss(untold, CODE) == {}
+
+
+def test_a_check_is_silenced_for_a_reason():
+    assert amiss(silent, FILES) == {}
 
 
 def test_what_is_amiss_in_a_file_is_found(tmp_path, monkeypatch):
@@ -95,6 +116,8 @@ def test_what_is_amiss_in_a_file_is_found(tmp_path, monkeypatch):
     assert amiss(too_long, [file]) == {"long.py": ["463 lines", "f (line 1): 61 lines", "line 62"]}
     assert amiss(untold, [file]) == {"long.py": ["no docstring at the top", "f (line 1)"]}
     assert amiss(owed, [file]) == {"long.py": ["TO" + "DO"]}
+    file.write_text("a = 1  # noqa: E1\nb = 1  # noqa: E1, F2 (why)\nc = '# noqa'\n")
+    assert amiss(silent, [file]) == {"long.py": ["line 1: # noqa: E1"]}
 
 
 @pytest.mark.parametrize("file", [ROOT / "dvc.yaml", *sorted(ROOT.glob("*/*/dvc.yaml"))], ids=name)

@@ -80,7 +80,10 @@ def test_without_places_order_does_not_matter_and_with_them_it_does(name):
 
 def test_a_transform_refuses_padding_and_is_the_sum_that_it_stands_for():
     tokens, real = drawn(1, 5, 4), torch.ones(1, 5, dtype=torch.bool)
-    turn = lambda n: torch.exp(-2j * math.pi * torch.outer(torch.arange(n), torch.arange(n)) / n)  # noqa: E731
+
+    def turn(n):
+        return torch.exp(-2j * math.pi * torch.outer(torch.arange(n), torch.arange(n)) / n)
+
     expected = (turn(5) @ tokens[0].to(torch.complex64) @ turn(4)).real / 20**0.5
     torch.testing.assert_close(Fourier()(tokens, real)[0], expected, atol=1e-5, rtol=1e-5)
     with pytest.raises(InputError, match="1 tokens of padding"):

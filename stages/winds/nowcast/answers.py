@@ -87,11 +87,12 @@ def table(rows: list[Wind]) -> pl.DataFrame:
 def unlike(rows: list[Wind]) -> str:
     """Of how many places the spread is not recalibrated for lack of winds, in words; '' of none."""
     count = sum(row.own_spread for row in rows)
-    places = "here" if count == len(rows) else f"at {count:,} of {len(rows):,} points"
-    told = (
-        f"{places} the winds known say less than on the validation minutes: the model's own stands"
-    )
-    return told if count else ""
+    if not count:
+        return ""
+    every = "the point" if count == 1 else "the points"
+    near = every if count == len(rows) else f"{count:,} of {len(rows):,} points"
+    there = "" if count == len(rows) else " there"
+    return f"too few winds lie near {near}, so the spread was not recalibrated{there}"
 
 
 def spread_words(rows: list[Wind]) -> str:

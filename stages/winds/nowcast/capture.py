@@ -15,6 +15,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from stages.errors import DataError, InputError, TradewindError
@@ -27,8 +28,9 @@ from stages.winds.nowcast import declared, doubtful, handed, reported, tables
 
 COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
 EXPECTED = (
-    f"winds as parquet or CSV ({', '.join(COLUMNS)}, or alt_m, u_kn, v_kn, time), a published "
-    "winds or states table, or frames with their times as CSV, JSON lines or AVR"
+    "winds as parquet or CSV (ts_s, ts_ms or time; lat_deg; lon_deg; alt_ft, alt_m or "
+    "flight_level; u_m_s and v_m_s, u_kn and v_kn, or from_deg and speed_kn or speed_m_s), a "
+    "published winds or states table, or frames with their times as CSV, JSON lines or AVR"
 )
 
 
@@ -70,9 +72,12 @@ def winds(path: Path, decode: Decode) -> pl.DataFrame:
     return read(path, decode)[0]
 
 
-def read(path: Path, decode: Decode, called: str = "") -> tuple[pl.DataFrame, dict[str, int]]:
+def read(
+    path: Path, decode: Decode, called: str = "", *, usual_m_s: float = np.inf
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """Usable winds of a capture, and how many rows (of raw captures: lines, replies, states) gave
-    none for which reason. `called` is the file's name in errors, where it has another."""
+    none for which reason. `called` is the file's name in errors, where it has another; `usual_m_s`
+    as of doubtful.doubts."""
     called = called or str(path)
     kind = form(path, called)
     with tables.reading(called, EXPECTED):
@@ -81,7 +86,7 @@ def read(path: Path, decode: Decode, called: str = "") -> tuple[pl.DataFrame, di
         else:
             rows, dropped = decoded(path, kind, decode, called)
     ours = kind in ("frames", "states")  # whose units are no words of the file's
-    for doubt in doubtful.doubts(rows.select("ts_s") if ours else rows):
+    for doubt in doubtful.doubts(rows.select("ts_s") if ours else rows, usual_m_s):
         warnings.warn(f"{called}: {doubt}", UserWarning, stacklevel=2)
     kept, counts = usable(rows, decode)
     for name, count in counts.items():

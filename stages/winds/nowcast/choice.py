@@ -59,10 +59,15 @@ def best(
         fit = [one for one in every if not one.indifferent]
         if fit:
             deaf = len(every) - len(fit)
+            passed = (
+                "1 cell was passed over: it does"
+                if deaf == 1
+                else (f"{deaf} cells were passed over: they do")
+            )
             why = (
                 f"the least error on the validation minutes, {fit[0].error_kn:.1f} kn, of "
                 f"{len(fit)} cells"
-            ) + (f"; {deaf} that do not use where winds were measured left out" if deaf else "")
+            ) + (f"; {passed} not use where winds were measured" if deaf else "")
             return fit[0].folder, why
     raise InputError(
         "no cell may answer",

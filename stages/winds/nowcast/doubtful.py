@@ -4,9 +4,13 @@ of its columns.
 A column named in feet may hold metres, one in m/s knots: numbers that pass every bound, and answers
 that are wrong by a factor. Each test is of a distribution that traffic has: cruise levels of 28,000
 to 42,000 ft, where flights spend most of their time; jet streams of 110 m/s at most; Unix seconds
-from 1990 to 2100. It is a doubt and no proof: it is told, with the remedy, and nothing is changed.
+from 1990 to 2100. Where a model answers, the winds it was trained on are known, too: knots of
+ordinary winds stay below every jet stream, but above these. It is a doubt and no proof: it is told,
+with the remedy, and nothing is changed.
 """
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,14 +23,20 @@ CRUISE_M = (8_500.0, 12_900.0)  # 28,000 to 42,000 ft
 HIGHEST_M = 15_500.0  # above every airliner, below most cruises in feet
 LEVELS_MOST = 600.0  # above every flight level
 JET_M_S = 110.0  # the fastest jet streams
+UNUSUAL = 1.6  # times the speed (RMS) of a model's training winds; knots in m/s are 1.94 times
 YEAR_1990_S, YEAR_2100_S = 631_152_000.0, 4.1e9
 FRACTIONS = {1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
 
 
-def doubts(winds: pl.DataFrame) -> list[str]:
+def doubts(winds: pl.DataFrame, usual_m_s: float = np.inf) -> list[str]:
     """A sentence for each of ts_s, alt_ft and the pair u_m_s, v_m_s whose values look like another
-    unit's; none for columns that are not there, or hold few numbers."""
-    tests = {("ts_s",): time, ("alt_ft",): altitude, ("u_m_s", "v_m_s"): speed}
+    unit's; none for columns that are not there, or hold few numbers. `usual_m_s`: the speed of the
+    winds that a model was trained on (`usual`), where one answers."""
+    tests: dict[tuple[str, ...], Callable[[Any], str]] = {
+        ("ts_s",): time,
+        ("alt_ft",): altitude,
+        ("u_m_s", "v_m_s"): partial(speed, usual_m_s=usual_m_s),
+    }
     found = []
     for names, told in tests.items():
         if set(names) <= set(winds.columns):
@@ -65,12 +75,28 @@ def altitude(rows: Any) -> str:
     )
 
 
-def speed(rows: Any) -> str:
-    """Whether winds (N, 2) are knots."""
-    fast = float(np.quantile(np.hypot(*rows.T), 0.99))
-    if fast <= JET_M_S:
+def speed(rows: Any, usual_m_s: float = np.inf) -> str:
+    """Whether winds (N, 2) are knots: beyond any jet stream, or far above the usual speed and,
+    taken for knots, nearer to it."""
+    speeds = np.hypot(*rows.T)
+    fast = float(np.quantile(speeds, 0.99))
+    here = float(np.sqrt(np.mean(speeds[speeds <= fast] ** 2)))  # a few wild rows do not count
+    if fast > JET_M_S:
+        why = f"One wind of a hundred is above {fast:.0f} m/s, beyond any jet stream"
+    elif here > UNUSUAL * usual_m_s and abs(here * KNOT_M_S - usual_m_s) < here - usual_m_s:
+        why = (
+            f"They blow at {here:.0f} m/s (RMS), {here / usual_m_s:.1f} times the "
+            f"{usual_m_s:.0f} m/s that the model was trained on"
+        )
+    else:
         return ""
     return (
-        f"u_m_s and v_m_s hold knots, not m/s? One wind of a hundred is above {fast:.0f} m/s, "
-        f"beyond any jet stream. Name the columns u_kn and v_kn, or multiply by {KNOT_M_S:.6f}"
+        f"u_m_s and v_m_s hold knots, not m/s? {why}. Name the columns u_kn and v_kn, or multiply "
+        f"by {KNOT_M_S:.6f}"
     )
+
+
+def usual(scaler: Mapping[str, Any]) -> float:
+    """The speed, m/s (RMS), of the winds that a model was trained on, by their mean and standard
+    deviation."""
+    return float(np.hypot(np.linalg.norm(scaler["y_mean"]), np.linalg.norm(scaler["y_std"])))

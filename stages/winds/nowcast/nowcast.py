@@ -25,11 +25,11 @@ from stages.training import store
 from stages.winds import breakdown, slices
 from stages.winds.contexts.nearby import KINDS, MeasuredWinds, Nearby
 from stages.winds.forecasts import PLACE, ask, local
-from stages.winds.nowcast import capture, choice, spread
+from stages.winds.nowcast import capture, choice, doubtful, spread
 from stages.winds.nowcast import route as routes
 from stages.winds.nowcast.answers import Wind
 from stages.winds.nowcast.listed import read_points
-from stages.winds.nowcast.points import Point, level, parse
+from stages.winds.nowcast.points import Point, level, parse, parse_level
 from stages.winds.nowcast.refusals import refuse_far, refuse_outside, refuse_unreached
 
 
@@ -53,12 +53,19 @@ def nowcast(
     its lead does not reach from this capture, a text that is no point; DataError for files that are
     not what they should be.
     """
+    asked = written(at=at, points=points, grid=grid, route=route)
     folder, why = chosen(model, settings)
     net, meta = load(folder)
     prepared = meta["prepared"]
-    asked = places(prepared["area"], at=at, points=points, grid=grid, route=route)
+    asked = over(prepared["area"], asked, grid)
     called = called or str(context)
-    given = (*capture.read(Path(context), settings.decode, called), called)
+    usual_m_s = doubtful.usual(prepared["scaler"])
+    read = capture.read(Path(context), settings.decode, called, usual_m_s=usual_m_s)
+    given = (*read, called)
+    if route and len(read[0]):
+        ends = (float(read[0]["ts_s"][0]), float(read[0]["ts_s"][-1]))
+        lead = (prepared["slice_s"], prepared["lead_s"])
+        routes.refuse_late(routes.read(route), ends, *lead, called)
     return answer(net, prepared, asked, given, settings=settings, folder=folder, why=why)
 
 
@@ -81,9 +88,27 @@ def places(
     route: str | None,
 ) -> list[Point]:
     """What is asked for, as `nowcast` takes it, inside a model's area; InputError as there."""
+    return over(area, written(at=at, points=points, grid=grid, route=route), grid)
+
+
+def written(
+    *,
+    at: list[str] | None = None,
+    points: str | Path | None = None,
+    grid: str | None = None,
+    route: str | None = None,
+) -> list[Point]:
+    """The points of what is written, as `nowcast` takes it, but of a grid, which asks for a model's
+    area. InputError, before any model is read, for what is no point, grid or route."""
     asked = read_points(points) if points is not None else [parse(text) for text in at or []]
-    asked += routes.read(route).points if route else []
-    asked += level(grid, area) if grid is not None else []
+    if grid is not None:
+        parse_level(grid)
+    return asked + (routes.read(route).points if route else [])
+
+
+def over(area: dict[Any, Any], asked: list[Point], grid: str | None) -> list[Point]:
+    """Points and those of a grid over a model's area. InputError for none, and for one outside."""
+    asked = asked + (level(grid, area) if grid is not None else [])
     if not asked:
         raise InputError("no point was asked for", remedy="give --at, --points, --grid or --route")
     refuse_outside(asked, area)

@@ -94,9 +94,8 @@ def parse(text: str) -> Point:
     return Point(lat, lon, alt, parse_time(parts[3]))
 
 
-def level(text: str, area: dict[str, Any]) -> list[Point]:
-    """'ALT,TIME,STEP' as the points of a level over an area, STEP degrees apart, from south to
-    north and in each row from west to east; InputError says what is wrong with it."""
+def parse_level(text: str) -> tuple[float, float, float]:
+    """'ALT,TIME,STEP' as feet, Unix seconds, degrees; InputError says what is wrong with it."""
     parts = text.split(",")
     try:
         alt, step = parse_altitude(parts[0]), float(parts[2]) if len(parts) == 3 else 0.0
@@ -108,7 +107,13 @@ def level(text: str, area: dict[str, Any]) -> list[Point]:
             found=text,
             expected="ALT,TIME,STEP, for example FL340,2026-01-15T14:30:00Z,0.25 (degrees)",
         )
-    ts_s = parse_time(parts[1])
+    return alt, parse_time(parts[1]), step
+
+
+def level(text: str, area: dict[str, Any]) -> list[Point]:
+    """'ALT,TIME,STEP' as the points of a level over an area, STEP degrees apart, from south to
+    north and in each row from west to east; InputError says what is wrong with it."""
+    alt, ts_s, step = parse_level(text)
     # multiples of the step, so that grids of two areas meet; counted before one is made
     edges = [(low / step, high / step) for low, high in (area[name] for name in PLACE[:2])]
     counted = all(math.isfinite(edge) for pair in edges for edge in pair)

@@ -10,6 +10,8 @@ from stages.errors import InputError
 from stages.winds.forecasts import PLACE
 from stages.winds.nowcast.points import Point
 
+LONGER = "give a longer capture, or mend what most rows were dropped for"
+
 
 def refuse_outside(asked: list[Point], area: dict[Any, Any]) -> None:
     """InputError naming every point outside the box of the training rows."""
@@ -58,7 +60,7 @@ def refuse_unreached(
             "the capture holds no usable wind",
             where=where,
             found=f"rows dropped: {told}" if told else "no rows",
-            remedy="give a longer capture, or mend what most rows were dropped for",
+            remedy=LONGER if told else "give a capture that holds winds",
         )
     empty = [
         (j, edges) for given in windows for j, (winds, edges) in given.items() if winds.is_empty()
@@ -111,8 +113,25 @@ def refuse_far(windows: dict[Any, Any], area: dict[Any, Any], where: str) -> Non
             where=where,
             found=f"{len(winds):,} winds from {iso(begin)} to {iso(end)}: {spans}",
             expected=", ".join(f"{name} {inward(name, *edges)}" for name, edges in area.items()),
-            remedy="give a capture of the area the model was trained on, or choose another --model",
+            remedy=exchanged(winds, area)
+            or "give a capture of the area the model was trained on, or choose another --model",
         )
+
+
+def exchanged(winds: pl.DataFrame, area: dict[Any, Any]) -> str:
+    """What to do about winds whose latitudes are longitudes and the other way round, as far as an
+    area tells; '' where it does not."""
+    other = {"lat_deg": "lon_deg", "lon_deg": "lat_deg"}
+    inside = pl.all_horizontal(
+        pl.col(name).is_between(*area[other.get(name, name)]) for name in PLACE
+    )
+    share = float(winds.select(inside.mean()).item() or 0.0)
+    if share <= 0.5:
+        return ""
+    return (
+        f"exchange latitude and longitude: with them the other way round {100 * share:.0f} % of "
+        "the winds lie in the model's area"
+    )
 
 
 def iso(ts_s: float) -> str:

@@ -19,6 +19,7 @@ from stages.errors import InputError
 from stages.units import EARTH_KM, KNOT_M_S
 from stages.winds.nowcast.answers import Wind
 from stages.winds.nowcast.points import Point, parse, parse_altitude, parse_time
+from stages.winds.nowcast.refusals import iso
 
 PIECE_KM = 20.0
 NAUTICAL_MILE_KM = 1.852
@@ -28,12 +29,19 @@ EXPECTED = "ALT,TIME,AIRSPEED_KN,LAT,LON,LAT,LON,... with two waypoints or more"
 @dataclass(frozen=True)
 class Route:
     """The middles (N) of the pieces, where they lead (N, 2; east and north, unit vectors), their
-    lengths (N,), km, and the airspeed, kn."""
+    lengths (N,), km, the airspeed, kn, and the start, Unix seconds."""
 
     points: list[Point]
     track: np.ndarray
     length_km: np.ndarray
     airspeed_kn: float
+    start_s: float
+
+    @property
+    def end_s(self) -> float:
+        """Unix seconds of the end in still air."""
+        speed_m_s = self.airspeed_kn * KNOT_M_S
+        return self.start_s + 1000 * float(self.length_km.sum()) / speed_m_s
 
 
 def read(text: str) -> Route:
@@ -68,7 +76,32 @@ def read(text: str) -> Route:
         Point(lat, lon, alt_ft, float(ts_s))
         for (lat, lon), ts_s in zip(middles, times, strict=True)
     ]
-    return Route(points, np.array(tracks), length_km, airspeed)
+    return Route(points, np.array(tracks), length_km, airspeed, start_s)
+
+
+def refuse_late(
+    route: Route, times_s: tuple[float, float], slice_s: float, lead_s: float, where: str
+) -> None:
+    """InputError, in the words of a route, for one that outlasts what a model reaches from winds of
+    these times (first and last): its points' times were written by nobody."""
+    first_s, newest_s = times_s
+    first, last = (math.floor(value / slice_s) * slice_s for value in times_s)
+    reach_s = last + 2 * slice_s + lead_s
+    over_s = route.points[-1].ts_s - reach_s
+    if over_s < 0:
+        return
+    by_s = route.start_s - over_s - 1  # the end of what is reached is excluded
+    start = f"start by {iso(by_s)}, " if by_s >= first + slice_s + lead_s else ""
+    raise InputError(
+        "the route leads beyond what the model reaches",
+        where=where,
+        found=f"a route that takes {(route.end_s - route.start_s) / 60:.1f} minutes in still air, "
+        f"from {iso(route.start_s)} to {iso(route.end_s)}; winds from {iso(first_s)} to "
+        f"{iso(newest_s)}",
+        expected=f"a route that ends by {iso(reach_s)}: the model reaches "
+        f"{(reach_s - newest_s) / 60:.1f} minutes after the newest wind",
+        remedy=f"{start}fly a shorter one, or give a capture with newer winds",
+    )
 
 
 def vector(point: Point) -> np.ndarray:

@@ -22,6 +22,7 @@ from stages.winds.decoding import readers
 from stages.winds.nowcast import declared
 
 HEAD, GZIP = 1 << 16, b"\x1f\x8b"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how a text begins that another program saved as "Unicode"
 NO_TEXT = re.compile(rb"[^\t\r\x20-\xff]")  # a line end that is read, or a byte that no text has
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 DECIMAL_COMMA = r"^\s*([+-]?\d*),(\d+)\s*$"
@@ -54,14 +55,13 @@ def plain(name: str) -> str:
 
 def head(path: Path, called: str) -> bytes:
     """The first bytes of a file, unpacked; `called` is its name in errors. InputError for what
-    cannot be read, a compressed file that is cut off or damaged among them."""
+    cannot be read, a compressed file that is cut off or damaged and a text in UTF-16 among them."""
     try:
         with path.open("rb") as stream:
             first = stream.read(HEAD)
-        if first[: len(GZIP)] != GZIP:
-            return first
-        with gzip.open(path) as unpacked:
-            return unpacked.read(HEAD)
+        if first[: len(GZIP)] == GZIP:
+            with gzip.open(path) as unpacked:
+                first = unpacked.read(HEAD)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"the compressed file is {'cut off' if isinstance(error, EOFError) else 'damaged'}",
@@ -77,6 +77,15 @@ def head(path: Path, called: str) -> bytes:
             found=error.strerror or str(error),
             remedy="name an existing file",
         ) from None
+    if first.startswith(UTF_16):
+        raise InputError(
+            "the text is written in UTF-16",
+            where=called,
+            expected="a text in UTF-8",
+            found=f"a file that begins {first[:24]!r}",
+            remedy="save it as UTF-8: `iconv -f UTF-16 -t UTF-8 FILE > OTHER`",
+        )
+    return first
 
 
 def packed(path: Path) -> bool:

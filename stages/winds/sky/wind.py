@@ -116,7 +116,9 @@ class Wind:
         uv = np.concatenate(parts) if parts else np.empty((0, 2))
         return uv[:, 0], uv[:, 1] * scale
 
-    def __call__(self, lat_deg, lon_deg, alt_m, t_s):
+    def __call__(
+        self, lat_deg: np.ndarray, lon_deg: np.ndarray, alt_m: np.ndarray, t_s: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Wind at N points, m/s towards east and north, ((N,), (N,)); arguments broadcast
         against each other."""
         x, y, z, t, scale = self._local(lat_deg, lon_deg, alt_m, t_s)

@@ -65,7 +65,7 @@ def kept_s(net: Any, prepared: dict[Any, Any], points: list[Point]) -> float:
         "hour": slices.HOUR_S,
         "day": slices.DAY_S,
         "neighbours": HORIZON_S,
-        "recent": getattr(net, "window_s", HORIZON_S),
+        "recent": net.window_s,
     }[net.context]
     earlier = prepared["lead_s"] - min(point.ts_s for point in points)
     return float(horizon + 2 * prepared["slice_s"] + max(0.0, earlier))
