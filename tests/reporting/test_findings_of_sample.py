@@ -13,6 +13,7 @@ LARGE = "token_mixing/sample/pictures_12_16/self_attention-pre_norm-w64-s0"
 LONG, DREW = "token_mixing/sample/sentence_pairs_48000", "prompt/metrics"
 MAZES, GROWN = "any_order/sample/mazes", "sigma_gpt-curriculum-134k-s0"
 GRIDS, SCATTERED = "on_off_grid/sample/britain/grid_tnp-mhca", "on_off_grid/mini/globe/exact_on"
+DENSE, KNOTS = "wind_nowcast/sample/sky_44_days", "metrics/rmse_component_kn"
 KELVIN, NATS = "metrics/rmse", "metrics/log_likelihood"
 TOLD = (
     ("HyperMixer labels {} %, attention", "98.5", f"{LONG}/hypermixing-tied-w32/{RIGHT}"),
@@ -44,6 +45,15 @@ TOLD = (
     ("target they reach {},", "-0.880", f"{GRIDS}_published-britain-s0/{NATS}"),
     ("-0.880, {} and", "-0.699", f"{GRIDS}-britain/{NATS}"),
     ("-0.699 and {}.", "-0.778", f"{GRIDS}_off-britain-s0/{NATS}"),
+    ("begins to: it errs by {} kn", "12.9", f"{DENSE}/msa-shared-20k-s0/{KNOTS}"),
+    (
+        "its context shuffled by {}, CNP",
+        "16.2",
+        f"{DENSE}/msa-shared-20k-s0/metrics/rmse_permuted_component_kn",
+    ),
+    ("CNP by {} either way", "16.3", f"{DENSE}/cnp-shared-20k-s0/{KNOTS}"),
+    ("kernel averaging {} kn, persistence", "10.1", f"{DENSE}/kernel/{KNOTS}"),
+    ("kn, persistence {}. Another", "11.6", f"{DENSE}/persistence/{KNOTS}"),
     ("drawn meets {} %", "88.4", f"pictures/sample/pictures_12_16/{TALLY}-w64/metrics/satisfied"),
 )
 
