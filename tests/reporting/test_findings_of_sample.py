@@ -13,6 +13,7 @@ LARGE = "token_mixing/sample/pictures_12_16/self_attention-pre_norm-w64-s0"
 LONG, DREW = "token_mixing/sample/sentence_pairs_48000", "prompt/metrics"
 MAZES, GROWN = "any_order/sample/mazes", "sigma_gpt-curriculum-134k-s0"
 GRIDS, SCATTERED = "on_off_grid/sample/britain/grid_tnp-mhca", "on_off_grid/mini/globe/exact_on"
+ANY = f"{MAZES}_large/sigma_gpt-random-134k-s0"
 DENSE, KNOTS = "wind_nowcast/sample/sky_44_days", "metrics/rmse_component_kn"
 KELVIN, NATS = "metrics/rmse", "metrics/log_likelihood"
 TOLD = (
@@ -31,11 +32,17 @@ TOLD = (
     ("the other {}.", "84.4", f"{LONG}/hypermixing-token_only-w32-s1/{RIGHT}"),
     (
         "it solves {} %, at a",
-        "89.5",
+        "85.5",
         f"{MAZES}_large/{GROWN}/samplers/left_to_right/{DREW}/correct",
     ),
     ("perplexity of {} (GPT", "1.015", f"{MAZES}_large/{GROWN}/metrics/perplexity_left_to_right"),
-    ("order it solves {} %, where", "31.0", f"{MAZES}_large/{GROWN}/samplers/own/{DREW}/correct"),
+    ("order it solves {} %, where", "30.0", f"{MAZES}_large/{GROWN}/samplers/own/{DREW}/correct"),
+    ("order {} % [78, 87] after", "82.5", f"{ANY}/samplers/own/{DREW}/correct"),
+    ("bursts {} % with 1 order", "78.0", f"{ANY}/samplers/burst_1/{DREW}/correct"),
+    ("passes), {} with 5 (4.1)", "74.5", f"{ANY}/samplers/burst_5/{DREW}/correct"),
+    ("(4.1), {} with 20", "68.0", f"{ANY}/samplers/burst_20/{DREW}/correct"),
+    ("exact bursts {} %", "87.0", f"{ANY}/samplers/exact/{DREW}/correct"),
+    ("solve 95.0, {} and", "92.5", f"{ANY}/samplers/greedy/{DREW}/correct"),
     ("12 x 16 meet {} %", "56.1", f"{LARGE}/metrics/satisfied"),
     ("steps, {} % of those", "26.1", f"{LARGE}/metrics/satisfied_other"),
     ("the cells alone errs by {} K", "2.80", f"{SCATTERED}/{KELVIN}"),

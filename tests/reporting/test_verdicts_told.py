@@ -25,9 +25,10 @@ I-13 undecided failure_modes/sample/darcy_overlap
 D-4 holds chaos/mini/l96_f10
 D-5 undecided chaos/mini/l96_f10
 A-2 undecided any_order/sample/mazes_large
-A-1 fails any_order/sample/mazes_large
+A-1 undecided any_order/sample/mazes_large
 A-8 undecided any_order/sample/mazes_large
 A-6 undecided any_order/sample/mazes_large
+A-9 fails any_order/sample/mazes_large
 A-1 undecided any_order/sample/climbs_real
 A-10 undecided any_order/sample/climbs_real
 P-7 fails processes/sample/eq_1d
