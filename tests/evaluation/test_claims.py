@@ -104,6 +104,22 @@ def test_i14_asks_every_operator_and_one_at_msas_level_refutes_it(tmp_path):
     assert plain["verdict"] == "undecided" and "no GEN with another operator" in plain["why"]
 
 
+@pytest.mark.parametrize(("skill", "verdict"), [(0.5, "holds"), (-900.0, "undecided")])
+def test_i14_compares_no_operator_that_diverged(tmp_path, skill, verdict):
+    home = made(tmp_path, ALL | {"msa-shared-20k-s0": 5.0, "gen-message_le-20k-s0": 700.0})
+    file = home / "evaluated/toy/metrics.json"
+    content = files.read_json(file)
+    content["cells"]["gen-message_le-20k-s0"]["metrics"]["nse"] = {
+        "value": skill,
+        "low": skill - 0.1,
+        "high": skill + 0.1,
+    }
+    files.write_json(file, content)
+    got = entry(home, "I-14")
+    assert got["verdict"] == verdict
+    assert ("gen-message_le-20k diverged" in got["why"]) == (verdict == "undecided")
+
+
 @pytest.mark.parametrize(
     ("kernel", "msa", "verdict"),
     [

@@ -178,6 +178,25 @@ def test_a_model_that_solves_no_maze_decides_nothing_about_its_samples():
     assert entry["verdict"] == "undecided" and "solves 0 % of the mazes" in entry["why"]
 
 
+@pytest.mark.parametrize(("solved", "verdict"), [(0.9, "fails"), (0.0, "undecided")])
+def test_densities_of_paths_are_judged_of_a_model_that_solves_mazes(solved, verdict):
+    measured = made("maze", {RANDOM: near(solved)})
+    for cell in measured.cells.values():
+        cell["path_posteriors"] = {"0": number(1.0, 0.01)}
+    entry = claims.a9(measured)
+    assert entry["verdict"] == verdict
+    assert ("solves 0 % of the mazes" in entry["why"]) == (verdict == "undecided")
+
+
+@pytest.mark.parametrize(("steps", "verdict"), [(9000, "fails"), (1000, "undecided")])
+def test_a_fractal_order_is_compared_with_a_random_one_trained_as_long(steps, verdict):
+    measured = made("maze", {RANDOM: near(0.9), FRACTAL: near(0.6)})
+    for name, cell in measured.cells.items():
+        cell["history"] = {"val": [[steps if name.startswith(FRACTAL) else 9000, 1.0]]}
+    entry = claims.a4(measured)
+    assert entry["verdict"] == verdict and ("steps: " in entry["why"]) == (steps == 1000)
+
+
 @pytest.mark.parametrize("name", GOOD)
 def test_numbers_like_the_printed_ones_make_a_claim_hold(name):
     claim, data = GOOD[name]
