@@ -81,7 +81,7 @@ def test_a_dry_run_shows_the_edits_and_makes_none(project, heard, monkeypatch, c
     assert digests(project) == before
     for line in (
         "+++ params.yaml",
-        "+    wind: [hour_winds, hour_states, gp_wind, roof]",
+        "+    wind: [hour_winds, hour_states, gp_wind, sky_44_days, roof]",
         "+roof:",
     ):
         assert f"\n{line}" in out

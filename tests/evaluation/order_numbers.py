@@ -84,3 +84,8 @@ def made(
             cells[f"{arm}-s{seed}"] = entry
     about = {"cells": cells, "kind": kind, "bounds": more.get("bounds", {})}
     return Ordered("set", about, more.get("known", NARROW))
+
+
+def near(value: float, spread: float = 0.005) -> tuple[float, ...]:
+    """Three seeds close to a value."""
+    return (value * (1 - spread), value, value * (1 + spread))
