@@ -19,16 +19,18 @@ from stages.tables import table
 from stages.tables.published import Printed
 from stages.tables.table import Table, against, arm_of, fixed, label
 from stages.winds.printed import format_printed
+from stages.winds.tracks import ANY_TRACK, any_track_seconds
 
 RMSE, BASELINE, OPTIMUM = "rmse_component_kn", "hour_average", "optimum"
+M_S, TRACK = "rmse_component_m_s", "along_track_s_per_100nm"
 PRINTED = "printed RMSE [kn]"
 COLUMNS = (
     (RMSE, "RMSE per component [kn]"),
-    ("rmse_component_m_s", "[m/s]"),
+    (M_S, "[m/s]"),
     ("rmse_batch_mean_kn", "mean of slices [kn]"),
     ("rmse_vector_kn", "vector [kn]"),
     ("angle_mae_deg", "angle MAE [°]"),
-    ("along_track_s_per_100nm", "along track [s/100 NM]"),
+    (TRACK, "along track [s/100 NM]"),
     ("nse", "NSE"),
     ("crps_kn", "CRPS [kn]"),
     ("coverage_90", "90 % cover"),
@@ -136,6 +138,11 @@ def results(arms: dict[str, Any], dataset: str, printed: dict[str, list[Printed]
     """A row an arm, with its companions; of one that diverged its name and what was printed."""
     names = ordered(arms, dataset)
     beside = [compared(arms, dataset, name, printed) for name in names]
+    if not any(TRACK in arms[name]["metrics"] for name in names):
+        beside = [
+            {ANY_TRACK: fixed(any_track_seconds(arms[name]["metrics"][M_S]["mean"]))} | extra
+            for name, extra in zip(names, beside, strict=True)
+        ]
     titles, values = ["model", "seeds"], []
     for name, extra in zip(names, beside, strict=True):
         cells = [number(arms[name]["metrics"].get(key), key == RMSE) for key, _ in COLUMNS]

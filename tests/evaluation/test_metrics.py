@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wind_points import values
 
 from stages.units import KNOT_M_S
-from stages.winds import metrics
+from stages.winds import metrics, tracks
 from stages.winds.metrics import Points
 
 
@@ -244,6 +244,15 @@ def test_along_track_time_of_one_aircraft():
         track=np.array([[np.nan, np.nan], [0, 1]]),
     )
     assert metrics.columns(given)["n_along"].tolist() == [0, 1]
+
+def test_time_along_tracks_in_all_directions_is_the_mean_square_of_those_along_each():
+    """Errors of one direction alone: a third of a degree's steps of track stand for all tracks."""
+    angle = np.radians(np.arange(0, 360, 1 / 3))
+    track = np.stack((np.sin(angle), np.cos(angle)), 1)
+    error = np.full((len(angle), 2), (1.2, -0.4))
+    each = metrics.along_track_seconds(error, track)
+    rmse = math.sqrt((error**2).mean())
+    assert tracks.any_track_seconds(rmse) == pytest.approx(math.sqrt((each**2).mean()), rel=1e-3)
 
 
 def test_a_metric_without_a_denominator_is_named_not_printed():
