@@ -118,7 +118,7 @@ def i5(measured: WindEvaluation) -> dict[Any, Any]:
     ]
     note = (
         "each model was trained at the profile's one lead and asked at the others; the document "
-        "trained one for each lead"
+        "trained one for each lead, and for longer"
     )
     return conclude(measured, "I-5", text, "thesis, figure 3.3", parts, note)
 
