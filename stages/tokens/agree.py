@@ -186,6 +186,8 @@ def possible(metrics: dict[str, Any]) -> Iterator[str]:
     for name, one in metrics.items():
         if name in SHARES and not 0 <= one["value"] <= 1:
             yield f"its {name} is {one['value']}, better than is possible: all right is 1"
+    if abs(metrics.get("likeness", {"value": 0})["value"]) > 1:
+        yield f"its likeness is {metrics['likeness']['value']}, and no correlation is beyond 1"
     accuracy, cost = metrics.get("accuracy"), metrics.get("cross_entropy")
     if accuracy and not near(right := accuracy["value"] * accuracy["n"], round(right)):
         yield f"its accuracy {accuracy['value']} is no share of {accuracy['n']:,} rows"

@@ -1,15 +1,16 @@
 """A data set's cells and companions, measured on the rows that test.
 
-Of labels the accuracy; of shapes the mean squared error, and the pseudo-attention (thesis B.2.4):
-how much an answer inside a shape moves with the inputs inside its partner, as a share of those in
-all other shapes (`partner`; 1/3 by chance); of pictures the share of statements that drawn ones
-meet, and that those drawn for other statements meet, drawn for statements that do not train where
-there are enough. Intervals are over rows, or over groups of them, from the same draws for all.
+Of labels the accuracy; of shapes the mean squared error, the pseudo-attention (thesis B.2.4), how
+much an answer inside a shape moves with the inputs inside its partner, as a share of those in all
+other shapes (`partner`; 1/3 by chance), and how alike its map is to attention's (likeness.py); of
+pictures the share of statements that drawn ones meet, and that those drawn for other statements
+meet, drawn for statements that do not train where there are enough. Intervals are over rows, or
+over groups of them, from the same draws for all.
 Written: metrics.json, maps.npy (cells, N, N) of the first sequence (first.npy), drawn.npy
 (cells, S, N). Shapes: S rows, N tokens.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from stages.scores import groups, shell
 from stages.tokens import costs, parting
 from stages.tokens.contract import Batch, TokenModel
 from stages.tokens.layout import DRAWN, FIRST, GROUPS, KINDS, MAPS
+from stages.tokens.likeness import likeness, references
+from stages.tokens.parts.frame import KERNEL, Labels
 from stages.tokens.sets import ROWS, Sets
 from stages.tokens.settings import FAMILY, Made, Tokens
 from stages.tokens.tasks import pictures
@@ -29,6 +32,7 @@ from stages.training import store
 
 Array = np.ndarray
 LEAST = 1e-12
+REACH = 4 * (KERNEL // 2)  # of a net's four convolutions: what lies further apart, mixing joins
 SHOWN = 12  # drawn pictures that are kept
 
 
@@ -102,14 +106,23 @@ class CellResult:
 
 def network(run: Path, data: Data, threads: int) -> CellResult:
     """A trained cell, measured."""
+    model = loaded(run, data, threads)
+    if data.task == "value":
+        found = values(model, data, [loaded(one, data, threads) for one in references(run)])
+    else:
+        found = {"label": labels, "next": drawings}[data.task](model, data)
+    weights = sum(one.numel() for one in model.parameters())
+    entry = {**found.entry, "weights": weights, "history": shell.validation_losses(run)}
+    return CellResult(entry, found.shown)
+
+
+def loaded(run: Path, data: Data, threads: int) -> TokenModel:
+    """A trained cell's network."""
     torch.set_num_threads(threads)
     model, _ = store.load(str(run / shell.WEIGHTS))
     model.to(data.device)
     assert isinstance(model, TokenModel)
-    found = {"label": labels, "value": values, "next": drawings}[data.task](model, data)
-    weights = sum(one.numel() for one in model.parameters())
-    entry = {**found.entry, "weights": weights, "history": shell.validation_losses(run)}
-    return CellResult(entry, found.shown)
+    return model
 
 
 @torch.no_grad()
@@ -125,23 +138,29 @@ def said_of(model: TokenModel, data: Data) -> tuple[Array, Array]:
 
 
 def labels(model: TokenModel, data: Data) -> CellResult:
-    """Accuracy and cross-entropy."""
+    """Accuracy and cross-entropy; the FLOPs of the longest row."""
     said, lost = said_of(model, data)
     right = said.argmax(1) == data.sets.targets[data.tests].cpu().numpy()
+    assert isinstance(model.network, Labels)
     return CellResult(
         {"metrics": {"accuracy": data.tested(right.astype(float), "1"),
-                     "cross_entropy": data.tested(lost, "nats")}}
+                     "cross_entropy": data.tested(lost, "nats")},
+         "flops": costs.example(model.network, data.sets.about["longest"])}
     )  # fmt: skip
 
 
-def values(model: TokenModel, data: Data) -> CellResult:
-    """The mean squared error, in the answers' units, and the pseudo-attention."""
+def values(model: TokenModel, data: Data, attention: Sequence[TokenModel]) -> CellResult:
+    """The mean squared error, in the answers' units, and the pseudo-attention: its own, and how
+    alike it is to that of nets of attention."""
     lost = said_of(model, data)[1] * data.sets.about["answer_sd"] ** 2
     maps = pseudo_attention(model, data)
     partner = partners(maps, data.kinds[data.tests[: data.told.maps]])
     metrics = {"mse": data.mean(lost, "height squared")}
     if len(partner):
         metrics["partner"] = data.mean(partner, "1")
+    if attention:
+        others = [pseudo_attention(one, data) for one in attention]
+        metrics["likeness"] = data.mean(likeness(maps, others, REACH), "1")
     return CellResult({"metrics": metrics}, maps[0].astype(np.float32))
 
 
@@ -237,7 +256,7 @@ def write(found: Mapping[str, CellResult], data: Data, final: Path) -> None:
         shown = {name: one.shown for name, one in found.items() if one.shown is not None}
         about["shown"] = list(shown)
         if data.task == "label":
-            about["costs"] = costs.curves()
+            about["costs"], about["crossings"] = costs.curves(), costs.crossings()
         if data.task == "next":
             rows, known = data.asked()
             about["drawn"] = {"rows": len(rows), "prompts_that_train": known}

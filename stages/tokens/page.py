@@ -21,6 +21,7 @@ from stages.tokens.tables import (
     results,
     sentence,
     shares,
+    spent,
     tuning,
 )
 
@@ -35,13 +36,19 @@ CAPTIONS = {
 COST = (
     "What a layer of mixing costs by formula, at the thesis' sizes (H = 256, F = 512): "
     "HyperMixing grows with N, attention and HyperMLP with its square. MLPMixer and gMLP end at "
-    "the length that they were built for."
+    "the length that they were built for. The last column of the table tells from which length on "
+    "a mixer has fewer FLOPs than attention."
 )
 TUNING = (
     "The best accuracy on the rows that select that is expected after so many trials of a random "
     "search (Dodge et al. 2019), all models tried at the same learning rates; right, each trial. "
     "`Trials needed`: until 95 % of the model's best accuracy are expected; `more than` all where "
     "they never are."
+)
+EDH = (
+    "After Schwartz et al. (2020): FLOPs of the longest example, counted by formula, times the "
+    "rows that train, times the trials that tuning needs. Counted, not timed: alike everywhere. "
+    "Where the best trial has not learned more than what is frequent, H says nothing."
 )
 ROWS = (
     "What the same nets reach with fewer rows to train on, in as many steps: a mark is a seed, a "
@@ -116,6 +123,7 @@ def tuned(experiment: str, profile: str, content: Content) -> tuple[Section, ...
             (
                 *pictures(home, {f"{dataset}-tuning": TUNING}),
                 Grid(tuning(content, dataset), "Accuracy expected after trials"),
+                Grid(spent(content, dataset), "What a result costs: E · D · H", EDH),
             ),
         )
         for dataset in content["tuning"]

@@ -31,7 +31,7 @@ MEASURE = {
 COLUMNS = {
     "label": ("accuracy [%]", "printed [%]", "cross-entropy [nats]", "weights"),
     "value": ("mean squared error [height²]", "share of convolutions alone",
-              "partner's share of the gradients [%]", "weights"),
+              "partner's share of the gradients [%]", "map's likeness to attention's", "weights"),
     "next": ("own statements met [%]", "other statements met [%]", "ratio",
              "surprise [nats a token]", "weights"),
 }  # fmt: skip
@@ -89,7 +89,7 @@ def beyond(
         return theirs, number(mine.get("cross_entropy"))
     if task == "value":
         share = f"{mine['mse']['mean'] / alone:.3f}" if alone else NONE
-        return share, number(mine.get("partner"), True, 100)
+        return share, number(mine.get("partner"), True, 100), number(mine.get("likeness"), True)
     ratio = mine["satisfied"]["mean"] / mine["satisfied_other"]["mean"]
     others = number(mine["satisfied_other"], True, 100)
     return others, f"{ratio:.2f}", number(mine.get("nats"))
@@ -133,10 +133,44 @@ def costs(content: Content) -> Table:
     curves = content["costs"]
     lengths = sorted(curves["hypermixing"], key=int)[::2]  # a file has them as words
     rows = tuple(
-        (name, *(digits(mine[one] / 1e6) if one in mine else NONE for one in lengths))
+        (name, *(digits(mine[one] / 1e6) if one in mine else NONE for one in lengths),
+         f"N = {content['crossings'][name]:,}" if name in content["crossings"] else NONE)
         for name, mine in curves.items()
-    )
-    return Table("costs", ("mixer", *(f"N = {int(one):,}" for one in lengths)), rows)
+    )  # fmt: skip
+    titles = (*(f"N = {int(one):,}" for one in lengths), "fewer than attention from")
+    return Table("costs", ("mixer", *titles), rows)
+
+
+def edh(content: Content, dataset: str) -> dict[str, dict[str, Any]]:
+    """The factors of the cost of a result (Schwartz et al. 2020), by model that was tuned: FLOPs of
+    the longest example (E), rows that train (D), trials that tuning needs (H), and their product;
+    None where more trials are needed than were made."""
+    found, rows = {}, rows_of(content, dataset)
+    for model, one in content["tuning"][dataset].items():
+        flops = next(
+            (cell["flops"] for name, cell in content["cells"].items()
+             if name.startswith(f"{dataset}/{model}-") and "flops" in cell), None
+        )  # fmt: skip
+        if flops is not None:
+            trials = one["needed"]
+            whole = None if trials is None else flops * rows * trials
+            found[model] = {"e": flops, "d": rows, "h": trials, "edh": whole}
+    return found
+
+
+def spent(content: Content, dataset: str) -> Table:
+    """E, D, H and their product, the least first."""
+    mine = content["edh"][dataset]
+    ordered = sorted(mine, key=lambda model: (mine[model]["edh"] is None, mine[model]["edh"]))
+    rows = tuple(
+        (model, digits(one["e"] / 1e6), f"{one['d']:,}", *(
+            (NONE, NONE) if one["h"] is None else (str(one["h"]), digits(one["edh"] / 1e9))
+        ))
+        for model, one in ((name, mine[name]) for name in ordered)
+    )  # fmt: skip
+    titles = ("E: FLOPs of an example [millions]", "D: rows that train", "H: trials needed",
+              "E · D · H [billions]")  # fmt: skip
+    return Table("edh", ("model", *titles), rows)
 
 
 def tuning(content: Content, dataset: str) -> Table:

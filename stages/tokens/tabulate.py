@@ -13,20 +13,22 @@ from stages.tables.tabulation import Content, Tabulation, home_of
 from stages.tokens import claims as checks
 from stages.tokens import trials
 from stages.tokens.printed import companions
-from stages.tokens.tables import MAIN, NOTES, costs, results, sentence, tuning
+from stages.tokens.tables import MAIN, NOTES, costs, edh, results, sentence, spent, tuning
 
 
 def content_of(experiment: str, profile: str) -> Content:
     """The content of metrics.json; `main` names the numbers of the summary."""
     found = ranked.content_of(experiment, profile, list(MAIN.values()))
     for one in found["about"].values():
-        if curves := one.pop("costs", None):
-            found["costs"] = curves
+        for name in ("costs", "crossings"):
+            if counted := one.pop(name, None):
+                found[name] = counted
     searched = trials.searched(home_of(experiment, profile))
     found["tuning"] = {
         dataset: {model: trials.search_entry(rows) for model, rows in mine.items()}
         for dataset, mine in searched.items()
     }
+    found["edh"] = {dataset: edh(found, dataset) for dataset in found["tuning"]}
     return found
 
 
@@ -46,7 +48,8 @@ def table(experiment: str, profile: str, content: Content) -> str:
             *costs(content).markdown(),
         ]
     for dataset in content["tuning"]:
-        lines += [f"## Tuning on {dataset}", "", *tuning(content, dataset).markdown()]
+        lines += [f"## Tuning on {dataset}", "", *tuning(content, dataset).markdown(), ""]
+        lines += [f"Cost E · D · H on {dataset}:", "", *spent(content, dataset).markdown()]
     return "\n".join(lines)
 
 

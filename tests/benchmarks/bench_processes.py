@@ -1,7 +1,9 @@
 """`python -m tests.benchmarks.bench_processes [race]`: neural processes against the same written
 straightforwardly (plain_processes.py), in one run, as ratios. `... spreads PROFILE` trains the
 profile's cells with two more seeds in a scratch folder and writes
-data/spreads/PROFILE/processes.json.
+data/spreads/PROFILE/processes.json. `... memory` counts what an answer of each kind of model holds
+at up to 5,000 context points and writes reports/processes/memory.csv, which the tables read
+(minutes).
 
 Sizes are the authors' (reference code H): 5 layers, 8 heads of 16, width 128. A step is 16 tasks
 of 64 + 128 points in one dimension: forward, negative log-likelihood, backward, Adam. An answer is
@@ -35,6 +37,11 @@ WIDTH, HEADS, LAYERS, HIDDEN, LATENTS = 128, 8, 5, 128, 32
 SIZE = {"width": WIDTH, "heads": HEADS, "layers": LAYERS}
 FURTHER = (1, 2)  # the seeds beside the cells' own
 EXPERIMENT = "processes"
+COUNTED = dict.fromkeys(  # whose memory is counted, in the size of the document's million weights
+    ("tnp-attention", "tnp-linear", "tnp-hyper", "pseudo_tnp-perceiver", "pseudo_tnp-te_perceiver",
+     "tetnp-post"), "w128"
+) | {"convcnp-plain": "w32"}  # fmt: skip
+PLANE = "w16_plane"  # of a ConvCNP
 
 
 def tasks(count: int, contexts: int, targets: int, axes: int) -> Batch:
@@ -129,6 +136,24 @@ def main_race(quick: bool, large: bool) -> None:
         print(f"TETNP answer, 5,000 + 1,000, 2-D: {held:.1f} MB (goal: 1,000; printed: 24,083)")
 
 
+def main_memory() -> None:
+    """Count and write; in one layer, for a layer holds nothing of the one before it."""
+    parameters, rows = load(), ["model,axes,contexts,targets,mb"]
+    for (name, size), axes in product(COUNTED.items(), (1, 2)):
+        model, arm = name.split("-")
+        wide = PLANE if axes == 2 and model == "convcnp" else size
+        given = cells.arguments(cells.Cell(model, arm, wide, 0), parameters)
+        seeds.everything(0)
+        alone = {} if model == "convcnp" else {"layers": 1}
+        network = build(model, {**given, **alone}, None, axes, 1, 1).eval()
+        for targets, contexts in product((10, 1000), (10, 100, 1000, 5000)):
+            held = most(answer(network, tasks(1, contexts, targets, axes)))
+            rows.append(f"{name},{axes},{contexts},{targets},{held:.4g}")
+            print(rows[-1], flush=True)
+    file = Path("reports", EXPERIMENT, "memory.csv")
+    file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
 def main_spreads(profile: str, only: list[str]) -> None:
     """Spreads over seeds, by kind of model, of all metrics of the profile's cells (or `only` those
     of these names, DATASET/CELL, in their order); written after every cell, of those until then.
@@ -200,7 +225,7 @@ def timeless(metrics: dict) -> dict:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("race", "spreads"), nargs="?", default="race")
+    parser.add_argument("what", choices=("race", "spreads", "memory"), nargs="?", default="race")
     parser.add_argument("profile", nargs="?", default="mini")
     parser.add_argument("--quick", action="store_true", help="without 3,000 context points")
     parser.add_argument("--large", action="store_true", help="with 5,000 + 1,000 points: minutes")
@@ -209,6 +234,8 @@ def main() -> int:
     torch.set_num_threads(1)
     if asked.what == "race":
         main_race(asked.quick, asked.large)
+    elif asked.what == "memory":
+        main_memory()
     else:
         main_spreads(asked.profile, asked.only)
     return 0

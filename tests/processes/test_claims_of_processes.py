@@ -104,6 +104,20 @@ def test_a_rival_at_the_prior_is_not_beaten(tnp, verdict):
     assert ("untrained: tnp-attention-w32" in entry["why"]) == (verdict == "undecided")
 
 
+def test_few_teeth_are_judged_where_they_were_trained_on_and_linear_models_need_both_sets():
+    arms = {"tetnp__post__w32": 0.9, "tnp__attention__w32": 0.4, "convcnp__plain__w32": 0.5}
+    saws = {
+        name: measured(name, **{cell: at for arm, value in arms.items()
+                                for cell, at in seeds(arm, value + by, value + by + 0.01,
+                                                      value + by + 0.02).items()})
+        for name, by in (("sawtooth_1d_slow", 0.0), ("sawtooth_1d", -0.5))
+    }  # fmt: skip
+    assert claims.p2(saws)["dataset"] == "sawtooth_1d_slow"
+    assert claims.p2({"sawtooth_1d": saws["sawtooth_1d"]})["dataset"] == "sawtooth_1d"
+    both = claims.p7(saws)["compared"]
+    assert {*both} == {"Gaussian process", "sawtooth"}, "no linear model was trained"
+
+
 @pytest.mark.parametrize(
     ("tokens", "heads", "verdict"), [(0.3, 0.5, "holds"), (0.6, 0.5, "fails"), (0.3, 0.8, "fails")]
 )

@@ -64,6 +64,19 @@ def test_the_exact_prediction_is_that_of_the_joint_precision_matrix(kernel):
             assert tasks.exact_sd[row, target] == pytest.approx(math.sqrt(variance), abs=1e-8)
 
 
+@pytest.mark.parametrize("axes", [1, 2])
+def test_the_exact_prediction_is_that_of_scikit_learn(axes):
+    oracle = pytest.importorskip("sklearn.gaussian_process")
+    tasks = gaussian("eq", Layout(axes, 40, 25, 2.0, 2.5)).drawn(4, Kept(2, "test"))
+    for row, real in enumerate(tasks.real):
+        kernel = oracle.kernels.RBF(tasks.function["length"][row], "fixed")
+        theirs = oracle.GaussianProcessRegressor(kernel, alpha=0.01, optimizer=None)
+        theirs.fit(tasks.context_x[row, real], tasks.context_y[row, real, 0])
+        mean, sd = theirs.predict(tasks.target_x[row], return_std=True)
+        np.testing.assert_allclose(tasks.exact_mean[row], mean, atol=1e-7)
+        np.testing.assert_allclose(tasks.exact_sd[row], np.sqrt(sd**2 + 0.01), atol=1e-7)
+
+
 @pytest.mark.parametrize("kernel", NAMES)
 def test_the_bound_is_the_known_one(kernel):
     tasks = gaussian(kernel).drawn(200, Kept(3, "test"))

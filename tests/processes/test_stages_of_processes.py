@@ -339,7 +339,7 @@ def test_a_claim_fails_where_the_shift_does_not_hurt(tmp_path):
 @pytest.mark.parametrize(
     ("main", "names", "told"),
     [
-        (acquire.main, ["mini", "eq_2d"], "did you mean 'eq_1d'"),
+        (acquire.main, ["mini", "eq_1"], "did you mean 'eq_1d'"),
         (prepare.main, ["mini", "poisson"], "unknown set of functions"),
         (validate.main, ["mini", "eq"], "unknown set of functions"),
         (train.main, ["processes", "mini", "eq_1d", "tnpp"], "did you mean 'tnp'"),

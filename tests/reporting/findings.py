@@ -9,7 +9,7 @@ from pathlib import Path
 from stages.audit.history import git
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARES = ("coverage_90", "accuracy", "satisfied", "satisfied_other", "correct")
+SHARES = ("coverage_90", "accuracy", "partner", "satisfied", "satisfied_other", "correct")
 
 
 @cache

@@ -25,7 +25,7 @@ GLOBE, KELVIN = "on_off_grid/mini/globe", "metrics/rmse"
 AIR, KNOTS = "wind_processes/sample/hour_winds", "metrics/rmse_component_kn"
 PAIRS = "token_mixing/mini/sentence_pairs"
 SHAPES, NET, TIED = "shapes/mini/shapes", "post_norm-w24-s0", "tied-w24-s0"
-DRAWN = "token_mixing/mini/pictures/self_attention-pre_norm-w48-s0"
+DRAWN = "pictures/mini/pictures/self_attention-pre_norm-w48-s0"
 TEXT, SMALL, RIGHT = "token_mixing/sample/sst2", "w64_text", "metrics/accuracy"
 HYPER, ATTENTION = "hypermixing-tied", "self_attention-post_norm"
 FEW = "shapes/sample/shapes"
@@ -132,6 +132,7 @@ TOLD = (
     ),
     ("{} % by HyperMixer, 98.6", "99.5", f"{PAIRS}/hypermixing-tied-w32-s0/metrics/accuracy"),
     ("{} % by self-attention, 86", "98.6", f"{PAIRS}/{ATTENTION}-w32-s0/metrics/accuracy"),
+    ("loses none ({} %)", "99.2", f"{PAIRS}/hypermixing-parallel_none-w32-s0/metrics/accuracy"),
     ("alone labels {} %", "99.9", f"{PAIRS}/hypermixing-token_only-w32-s0/metrics/accuracy"),
     ("points ({} %)", "84.5", f"{PAIRS}/hypermixing-rezero_none-w32-s0/metrics/accuracy"),
     ("{} % by a shared", "86.3", f"{PAIRS}/weight_vector-post_norm-w32-s0/metrics/accuracy"),
@@ -144,6 +145,12 @@ TOLD = (
     ("attention {}: the ratio", "0.345", f"{FEW}_100/self_attention-post_norm-w24/metrics/mse"),
     ("404 rows MLPMixer errs {} in", "1.81", f"{FEW}_404/mlp_mixer-post_norm-w24/metrics/mse"),
     ("{} % without mixing", "49.6", f"{PAIRS}/unmixed-post_norm-w32-s0/metrics/accuracy"),
+    ("attention's by {} and", "0.478", f"{SHAPES}/hypermixing-{TIED}/metrics/likeness"),
+    ("by 0.478 and {} (ranks", "0.475", f"{SHAPES}/mlp_mixer-{NET}/metrics/likeness"),
+    ("convolutions alone by {}. Its", "0.062", f"{SHAPES}/unmixed-{NET}/metrics/likeness"),
+    ("of their kind: {} % of", "48", f"{SHAPES}/hypermixing-{TIED}/metrics/partner"),
+    ("MLPMixer's {} %, attention's", "40", f"{SHAPES}/mlp_mixer-{NET}/metrics/partner"),
+    ("attention's {} %.", "63", f"{SHAPES}/self_attention-{NET}/metrics/partner"),
     ("pictures meet {} % [", "61.2", f"{DRAWN}/metrics/satisfied"),
     ("{} % of those of others", "22.0", f"{DRAWN}/metrics/satisfied_other"),
     ("{} ± 2.0 % by HyperMixer", "80.6", f"{TEXT}/hypermixing-tied-{SMALL}/{RIGHT}"),

@@ -4,6 +4,7 @@ rounded there (as test_findings_numbers.py of the others).
 
 from statistics import fmean
 
+import polars as pl
 import pytest
 from findings import ROOT, findings, measured, values
 
@@ -11,7 +12,8 @@ from stages.fields.processes.claims import LESS
 
 CURVES, NATS = "processes/mini/eq_1d", "metrics/log_likelihood"
 MINUTES, GRIDDED, HALF = "processes/sample", "convcnp-plain-w16_plane", "tetnp-post-"
-TEETH, PLANE = "processes/mini/sawtooth_1d", "processes/mini/sawtooth_2d"
+TEETH, PLANE = "processes/mini/sawtooth_1d_slow", "processes/mini/sawtooth_2d"
+FLAT = "processes/mini/eq_2d"
 TOLD = (
     ("TNP reaches {} and", "-0.417", f"{MINUTES}/eq_1d/tnp-attention-w64-s0/{NATS}"),
     ("TETNP {} (one seed each", "-0.426", f"{MINUTES}/eq_1d/tetnp-post-w64-s0/{NATS}"),
@@ -41,20 +43,24 @@ TOLD = (
     ("0.75 to {}. That", "0.84", f"{MINUTES}/sawtooth_1d/{HALF}w40_h4_d2/{NATS}"),
     ("diagonals** ({} and", "0.32", f"{MINUTES}/sawtooth_2d_full/{GRIDDED}/{NATS}"),
     ("and {} nats, two seeds", "0.28", f"{MINUTES}/sawtooth_2d/{GRIDDED}/{NATS}"),
-    ("400 ConvCNP reaches {},", "-0.56", f"{CURVES}/convcnp-plain-w32-s0/{NATS}"),
-    ("TNP reaches {}, TETNP", "-0.61", f"{CURVES}/tnp-attention-w32-s0/{NATS}"),
-    ("TETNP {}, 32 pseudo", "-0.59", f"{CURVES}/tetnp-post-w32-s0/{NATS}"),
-    ("pseudo-tokens {}; in", "-0.73", f"{CURVES}/pseudo_tnp-perceiver-w32-s0/{NATS}"),
+    ("steps ConvCNP reaches {}, TETNP", "-0.51", f"{CURVES}/convcnp-plain-w19-s0/{NATS}"),
+    ("TETNP {}, TNP -0.68", "-0.61", f"{CURVES}/tetnp-post-w32-s0/{NATS}"),
+    ("TNP {}; in", "-0.68", f"{CURVES}/tnp-attention-w32-s0/{NATS}"),
+    ("pseudo-tokens {}, in 3,200", "-0.73", f"{CURVES}/pseudo_tnp-perceiver-w32-s0/{NATS}"),
     ("in the points {} (other", "-0.72", f"{CURVES}/tnp-linear-w32-s0/{NATS}"),
     ("CNP {}. Trained", "-1.27", f"{CURVES}/neural_process-conditional-w64-s0/{NATS}"),
     ("(exact law {}, prior", "-0.36", f"{CURVES}/exact/{NATS}"),
     ("prior {})** in", "-1.43", f"{CURVES}/prior/{NATS}"),
-    ("the sawtooth (bound {})", "2.27", f"{TEETH}/exact/{NATS}"),
+    ("few teeth (bound {}, prior", "2.27", f"{TEETH}/exact/{NATS}"),
+    ("2.27, prior {}) TETNP", "-0.18", f"{TEETH}/prior/{NATS}"),
     ("far from the bound, {}.", "2.27", f"{MINUTES}/sawtooth_2d/exact/{NATS}"),
     ("two seeds; the prior {}),", "-0.18", f"{MINUTES}/sawtooth_2d_full/prior/{NATS}"),
-    ("at the prior, {},", "-0.18", f"{TEETH}/tnp-attention-w32-s0/{NATS}"),
-    ("TETNP reaches {}** in", "0.49", f"{TEETH}/tetnp-post-w32-s0/{NATS}"),
-    ("and ConvCNP {} in 400.", "0.17", f"{TEETH}/convcnp-plain-w32-s0/{NATS}"),
+    ("TETNP reaches {}, ConvCNP 0.76", "1.06", f"{TEETH}/tetnp-post-w32-s0/{NATS}"),
+    ("ConvCNP {}, TNP 0.16", "0.76", f"{TEETH}/convcnp-plain-w19-s0/{NATS}"),
+    ("TNP {}** in", "0.16", f"{TEETH}/tnp-attention-w32-s0/{NATS}"),
+    ("mini; exact law {}, prior", "-0.79", f"{FLAT}/exact/{NATS}"),
+    ("-0.79, prior {}): after", "-1.42", f"{FLAT}/prior/{NATS}"),
+    ("TETNP reaches {}, -1.06", "-1.16", f"{FLAT}/tetnp-post-w32-s0/{NATS}"),
     ("falls from {} to", "0.87", f"{PLANE}/tetnp-post-w32-s0/{NATS}"),
 )
 
@@ -68,15 +74,15 @@ def test_a_number_in_words_is_that_of_its_cell(words, number, address):
 @pytest.mark.parametrize(
     ("profile", "cell", "words"),
     [
-        ("mini", "eq_1d/tnp-attention-w32-s0", "in {} steps TNP"),
-        ("mini", "eq_1d/tetnp-post-w32-s0", "in {} steps TNP"),
-        ("mini", "eq_1d/pseudo_tnp-perceiver-w32-s0", "in {} steps TNP"),
-        ("mini", "eq_1d/convcnp-plain-w32-s0", "in {} ConvCNP"),
+        ("mini", "eq_1d/tnp-attention-w32-s0", "in {} steps ConvCNP"),
+        ("mini", "eq_1d/tetnp-post-w32-s0", "in {} steps ConvCNP"),
+        ("mini", "eq_1d/convcnp-plain-w19-s0", "in {} steps ConvCNP"),
+        ("mini", "eq_1d/pseudo_tnp-perceiver-w32-s0", "{} 32 pseudo-tokens"),
         ("mini", "eq_1d/tnp-linear-w32-s0", "in {} what is linear"),
         ("mini", "eq_1d/neural_process-conditional-w64-s0", "in {} CNP"),
-        ("mini", "sawtooth_1d/tetnp-post-w32-s0", "in as many steps ({})"),
-        ("mini", "sawtooth_1d/tnp-attention-w32-s0", "in as many steps ({})"),
-        ("mini", "sawtooth_1d/convcnp-plain-w32-s0", "ConvCNP 0.17 in {}."),
+        ("mini", "sawtooth_1d_slow/tetnp-post-w32-s0", "in as many steps ({};"),
+        ("mini", "sawtooth_1d_slow/tnp-attention-w32-s0", "in as many steps ({};"),
+        ("mini", "sawtooth_1d_slow/convcnp-plain-w19-s0", "in as many steps ({};"),
         ("sample", "eq_1d/tnp-attention-w64-s0", "in {} steps, TNP reaches -0.417"),
         ("sample", "eq_1d/tetnp-post-w32-s0", "in {} of width 32 ConvCNP"),
         ("sample", "sawtooth_1d/tnp-attention-w32-s0", "at the prior after {} steps, where"),
@@ -88,6 +94,14 @@ def test_steps_in_words_are_those_of_the_cells(profile, cell, words):
     assert words.format(f"{found[-1][0]:,}") in findings()
 
 
+def test_memory_of_many_points_in_words_is_what_was_counted_and_what_is_printed():
+    rows = pl.read_csv(ROOT / "reports/processes/memory.csv")
+    (held,) = rows.filter(model="tetnp-post", axes=2, contexts=5000, targets=1000)["mb"]
+    printed = pl.read_csv(ROOT / "data/published/tetnp_table_6_4_1.csv")
+    (theirs,) = printed.filter(model="tetnp", variant="Nc=5000;Nt=1000")["mean"]
+    assert f"plane holds {held:.1f} MB, where the document prints {theirs:,.0f}" in findings()
+
+
 def test_memory_in_words_is_that_of_the_claim():
     claims = {one["id"]: one for one in measured("reports/processes/mini/claims.json")}
     part = claims["P-8"]["compared"]["tetnp-post-w32 far below TETNP with all pairs at once"]
@@ -95,21 +109,31 @@ def test_memory_in_words_is_that_of_the_claim():
     assert told in findings()
 
 
-def test_how_far_pseudo_tokens_lie_below_is_that_of_the_claim():
+@pytest.mark.parametrize(
+    ("claim", "part", "words"),
+    [
+        ("P-7", "eq_1d: pseudo_tnp-perceiver-w32 within 0.1 of tetnp-post-w32, or above",
+         "pseudo-tokens {} [{}, {}]"),
+        ("P-7", "eq_1d: tnp-linear-w32 within 0.1 of tetnp-post-w32, or above",
+         "the linear transformer {} [{}, {}]"),
+        ("P-2", "eq_1d: tetnp-post-w32 within 0.1 of convcnp-plain-w19, or above",
+         "TETNP lies {} nats [{}, {}] below ConvCNP"),
+    ],
+)  # fmt: skip
+def test_how_far_models_lie_below_others_is_that_of_the_claims(claim, part, words):
     """In the experiment's README."""
     claims = {one["id"]: one for one in measured("reports/processes/mini/claims.json")}
-    part = claims["P-7"]["compared"]["eq_1d: pseudo_tnp-perceiver-w32 within 0.1 of "
-                                     "tetnp-post-w32, or above"]  # fmt: skip
-    value, high, low = (f"{-one:.3f}".lstrip("0") for one in (part["value"], *part["interval"]))
+    told = claims[claim]["compared"][part]
+    value, high, low = (f"{-one:.3f}" for one in (told["value"], *told["interval"]))
     readme = " ".join((ROOT / "reports/processes/README.md").read_text("utf-8").split())
-    assert f"pseudo-tokens lie {value} nats [{low}, {high}] below TETNP" in readme
+    assert words.format(*(one.replace("0.", ".") for one in (value, low, high))) in readme
 
 
 @pytest.mark.parametrize(
     ("words", "number", "cell", "how"),
     [
-        ("TNP falls to {}, below", "-1.57", f"{CURVES}/tnp-attention-w32-s0", "shifted"),
-        ("by 45°** ({} nats)", "0.41", f"{PLANE}/tetnp-turned-w32-s0", "turned"),
+        ("TNP falls to {}, below", "-1.62", f"{CURVES}/tnp-attention-w32-s0", "shifted"),
+        ("by 45°** ({} nats)", "0.35", f"{PLANE}/tetnp-turned-w32-s0", "turned"),
         ("to {} (P-5", "-5.87", f"{PLANE}/tetnp-post-w32-s0", "turned"),
     ],
 )

@@ -52,6 +52,7 @@ O2-3 fails joint_nowcast/mini/joint_sky
 O2-1 undecided joint_nowcast/sample/joint_era5
 O2-3 undecided joint_nowcast/sample/joint_era5
 H-7 fails token_mixing/mini/sentence_pairs
+H-8 fails token_mixing/mini/sentence_pairs
 H-5 holds shapes/sample/shapes_404
 H-10 undecided pictures/mini/pictures
 H-2 undecided token_mixing/sample/sst2

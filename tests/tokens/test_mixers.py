@@ -234,6 +234,26 @@ def test_hypermixing_grows_linearly_attention_and_hyper_mlp_with_the_square():
     assert min(grown["self_attention"], grown["hyper_mlp"]) > 1.8
 
 
+def test_mixers_cross_attention_where_they_first_have_fewer_flops():
+    found = costs.crossings()
+    assert "mlp_mixer" not in found and "self_attention" not in found
+    for name, first in found.items():
+        mixer, attention = (costs.mixers()[one][0] for one in (name, "self_attention"))
+        assert mixer.flops(first) < attention.flops(first)
+        assert first == 1 or mixer.flops(first - 1) >= attention.flops(first - 1)
+    assert found["hypermixing"] == 385
+
+
+@pytest.mark.parametrize("name", ["hypermixing", "linear_attention"])
+def test_the_flops_of_a_network_are_what_torch_counts_of_one_example(name):
+    model = build(name, {"width": 32, "feed": 64, "layers": 2, "layout": "post_norm"}, LABEL)
+    inputs = torch.ones(1, LONGEST, dtype=torch.long)
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        model.network(inputs, inputs > 0)
+    expected = costs.example(model.network, LONGEST)
+    assert counter.get_total_flops() == pytest.approx(expected, rel=0.02)
+
+
 def test_no_tensor_of_tokens_by_tokens_is_kept_by_hypermixing():
     mixer = made("hyper")
 

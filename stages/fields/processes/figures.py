@@ -1,10 +1,12 @@
 """The experiment's figures: what every model says of one task (document N, figures 4.2.2, 5.4.2),
-the same task shifted, functions drawn of it, and the validation loss against steps.
+the same task shifted, functions drawn of it; of a plane each model's mean and spread over it
+(figures 6.3.1 to 6.3.6); and the validation loss against steps.
 
 Points black; a model's mean and its band of two standard deviations in colour; dashed, the exact
 law's.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +33,8 @@ Content = Any  # of JSON
 
 
 def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
-    """Write DATASET-learning.png, and of sets in one dimension DATASET-bands.png,
-    DATASET-shifted.png and DATASET-functions.png into `folder`."""
+    """Write DATASET-learning.png, of sets in one dimension DATASET-bands.png, DATASET-shifted.png
+    and DATASET-functions.png, of a plane DATASET-plane.png into `folder`."""
     told = read_json(evaluated / BANDS)
     arms = [arm for arm in ranked(content, dataset) if arm not in (EXACT, PRIOR)]
     cells = {arm: next(cell for cell in told["cells"] if arm_of(cell) == arm) for arm in arms}
@@ -44,6 +46,9 @@ def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
     if not told["truth"]:
         return
     said = {arm: told["cells"][cell] for arm, cell in cells.items()}
+    if told["truth"].get("axes") == 2:
+        save(plane(best(said), told["truth"]), folder / f"{dataset}-plane.png", shaded=True)
+        return
     save(bands(said, colours, told["truth"]), folder / f"{dataset}-bands.png")
     if few := best(said, SHIFTED):
         save(shifts(few, colours, told["truth"]), folder / f"{dataset}-shifted.png")
@@ -51,12 +56,13 @@ def draw(evaluated: Path, folder: Path, content: Content, dataset: str) -> None:
         save(bands(few, colours, told["truth"], whole=True), folder / f"{dataset}-functions.png")
 
 
-def best(said: dict[str, Content], variants: tuple[str, ...]) -> dict[str, Content]:
-    """Of each of the variants ("tnp-attention") that size which stands first."""
+def best(said: dict[str, Content], variants: tuple[str, ...] = ()) -> dict[str, Content]:
+    """Of each of the variants ("tnp-attention"), of all where none is named, that size which stands
+    first."""
     first: dict[str, str] = {}
     for arm in said:
         first.setdefault(arm.rpartition("-")[0], arm)
-    return {arm: said[arm] for variant, arm in first.items() if variant in variants}
+    return {arm: said[arm] for variant, arm in first.items() if variant in (variants or first)}
 
 
 def learning(
@@ -129,4 +135,33 @@ def shifts(said: dict[str, Content], colours: dict[str, str], truth: Content) ->
     for panel in panels[-1]:
         panel.set_xlabel("x")
     figure.tight_layout()
+    return figure
+
+
+def plane(said: dict[str, Content], truth: Content) -> Any:
+    """Means above, standard deviations below, of the exact law and of each model, the best first;
+    the context's points in the colour of their value, on the scale of the means."""
+    laws = {EXACT: truth} | {arm: one["plain"] for arm, one in said.items()}
+    side, ends = math.isqrt(len(truth["mean"])), max(truth["x"])
+    points, values = np.reshape(truth["context_x"], (-1, 2)), truth["context_y"]
+    shown = np.concatenate((truth["mean"], values))
+    scales = (
+        {"vmin": shown.min(), "vmax": shown.max(), "cmap": "viridis"},
+        {"vmin": 0.0, "vmax": max(max(one["sd"]) for one in laws.values()), "cmap": "magma"},
+    )
+    figure, panels = plt.subplots(
+        2, len(laws), figsize=(2.6 * len(laws) + 0.8, 5.0), sharex=True, sharey=True,
+        squeeze=False, layout="constrained",
+    )  # fmt: skip
+    for column, (arm, law) in zip(panels.T, laws.items(), strict=True):
+        column[0].set_title(called(arm), fontsize=9)
+        for row, (name, scale) in enumerate(zip(("mean", "sd"), scales, strict=True)):
+            field = np.reshape(law[name], (side, side))
+            image = column[row].imshow(field, origin="lower", extent=(-ends, ends) * 2, **scale)
+            column[row].grid(False)
+            if arm == EXACT:
+                bar = figure.colorbar(image, ax=panels[row], shrink=0.85)
+                bar.set_label(("mean", "standard deviation")[row])
+        column[0].scatter(*points.T, c=values, s=16, ec="white", lw=0.7, **scales[0])
+        column[1].scatter(*points.T, s=4, color="white")
     return figure

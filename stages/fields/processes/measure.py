@@ -5,9 +5,8 @@ in nats a target; `gap`, how far it lies below the exact law's on the same targe
 tasks shifted, and of a plane's turned, where the exact law turns with them; score and coverage; in
 one dimension also of several targets together, by a chain (chain.py) or by the law's own functions.
 Written: metrics.json; items.npz, what claims compare of each task (stages/scores/items.py); and
-bands.json, what every cell says of one task along a line, also shifted, and functions that it draws
-there.
-Shapes: S tasks, T targets, G places of the line, D draws.
+bands.json, what every cell says of one task (drawn.py).
+Shapes: S tasks, T targets.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +23,7 @@ from stages.batches import Batch, single
 from stages.contracts import FieldModel
 from stages.errors import DivergedError
 from stages.fields.models.neural_process import Coherent
-from stages.fields.processes import chain, kept, laws
+from stages.fields.processes import chain, drawn, kept, laws
 from stages.fields.processes.fresh import CHUNK
 from stages.fields.processes.layout import BANDS, EXACT, PRIOR
 from stages.fields.processes.settings import FAMILY, Asked, Functions, Processes
@@ -35,8 +34,6 @@ from stages.scores.items import Items
 from stages.scores.scores import log_likelihood
 
 NATS = "nats"
-PLACES, LEAST_POINTS = 161, 12  # of the line that is drawn; context points of the task that is
-EVERY, DRAWN = 4, 3  # of the line's places, where functions are drawn; and how many
 TOGETHER = (64, 8)  # tasks, and targets of each, whose joint density is measured
 Law = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -84,11 +81,6 @@ class Answer:
     entry: dict[str, Any]
     items: dict[str, np.ndarray]
     drawn: dict[str, Any] | None = None
-
-
-def shifted(batch: Batch, by: float) -> Batch:
-    """The same task elsewhere."""
-    return replace(batch, context_x=batch.context_x + by, target_x=batch.target_x + by)
 
 
 def turned(batch: Batch, degrees: float) -> Batch:
@@ -209,13 +201,13 @@ def memory(model: FieldModel, data: Data, whole: bool = False) -> dict[str, Any]
             rng = seeds.stream(data.seed, FAMILY, "memory", contexts, targets)
             reach, ends = data.functions.reach, data.functions.range
 
-            def drawn(*shape: int, by: float, rng: np.random.Generator = rng) -> Tensor:
+            def points(*shape: int, by: float, rng: np.random.Generator = rng) -> Tensor:
                 return torch.from_numpy(rng.uniform(-by, by, shape)).float()
 
             axes = data.functions.axes
             batch = single(
-                drawn(contexts, axes, by=reach), drawn(contexts, 1, by=1.0),
-                drawn(targets, axes, by=ends),
+                points(contexts, axes, by=reach), points(contexts, 1, by=1.0),
+                points(targets, axes, by=ends),
             )  # fmt: skip
             with torch.no_grad(), laws.Peak() as peak:
                 model(batch)
@@ -232,7 +224,7 @@ def answered(model: FieldModel, data: Data) -> tuple[dict[str, Any], dict[str, n
     law = said(model, data)
     found, plain = scored(law, data), density(law, data.y)
     tasks = {"log_likelihood": plain.mean(1)}
-    moves = {"shifted": lambda batch: shifted(batch, data.asked.shift)}
+    moves = {"shifted": lambda batch: drawn.shifted(batch, data.asked.shift)}
     if data.functions.axes == 2:
         moves["turned"] = lambda batch: turned(batch, data.asked.turn_deg)
     for name, move in moves.items():
@@ -256,74 +248,7 @@ def network(run: Path, data: Data, threads: int) -> Answer:
         "weights": sum(one.numel() for one in model.parameters()),
         "history": shell.validation_losses(run),
     }
-    return Answer(entry, tasks, bands(model, data))
-
-
-def drawn_task(data: Data) -> int:
-    """The first task whose context has LEAST_POINTS and not many more; else the first of all."""
-    counts = data.test.batch.context_mask.sum(1)
-    fits = torch.nonzero((counts >= LEAST_POINTS) & (counts <= 2 * LEAST_POINTS))
-    return int(fits[0]) if len(fits) else 0
-
-
-def line(data: Data) -> Tensor:
-    """Places (G, X) along the first axis, through the middle."""
-    ends = data.functions.range
-    found = torch.zeros(PLACES, data.functions.axes)
-    found[:, 0] = torch.linspace(-ends, ends, PLACES)
-    return found
-
-
-@torch.no_grad()
-def bands(model: FieldModel, data: Data) -> dict[str, Any]:
-    """Mean and standard deviation along the line of the task that is drawn, as it is and shifted,
-    and functions of its law (D, G); nothing but in one dimension."""
-    if data.functions.axes != 1:
-        return {}
-    row, found = drawn_task(data), {}
-    batch = data.test.some(slice(row, row + 1))
-    places = line(data)[None]
-    mask = torch.ones_like(places[:, :, 0], dtype=torch.bool)
-    plain = replace(batch, target_x=places, target_mask=mask, target_y=None)
-    for name, one in (("plain", plain), ("shifted", shifted(plain, data.asked.shift))):
-        law = model(one)
-        found[name] = {"mean": _short(law.mean), "sd": _short(law.scale)}
-    few = replace(plain, target_x=places[:, ::EVERY], target_mask=mask[:, ::EVERY])
-    generator = seeds.torch_stream(data.seed, FAMILY, "functions")
-    return found | {"functions": [_short(one) for one in functions(model, few, generator)]}
-
-
-def functions(model: FieldModel, batch: Batch, generator: torch.Generator) -> Tensor:
-    """Draws of one task's law at its targets (D, T): one function of the law each where it has
-    such, else by a chain over the targets in a random order."""
-    law = model(batch)
-    if isinstance(law, Coherent):
-        return law.sample(DRAWN, generator)[:, 0, :, 0]
-    order = torch.randperm(batch.target_x.shape[1], generator=generator)
-    mixed = replace(batch, target_x=batch.target_x[:, order])
-    return chain.drawn(model, mixed, DRAWN, generator)[:, order.argsort()]
-
-
-def truth(data: Data) -> dict[str, Any]:
-    """Of the task that is drawn the points, and the exact law along the line."""
-    if data.functions.axes != 1:
-        return {}
-    row = drawn_task(data)
-    batch, places = data.test.some(slice(row, row + 1)), line(data)
-    x, y = (part.double().numpy() for part in (batch.context_x, batch.context_y[..., 0]))
-    function = {key: value[row : row + 1].numpy() for key, value in data.test.function.items()}
-    mean, sd = data.functions.made().exact(
-        function, x, y, batch.context_mask.numpy(), places[None].double().numpy()
-    )
-    real = batch.context_mask[0]
-    told = {"x": places, "mean": torch.from_numpy(mean), "sd": torch.from_numpy(sd),
-            "context_x": batch.context_x[0, real], "context_y": batch.context_y[0, real],
-            "target_x": batch.target_x, "target_y": batch.target_y}  # fmt: skip
-    return {"shift": data.asked.shift} | {key: _short(value) for key, value in told.items()}
-
-
-def _short(values: Tensor) -> list[float]:
-    return [float(f"{value:.4g}") for value in values.flatten().tolist()]
+    return Answer(entry, tasks, drawn.bands(model, data))
 
 
 def write(answers: Mapping[str, Answer], data: Data, final: Path) -> None:
@@ -335,9 +260,9 @@ def write(answers: Mapping[str, Answer], data: Data, final: Path) -> None:
         "tasks": len(data.y),
     }
     cells = {name: one.entry for name, one in answers.items()}
-    drawn = {name: one.drawn for name, one in answers.items() if one.drawn is not None}
+    shown = {name: one.drawn for name, one in answers.items() if one.drawn is not None}
     kept_items = Items(np.arange(len(data.y)), {name: one.items for name, one in answers.items()})
     with files.atomic_folder(final) as folder:
         files.write_json(folder / "metrics.json", {"cells": cells, "about": about})
         items.write(folder, kept_items)
-        files.write_json(folder / BANDS, {"truth": truth(data), "cells": drawn})
+        files.write_json(folder / BANDS, {"truth": drawn.truth(data), "cells": shown})

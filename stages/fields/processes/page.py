@@ -5,13 +5,13 @@ import sys
 
 from stages.fields.printed import theirs
 from stages.fields.processes.layout import EXACT, PRIOR
-from stages.fields.processes.printed import companions
+from stages.fields.processes.many import CAPTION
+from stages.fields.processes.printed import Companions, companions, many_points
 from stages.fields.processes.tables import MAIN, NOTES, called, memory, ranked, results, sentence
 from stages.page import experiment as page
 from stages.page.blocks import Grid
 from stages.page.ranked import Ranked, about
 from stages.page.result import NOT_PUBLISHED
-from stages.tables.published import Printed
 from stages.tables.table import number
 from stages.tables.tabulation import Content
 
@@ -23,12 +23,15 @@ CAPTIONS = {
     "shifted": "The same task where models trained (left), and shifted out of it (right).",
     "functions": "Functions drawn of the same task. The latent process draws a vector a function; "
     "the others are told each value that they drew before the next is asked, in a random order.",
+    "plane": "One test task of the plane: the exact law, then each kind of model, the best first. "
+    "Above, means, with the context's points in the colour of their values; below, standard "
+    "deviations, with the points in white. Contexts lie within 2 of the middle.",
     "learning": "Negative log-likelihood of the tasks that select, against steps. Dashed: the "
     "bound of the test tasks; dotted: their prior.",
 }
 
 
-def rank_models(content: Content, dataset: str, printed: dict[str, Printed]) -> Ranked:
+def rank_models(content: Content, dataset: str, printed: Companions) -> Ranked:
     """Each arm's log-likelihood beside the printed one, the bound and the prior."""
     bound, trivial = (
         f"{called(name)}: {number(content['arms'][f'{dataset}/{name}']['metrics'][MAIN])}"
@@ -38,11 +41,17 @@ def rank_models(content: Content, dataset: str, printed: dict[str, Printed]) -> 
         (called(name), -content["arms"][f"{dataset}/{name}"]["metrics"][MAIN]["mean"])
         for name in (EXACT, PRIOR)
     )
-    table, notes = results(content, dataset, printed)
-    held = memory(content, dataset)
+    table, notes = results(content, dataset, printed.losses)
+    grids = {
+        "Memory of an answer, by context points / targets": (memory(content, dataset), ""),
+        "Memory of an answer to many points": (
+            many_points(content, dataset, printed),
+            f"{CAPTION[0].upper()}{CAPTION[1:]}",
+        ),
+    }
 
     def published(arm: str) -> str:
-        other = printed.get(f"{dataset}/{arm.rpartition('-')[0]}")
+        other = printed.losses.get(f"{dataset}/{arm.rpartition('-')[0]}")
         return theirs(other) if other else NOT_PUBLISHED
 
     return Ranked(
@@ -59,7 +68,7 @@ def rank_models(content: Content, dataset: str, printed: dict[str, Printed]) -> 
         trivial=lambda _: trivial,
         loss="negative log-likelihood [nats a target]",
         levels=levels,
-        more=(Grid(held, "Memory of an answer, by context points / targets"),) if held else (),
+        more=tuple(Grid(table, title, words) for title, (table, words) in grids.items() if table),
     )
 
 

@@ -7,23 +7,25 @@ from pathlib import Path
 
 from stages import spreads
 from stages.fields.processes import claims
-from stages.fields.processes.printed import companions
+from stages.fields.processes.many import CAPTION, counted
+from stages.fields.processes.printed import Companions, companions, many_points
 from stages.fields.processes.tables import MAIN, NOTES, memory, results, sentence
-from stages.tables.published import Printed
 from stages.tables.ranked import Drawn, tabulation
 from stages.tables.tabulation import Content
 
 MODULE = "stages.fields.processes.tabulate"
 
 
-def lines(content: Content, dataset: str, printed: dict[str, Printed]) -> list[str]:
+def lines(content: Content, dataset: str, printed: Companions) -> list[str]:
     """What the set is, its tables and their notes."""
-    found, notes = results(content, dataset, printed)
+    found, notes = results(content, dataset, printed.losses)
     told = [sentence(content["about"][dataset]), "", *found.markdown()]
     told += [f"{notes}.", ""] if notes else []
     held = memory(content, dataset)
     if held:
         told += ["Memory of an answer, by context points / targets:", "", *held.markdown()]
+    if (many := many_points(content, dataset, printed)) is not None:
+        told += [f"Memory of an answer to many points, {CAPTION}", "", *many.markdown()]
     return told
 
 
@@ -35,8 +37,8 @@ def draw() -> Drawn:
 
 
 def inputs(experiment: str, profile: str) -> list[Path]:
-    """What is read beside the evaluations: the spread of training."""
-    return spreads.files(profile)
+    """What is read beside the evaluations: the spread of training, counts of memory."""
+    return [*spreads.files(profile), *filter(Path.exists, [counted(experiment)])]
 
 
 KEPT = (  # in git; what else was measured is in the breakdowns
