@@ -14,6 +14,9 @@ WORDS = {"hold": "holds", "fail": "fails", "not decided": "undecided"}
 
 # in the order of the text: the claim, its verdict, and where it stands
 TOLD = """
+I-5 fails wind_nowcast/sample/sky_44_days
+I-12 holds wind_nowcast/sample/sky_44_days
+I-1 undecided wind_nowcast/sample/sky_44_days
 W-1 undecided wind_baselines/sample/hour_winds
 W-1 undecided wind_baselines/mini/simulated
 I-2 undecided sparse_fields/sample/poisson_rooms
