@@ -42,7 +42,7 @@ def inputs(experiment: str, profile: str) -> list[Path]:
 
 # Most of what the tables tell of a cell; all that words.csv and FINDINGS.md do.
 KEPT = (
-    *("metrics/mse", "metrics/mse_permuted", "metrics/mse_val", "metrics/r2"),
+    *("metrics/mse", "metrics/mse_permuted", "metrics/mse_val"),
     *("metrics/rmse", "metrics/rmse_val"),
     *("probes/correction/steps", "probes/latents/effective"),
 )

@@ -17,6 +17,7 @@ from stages.audit.history import git
 ROOMS, COPIES = "sparse_fields/sample/poisson_rooms", "failure_modes/sample/copies"
 HOUR, NEAR = "wind_nowcast/sample/hour_winds", "wind_baselines/sample/hour_winds"
 SMOOTH, STEPS = "failure_modes/mini/sines_05", "probes/correction/steps"
+QUICK, TOUCHED = "failure_modes/sample/sines_1", "probes/latents/effective"
 NATS = "metrics/log_likelihood"
 LONG, FLAT = "on_off_grid/sample/dual_80", "on_off_grid/sample/plane_80"
 DUAL, BRITAIN = "on_off_grid/mini/dual_80", "on_off_grid/sample/britain"
@@ -47,7 +48,7 @@ TOLD = (
     ("and {} with the other", "0.137", f"{ROOMS}/msa-shared-20k-s1/metrics/mse_val"),
     ("MSE {} (MSA)", "0.006", f"{COPIES}/msa-tied-12k-s0/metrics/mse"),
     ("and {} (TFS;", "0.010", f"{COPIES}/tfs-traditional-36k-s0/metrics/mse"),
-    ("rate it stands at {}", "0.08", f"{COPIES}/gng-plain-5k-s0/metrics/mse"),
+    ("0b843698) to {} after 16,000", "0.002", f"{COPIES}/gng-plain-5k-s0/metrics/mse"),
     ("RMSE {} with 0 and 2 %", "0.22", REGION.format(0)),
     ("RMSE {} with 0 and 2 %", "0.22", REGION.format(2)),
     ("{} with 25 %", "0.18", REGION.format(25)),
@@ -58,6 +59,12 @@ TOLD = (
     ("in {} updates of MSA", "134", f"{SMOOTH}/msa-tied-12k-s0/{STEPS}"),
     ("{} of GEN with 2 x 2", "333", f"{SMOOTH}/gen-lattice_2-5k-s0/{STEPS}"),
     ("{} with 4 x 4", "421", f"{SMOOTH}/gen-lattice_4-5k-s0/{STEPS}"),
+    ("of MSA, {} of TFS's 16", "8.9", f"{QUICK}/tfs-traditional-36k/{TOUCHED}"),
+    ("of GEN's {} on 2 x 2", "1.7", f"{QUICK}/gen-lattice_2-5k/{TOUCHED}"),
+    ("on 2 x 2 nodes to {} on", "4.2", f"{QUICK}/gen-lattice_8-5k/{TOUCHED}"),
+    ("undone in {} updates of MSA, 149", "121", f"{QUICK}/msa-tied-12k/{STEPS}"),
+    ("updates of MSA, {} of TFS and", "149", f"{QUICK}/tfs-traditional-36k/{STEPS}"),
+    ("of TFS and {} to over", "260", f"{QUICK}/gen-lattice_7-5k/{STEPS}"),
     ("persistence {},", "17.3", f"{HOUR}/persistence/metrics/rmse_component_kn"),
     ("known minute {},", "14.9", f"{HOUR}/kernel/metrics/rmse_component_kn"),
     ("nothing to train, {}", "12.0", f"{HOUR}/trend/metrics/rmse_component_kn"),

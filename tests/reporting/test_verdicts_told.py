@@ -24,6 +24,8 @@ I-4 undecided sparse_fields/sample/poisson_rooms
 I-15 undecided sparse_fields/sample/poisson_rooms
 I-15 undecided sparse_fields/sample/navier_stokes
 I-6 undecided failure_modes/sample/copies
+I-7 fails failure_modes/sample/sines_1
+I-8 undecided failure_modes/sample/sines_1
 I-13 undecided failure_modes/sample/darcy_overlap
 D-4 holds chaos/mini/l96_f10
 D-5 undecided chaos/mini/l96_f10
