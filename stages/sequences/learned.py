@@ -37,8 +37,8 @@ def untrained(measured: Ordered, arm: str) -> str:
     )
     if own and plain and not beyond([own, plain], plain.value - own.value, 0.0):
         return (
-            f"{arm} needs {own.value:.3g} nats a token where each place's frequencies need "
-            f"{plain.value:.3g}"
+            f"{arm} needs {own.value:.3g} nats a token, not surely fewer than each place's "
+            f"frequencies ({plain.value:.3g})"
         )
     return ""
 

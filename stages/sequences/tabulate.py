@@ -43,8 +43,14 @@ def inputs(experiment: str, profile: str) -> list[Path]:
     return [*laws, *spreads.files(profile)]
 
 
-# With what words.csv tells of samplers.
-KEPT = ("metrics/*", *(f"samplers/*/prompt/metrics/{name}" for name in ("correct", "passes")))
+# What metrics.json keeps of a cell, with what words.csv tells of samplers; what was measured on
+# validation sequences stands in breakdowns.json.
+LOSSES = ("nats", "perplexity", "perplexity_per_word", "bits_per_character")
+KEPT = (
+    "metrics/nats_bound",
+    *(f"metrics/{name}{order}" for name in LOSSES for order in ("", "_left_to_right")),
+    *(f"samplers/*/prompt/metrics/{name}" for name in ("correct", "passes")),
+)
 TABULATION = Tabulation(content_of, table, claims_of, draw, inputs, KEPT)
 
 

@@ -14,6 +14,8 @@ LONG, DREW = "token_mixing/sample/sentence_pairs_48000", "prompt/metrics"
 MAZES, GROWN = "any_order/sample/mazes", "sigma_gpt-curriculum-134k-s0"
 GRIDS, SCATTERED = "on_off_grid/sample/britain/grid_tnp-mhca", "on_off_grid/mini/globe/exact_on"
 ANY = f"{MAZES}_large/sigma_gpt-random-134k-s0"
+STEP = "any_order/sample/step_100"
+STEPS, BLURRED = f"{STEP}/sigma_gpt-random-58k-s0", f"{STEP}/diffusion-plain-58k-s0"
 DENSE, KNOTS = "wind_nowcast/sample/sky_44_days", "metrics/rmse_component_kn"
 KELVIN, NATS = "metrics/rmse", "metrics/log_likelihood"
 TOLD = (
@@ -43,6 +45,7 @@ TOLD = (
     ("(4.1), {} with 20", "68.0", f"{ANY}/samplers/burst_20/{DREW}/correct"),
     ("exact bursts {} %", "87.0", f"{ANY}/samplers/exact/{DREW}/correct"),
     ("solve 95.0, {} and", "92.5", f"{ANY}/samplers/greedy/{DREW}/correct"),
+    ("at {} nats a token (the", "0.0540", f"{STEPS}/metrics/nats"),
     ("12 x 16 meet {} %", "56.1", f"{LARGE}/metrics/satisfied"),
     ("steps, {} % of those", "26.1", f"{LARGE}/metrics/satisfied_other"),
     ("the cells alone errs by {} K", "2.80", f"{SCATTERED}/{KELVIN}"),
@@ -104,6 +107,31 @@ def test_how_much_more_a_plain_transformer_meets_is_that_of_the_claim():
     low, high = mini["interval"]
     told = f"meets {ratios['mini'][0]} times as many of its own statements as of others"
     assert f"{told} [{low:.2f}, {high:.2f}], where three are asked" in readme["pictures"]
+
+
+def test_what_is_said_of_the_step_law_of_100_stands_in_the_table():
+    table = git(ROOT, "show", "HEAD:reports/any_order/sample/table.md")
+    part = table.split("\n## step_100\n")[1].split("\n## ")[0]
+    costs = part.split("What each sampler costs")[1]
+    rows = {
+        (name, sampler): [cell.split()[0] for cell in row.split("|") if cell.strip()]
+        for name, sampler, row in re.findall(
+            r"^\| (σ-GPT|discrete diffusion), [^|]* \| 1 \| (\w+) \|(.*)$", costs, re.MULTILINE
+        )
+    }
+    told = re.sub(r"\s+", " ", findings())
+    for name, sampler, words in (
+        ("σ-GPT", "own", "in random order: {} % of its samples are valid"),
+        ("σ-GPT", "left_to_right", "of those from left to right {} %"),
+        ("σ-GPT", "burst_5", "but {} % of them are valid"),
+        ("σ-GPT", "exact", "exact bursts {} % in 4.78"),
+        ("discrete diffusion", "diffusion_16", "Diffusion reaches {} % with 16 passes"),
+        ("discrete diffusion", "diffusion_4", "with 16 passes, {} with 4"),
+    ):
+        assert words.format(rows[name, sampler][-1]) in told, (name, sampler)
+    passes, fewest, *_ = rows["σ-GPT", "burst_5"]
+    assert f"Its bursts take {passes} passes with 5 orders, of {fewest} at best" in told
+    assert f"in {rows['σ-GPT', 'exact'][0]}. Diffusion" in told
 
 
 def test_a_spread_in_words_is_that_over_seeds():
