@@ -88,7 +88,7 @@ class Nowcaster:
         if isinstance(context, str | Path):
             path, where = Path(context), str(context)
             known = capture.read(path, settings.decode, usual_m_s=usual_m_s)
-            table = capture.form(path) in ("parquet", "csv")
+            table = capture.form(path) == "ours"
         else:
             rows = handed.timed(handed.given(context, handed.NAMES))
             winds = handed.columns(rows, capture.COLUMNS, "the context")

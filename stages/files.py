@@ -10,7 +10,6 @@ point.
 import contextlib
 import ctypes
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -259,6 +258,8 @@ def guard(name: str) -> IO[str]:
     is open.
     BusyError when another live process holds the lock.
     """
+    import fcntl  # which Windows lacks; what no stage needs imports this module there, too
+
     die_with(os.getppid())
     locks = WORK / "locks"
     locks.mkdir(parents=True, exist_ok=True)

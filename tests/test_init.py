@@ -122,9 +122,10 @@ def test_what_stands_already_and_what_is_unknown_is_refused(
 def test_a_wrong_name_is_refused_of_a_file_that_is_never_declared_too(
     project, monkeypatch, capsys, words, told
 ):
-    winds = anywhere.example() / "winds.parquet"
-    assert run(monkeypatch, winds, *words) == 2 and told in capsys.readouterr().err
-    assert run(monkeypatch, winds) == 2 and "nothing was declared" in capsys.readouterr().err
+    array = project / "a.npy"
+    np.save(array, np.zeros((9, 4)))
+    assert run(monkeypatch, array, *words) == 2 and told in capsys.readouterr().err
+    assert run(monkeypatch, array) == 2 and "nothing was declared" in capsys.readouterr().err
 
 
 def test_a_declaration_that_the_parameters_refuse_is_taken_back(

@@ -2,19 +2,21 @@
 it writes of names and licences that YAML and Markdown would read otherwise.
 """
 
+import gzip
 import json
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from ruamel.yaml import YAML
 
 from stages import cli, params
 from stages.errors import InputError
 from stages.verbs import advice, looks
+from stages.winds.decoding import readers
 
 ROOT = Path(__file__).parents[1]
 
@@ -166,23 +168,41 @@ def test_times_that_count_from_a_beginning_of_their_own_are_no_unix_seconds(
         assert "from 2023-11-14T22:13:27Z" in text and column[1:3] == ["Unix", "s"]
 
 
-def test_winds_in_our_columns_are_declared_by_the_command_that_is_told(
-    project, monkeypatch, capsys
-):
-    file = winds(project / "my winds.csv")
-    assert run(monkeypatch, file) == 2
-    said = capsys.readouterr().err
-    assert "give each row its aircraft" not in said
-    command = next(line for line in said.splitlines() if line.strip().startswith("sed"))
-    subprocess.run(["sh", "-c", command], check=True)
-    assert run(monkeypatch, "my winds_named.csv") == 0
-    assert params.load().datasets["my_winds_named"].entry == "winds"
+@pytest.mark.parametrize(
+    "header, name, told",
+    [
+        (OURS, "my winds.csv", ""),
+        (OURS.replace("icao", "from"), "winds.csv", "each row counts as one of its own"),
+        ("time,icao24,lat,lon,altitude,u_kn,v_kn".replace("altitude", "alt_m"), "k.csv", ""),
+    ],
+)
+def test_winds_in_our_columns_are_declared(project, monkeypatch, capsys, header, name, told):
+    file = winds(project / name, header)
+    metres = "alt_m" in header
+    if metres:
+        rows = file.read_text().replace(",33000,", ",10058,").replace(",34000,", ",10363,")
+        file.write_text(rows.replace(",35000,", ",10668,").replace(",36000,", ",10973,"))
+    assert run(monkeypatch, name) == 0
+    said = capsys.readouterr().out
+    assert told in said and ("names the aircraft" in said) == bool(told)
+    made = params.load().datasets[looks.name_of(Path(name))]
+    assert made.entry == "winds" and list(made.files) == [f"{looks.name_of(Path(name))}.csv"]
+    read = readers.read_winds(file, 0).collect()
+    assert read["drop"].is_null().all() and read["alt_ft"].min() == pytest.approx(33000, abs=3)
+    assert read["icao"].str.contains("^[0-9A-F]{6}$").all()
 
 
-def test_winds_without_an_aircraft_are_told_that_it_lacks(tmp_path, monkeypatch, capsys):
-    file = winds(tmp_path / "a.csv", OURS.replace("icao", "from"))
-    assert run(monkeypatch, file) == 2
-    assert "here is no icao" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["w.parquet", "w.jsonl", "w.json.gz"])
+def test_winds_of_every_form_keep_their_suffix(project, monkeypatch, name):
+    table = pl.read_csv(winds(project / "a.csv"))
+    if name.endswith("parquet"):
+        table.write_parquet(project / name)
+    else:
+        text = table.write_ndjson().encode()
+        (project / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    assert run(monkeypatch, name) == 0
+    made = params.load().datasets["w"]
+    assert made.entry == "winds" and list(made.files) == [name]
 
 
 def test_a_licence_and_a_name_are_kept_as_they_are_written(project, monkeypatch, tmp_path_factory):

@@ -27,6 +27,7 @@ from stages.errors import InputError
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 NEEDLESS = ("dvc", "prefect", "optuna", "great_expectations", "matplotlib", "jinja2", "xarray")
+NEEDLESS += ("fcntl",)  # of POSIX alone: stages hold locks, an answer holds none
 ASKED = {"lat_deg": [46.5, 47.0], "lon_deg": [7.2, 8.0], "alt_ft": [34000.0, 33000.0]}
 TIME = (
     "2026-01-15T07:20:00Z"  # half an hour after the middle of the first hour of the simulated sky
@@ -52,6 +53,10 @@ assert all(len(ids) == 1 for ids in twice.values()), twice
 model, winds, time = api.example()
 import polars as pl
 answer = model.predict(pl.DataFrame(%r).with_columns(ts_s=pl.lit(time)), context=winds)
+assert tradewind.load().folder == model.folder == tradewind.load("example").folder
+import warnings
+with warnings.catch_warnings(record=True):
+    assert tradewind.decode([(time, "8D40621D58C382D690C8AC2863A7")]).is_empty()
 point = pickle.loads(pickle.dumps(api.points.Point(1.0, 2.0, 3.0, 4.0)))
 assert isinstance(point, tradewind.winds.nowcast.points.Point)
 print(json.dumps([tradewind.__file__, tradewind.__version__, answer.to_dicts()]))

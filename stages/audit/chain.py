@@ -68,7 +68,7 @@ class Metric:
                 "that is not the address of a metric",
                 found=text,
                 expected="EXPERIMENT/PROFILE/DATASET/CELL/METRIC",
-                remedy="for example wind_nowcast/mini/simulated/msa-shared-5k-s0/rmse_component_kn",
+                remedy="for example wind_nowcast/mini/simulated/knn/rmse_component_kn",
             )
         # mypy takes a star for all that is left
         return cls(*parts[:4], tuple(parts[4:]))  # type: ignore[arg-type, call-arg]

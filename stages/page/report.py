@@ -15,7 +15,7 @@ from typing import Any
 from stages import files, records
 from stages.errors import reported
 from stages.files import atomic_file, read_json
-from stages.page import claims, grand, printed, promotions, render, words
+from stages.page import claims, documents, grand, printed, promotions, render, words
 from stages.page.experiment import DATA
 
 PROFILES = ("mini", "sample", "full")  # in the order that they are shown in; others follow
@@ -129,6 +129,7 @@ def report() -> None:
         claims=first_reasons(entries),
         filters=render.filters(views),
         start=claims.start(views, entries),
+        documents=documents.introduced(views),
         validations={profile: validations(profile) for profile in profiles},
         promotions=promotions.view(),
         attacks=read_json(ATTACKS) if ATTACKS.exists() else None,

@@ -24,15 +24,6 @@ READS = {  # how Python reads a file of sequences, by the end of its name
     ".json": "json.load(open(FILE))",
     ".jsonl": "[json.loads(line) for line in open(FILE)]",
 }
-PUBLISHED = {  # our columns by the names of a published table of winds, which has their units
-    "ts_s": "ts",
-    "icao": "icao",
-    "lat_deg": "lat",
-    "lon_deg": "lon",
-    "alt_ft": "alt",
-    "u_m_s": "vwx",
-    "v_m_s": "vwy",
-}
 TRAINED = {  # entry -> experiment, and what a cell of it consists of
     "sequences": ("any_order", "sigma_gpt", "left_to_right", "60k"),
     "winds": ("wind_nowcast", "msa", "shared", "20k"),
@@ -41,8 +32,6 @@ TRAINED = {  # entry -> experiment, and what a cell of it consists of
 
 def instead(path: Path, seen: Look) -> str:
     """What works today for a file that cannot be declared."""
-    if seen.kind == "our winds":
-        return _winds(path, seen)
     if seen.kind == "sequences":
         read = READS.get(path.suffix, "numpy.loadtxt(FILE, int)")
         return f"{FIT.format(read=read)}; {SEQUENCES}"
@@ -51,29 +40,6 @@ def instead(path: Path, seen: Look) -> str:
     return (
         f"winds: write a reader for these columns ({RECIPE}, step 2). Points of a field: {FIELDS}. "
         f"Sequences of whole numbers: {FIT.format(read='sequences')}; {SEQUENCES}"
-    )
-
-
-def _winds(path: Path, seen: Look) -> str:
-    """Of winds with our columns: what a table to train on has besides."""
-    context = f"these winds are a context (`tradewind nowcast --context {shlex.quote(str(path))}`)"
-    told = [one.name for one in seen.columns]
-    lacking = [name for name in PUBLISHED if name not in told]
-    if lacking:
-        return (
-            f"{context}; a table to train on names the aircraft of each row (icao) and has all of "
-            f"{', '.join(PUBLISHED)}, by their published names {', '.join(PUBLISHED.values())}: "
-            f"here is no {', '.join(lacking)}"
-        )
-    names = ",".join(PUBLISHED.get(name, name) for name in told)
-    plain = not any(note.startswith("columns parted") for note in seen.notes)
-    if path.suffix != ".csv" or not plain:
-        return f"{context}; to train on them write CSV parted by commas with the header {names}"
-    new = shlex.quote(f"{path.stem}_named.csv")
-    return (
-        f"{context}; to train on them give the columns their published names, of the same units:\n"
-        f"    sed '1s/.*/{names}/' {shlex.quote(str(path))} > {new}\n"
-        f"    tradewind init {new}"
     )
 
 

@@ -35,7 +35,7 @@ def init(arguments: argparse.Namespace) -> int:
         raise InputError(
             "nothing was declared",
             where=str(path),
-            expected="frames, published winds or states, or a text",
+            expected="frames, winds, published states, or a text",
             found=f"{seen.kind} ({next(iter(seen.notes))})" if seen.notes else seen.kind,
             remedy=advice.instead(path, seen),
         )
@@ -104,10 +104,12 @@ def edited(
 
 def suffix(path: Path, kind: str) -> str:
     """The end of a raw file's name, by which decode knows a file of frames or a table."""
+    from stages.winds.decoding import readers
     from stages.winds.modes import frames
 
     own = re.search(r"(\.\w+?)(\.gz)?$", path.name.lower())
-    return own[0] if kind == "frames" and own and own[1] in frames.SUFFIXES else ".csv"
+    known = frames.SUFFIXES if kind == "frames" else readers.SUFFIXES
+    return own[0] if own and own[1] in known else ".csv"
 
 
 def declaration(path: Path, name: str, kept: str, asked: argparse.Namespace, entry: str) -> str:

@@ -11,9 +11,11 @@ import polars as pl
 from stages.errors import InputError, TradewindError
 from stages.verbs import containers, texts
 from stages.verbs.seen import Column, Look, unit
-from stages.winds.decoding import readers
-from stages.winds.nowcast import anywhere, capture, declared, doubtful, tables
+from stages.winds.decoding import declared, readers, tables
+from stages.winds.nowcast import anywhere, capture, doubtful
 from stages.winds.nowcast.refusals import iso
+
+JSON = "JSON, an object a row"
 
 
 def look(path: Path) -> Look:
@@ -47,31 +49,26 @@ def _frames(path: Path) -> Look:
 
 def _table(path: Path, kind: str, first: bytes) -> Look:
     """A table whose first bytes are these. DataError for what Polars cannot read."""
-    with tables.reading(str(path), "CSV with a header, or parquet"):
-        table = tables.scan(path, first).collect()
-    parted = "" if kind == "parquet" else tables.header(first).parted
-    by = (f"columns parted by {parted}",) if parted not in ("", "commas") else ()
-    return _told(table, kind, by)
+    formats = readers.STATES if kind == "states" else readers.WINDS
+    with tables.reading(str(path), "CSV with a header, parquet or JSON"):
+        form = readers.published(tables.names(path, first), formats) if kind else ""
+        table = tables.scan(path, first, formats[form].columns if form else ()).collect()
+    text = None if first.startswith(tables.PARQUET) else tables.header(first)
+    by = (f"columns {text.parted}" if text.separator else JSON,) if text else ()
+    told = (f"the format {form} (stages/winds/decoding/readers.py)",) if form else ()
+    if kind == "ours" and not form and not set(declared.AIRCRAFT) & set(table.columns):
+        told = ("no column icao names the aircraft: each row counts as one of its own",)
+    return _told(table, kind, (*told, *(one for one in by if not one.endswith("commas"))))
 
 
-def _told(table: pl.DataFrame, kind: str, by: tuple[str, ...]) -> Look:
-    """What a table holds: winds or states by its columns' names, else a table."""
-    if kind != "parquet":
-        table = table.with_columns(_numbers(table))
+def _told(table: pl.DataFrame, kind: str, notes: tuple[str, ...]) -> Look:
+    """What a table holds, and its columns as numbers where they are."""
+    table = table.with_columns(_numbers(table))
     table = table.with_columns(pl.selectors.float().fill_nan(None))  # no number is a missing one
-    ways = declared.ours(table.schema)
-    whole = len(ways) == len(capture.COLUMNS)
-    published = {"winds": readers.WINDS, "states": readers.STATES}.get(kind, readers.WINDS)
-    named = [name for name, form in published.items() if set(form.columns) <= set(table.columns)]
-    ours = table.select(ways.values()) if whole else _renamed(table)
+    ours = table.select(declared.ours(table.schema).values()) if kind == "ours" else _renamed(table)
     doubts = tuple(doubtful.doubts(ours))
-    told = (
-        kind if kind in ("winds", "states") else "winds" if named and kind == "csv" else "our winds"
-    )
-    if not whole and told == "our winds":
-        told = "table"
-    notes = (f"the format {named[0]} (stages/winds/decoding/readers.py)",) if named else ()
-    return Look(told, len(table), _columns(table), _span(ours), (*notes, *by), doubts)
+    told = {"ours": "winds", "": "table"}.get(kind, kind)
+    return Look(told, len(table), _columns(table), _span(ours), notes, doubts)
 
 
 def _headless(path: Path, first: bytes) -> Look:
@@ -111,8 +108,18 @@ def _columns(table: pl.DataFrame) -> tuple[Column, ...]:
         values = table[name]
         low, high = (values.min(), values.max()) if len(values) else (None, None)
         ends = [f"{v:.12g}" if isinstance(v, float) else str(v)[:24] for v in (low, high)]
-        found.append(Column(name, unit(name), ends[0], ends[1], values.null_count()))
+        told = _of_time(values) if name in ("time", "ts_s") else ""
+        found.append(Column(name, told or unit(name), ends[0], ends[1], values.null_count()))
     return tuple(found)
+
+
+def _of_time(values: pl.Series) -> str:
+    """The unit of a column of times: as its values tell it, '' where they are no numbers."""
+    middle = values.median() if values.dtype.is_numeric() else None
+    if not isinstance(middle, int | float):
+        return ""
+    factor = next((f for f in declared.FRACTIONS if declared.second(middle) == middle / f), 1.0)
+    return f"Unix {declared.FRACTIONS[factor]}" if factor > 1 else "Unix s"
 
 
 def _span(table: pl.DataFrame) -> tuple[float, float] | None:
@@ -136,14 +143,14 @@ def _other(path: Path, first: bytes) -> Look:
         ) from None
     if (held := texts.held(path, text)) is not None:
         seen = texts.from_json(held)
-        return seen if isinstance(seen, Look) else _told(seen, "table", ("JSON, an object a row",))
+        return seen if isinstance(seen, Look) else _told(seen, "", (JSON,))
     header = tables.header(first)
     lines = (text.rpartition("\n")[0] or text).splitlines()[:50]
     counts = {line.count(header.separator) for line in lines if line.strip()}
     if path.suffix != ".txt" and len(counts) == 1 and counts != {0}:
         try:
             whole = all(_number(name) for name in header.written)
-            return _headless(path, first) if whole else _table(path, "table", first)
+            return _headless(path, first) if whole else _table(path, "", first)
         except TradewindError:
             pass
     seen = texts.prose(path)

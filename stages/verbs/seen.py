@@ -58,7 +58,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen: kind is frames, states, winds, our winds, text, sets, sequences, arrays, grid
+    """What was seen: kind is frames, states, winds, text, sets, sequences, arrays, grid
     (netCDF, HDF5, GRIB), JSON or table; span_s the first and last Unix second (or second of a
     beginning of the file's own), where there are times."""
 
@@ -73,6 +73,7 @@ class Look:
 def unit(name: str) -> str:
     """The unit that a column's name tells, '' where it tells none."""
     known = {"ts_s": "Unix s", "ts_ms": "Unix ms"} | PUBLISHED
+    known |= {"latitude": "degrees", "longitude": "degrees", "flight_level": "flight levels"}
     ends = next((u for end, u in SUFFIXES.items() if name.lower().endswith(end)), "")
     return known.get(name, ends)
 

@@ -5,8 +5,6 @@ of lists is arrays. Prose is a set of letters; a text whose every line holds who
 none.
 """
 
-import gzip
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,12 +16,11 @@ import polars as pl
 from stages.errors import InputError
 from stages.verbs.containers import SETS
 from stages.verbs.seen import Column, Look, column
-from stages.winds.nowcast import tables
+from stages.winds.decoding import tables
 
 # whole numbers of at most 18 digits, which 64 bits hold: longer runs of digits are no tokens
 NUMBERS = re.compile(r"[+-]?\d{1,18}(?:[\s,;]+[+-]?\d{1,18})*[\s,;]*")
 FRAME = re.compile(rb"(?i)(?<![0-9a-z])(?:[0-9a-f]{12})?([0-9a-f]{28}|[0-9a-f]{14})(?![0-9a-z])")
-READ_MOST = 1 << 28  # bytes of JSON
 
 
 def spelled(first: bytes) -> bool:
@@ -32,35 +29,17 @@ def spelled(first: bytes) -> bool:
     return any(re.search(rb"(?i)[a-f]", found[1]) for found in FRAME.finditer(first))
 
 
-def content(path: Path) -> str:
-    """All of a text, unpacked."""
-    with gzip.open(path) if tables.packed(path) else path.open("rb") as stream:
-        return stream.read().decode("utf-8-sig", "replace")
-
-
 def held(path: Path, text: str) -> Any:
     """What a file of JSON or of JSON lines holds by its first letters, None for another text.
     InputError for a file that is named as JSON and is damaged, or too large."""
-    begins = text.lstrip()[:1]
-    named = path.name.lower().removesuffix(".gz").endswith((".json", ".jsonl", ".ndjson"))
-    if begins not in ("[", "{"):
+    if text.lstrip()[:1] not in ("[", "{"):
         return None
-    if path.stat().st_size > READ_MOST:
-        raise InputError("the JSON is too large to be looked at", where=str(path))
-    whole = content(path)
     try:
-        return json.loads(whole)
-    except (ValueError, RecursionError) as error:
-        problem = error
-    try:
-        return [json.loads(line) for line in whole.splitlines() if line.strip()]
-    except (ValueError, RecursionError) as error:
-        if not named:
-            return None
-        problem = error if path.suffix != ".json" else problem
-    raise InputError(
-        "the JSON is damaged", where=str(path), found=str(problem), remedy="write the file again"
-    )
+        return tables.from_json(path)
+    except InputError:
+        if path.name.lower().removesuffix(".gz").endswith(tables.JSON_SUFFIXES):
+            raise
+        return None
 
 
 def from_json(value: Any) -> Look | pl.DataFrame:
@@ -75,20 +54,12 @@ def from_json(value: Any) -> Look | pl.DataFrame:
         return Look("JSON", len(value), columns, notes=(f"an object with {names}",))
     rows = value if isinstance(value, list) else [value]
     if rows and all(isinstance(row, Mapping) for row in rows):
-        return pl.DataFrame(
-            [{str(k): v if _plain(v) else json.dumps(v) for k, v in row.items()} for row in rows],
-            strict=False,
-            infer_schema_length=None,
-        )
+        return tables.of_objects(rows)
     if rows and all(type(row) is int for row in rows):
         rows = [rows]
     if rows and all(isinstance(row, list) and all(type(v) is int for v in row) for row in rows):
         return sequences(rows, "JSON")
     return Look("JSON", len(rows), notes=("a list that is neither of sequences nor of objects",))
-
-
-def _plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)
 
 
 def _array(value: list[Any]) -> Any:
@@ -116,7 +87,7 @@ def sequences(rows: Sequence[Sequence[int]], form: str) -> Look:
 
 def prose(path: Path) -> Look:
     """A text: rows of whole numbers, or letters."""
-    text = content(path)
+    text = tables.unpacked(path)
     lines = [line.strip() for line in text.splitlines()]
     filled = [line for line in lines if line]
     if filled and all(NUMBERS.fullmatch(line) for line in filled):

@@ -90,7 +90,7 @@ def tell(arguments: argparse.Namespace, rows: Any) -> None:
     if not (shown or in_json) and (told := answers.unlike(rows)):
         print(f"spread: {told}", file=sys.stderr)
     if arguments.out:
-        answers.write(rows, arguments.out, route)
+        answers.write(rows, arguments.out, route, gridded=bool(arguments.grid))
     if arguments.form:
         sys.stdout.write(
             answers.as_json(rows, route) if arguments.form == "json" else answers.as_csv(rows)
@@ -245,7 +245,8 @@ def add_nowcast(verbs: Verbs) -> None:
     place.add_argument(
         "--points",
         metavar="FILE",
-        help="a table as CSV or parquet with the columns lat_deg, lon_deg, alt_ft and time or ts_s",
+        help="a table as CSV, parquet or JSON with the columns lat_deg, lon_deg, alt_ft and time "
+        "or ts_s",
     )
     place.add_argument(
         "--grid",
@@ -273,7 +274,8 @@ def add_nowcast(verbs: Verbs) -> None:
         "--out",
         type=Path,
         metavar="FILE",
-        help="write the answer to FILE.csv, .json, .parquet or .nc (NetCDF, CF conventions)",
+        help="write the answer to FILE.csv, .json, .parquet or .nc (NetCDF, CF conventions; of a "
+        "level a grid)",
     )
     verb.add_argument("--plot", type=Path, metavar="FILE", help="draw the answer, as FILE.png")
     verb.set_defaults(run=nowcast)
@@ -285,8 +287,8 @@ def add_sources(verb: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--context",
         metavar="FILE",
-        help="a recent capture: winds as parquet or CSV, or raw frames with their times as CSV, "
-        "JSON lines or AVR, also .gz; - is standard input",
+        help="a recent capture: winds as parquet, CSV or JSON, or raw frames with their times as "
+        "CSV, JSON lines or AVR, also .gz; - is standard input",
     )
     source.add_argument(
         "--follow",

@@ -80,7 +80,7 @@ def results(experiment: str, profile: str, content: Content) -> list[Result]:
             arm, one = name.split("/")[1], arms[name]
             error = one["metrics"][tables.RMSE]
             left = tables.diverged(arms, name)
-            share = tables.LEFT if left else against(error["mean"], trivial)
+            share = "" if left else f" ({against(error['mean'], trivial)})"
             found.append(
                 Result(
                     experiment=experiment,
@@ -93,7 +93,7 @@ def results(experiment: str, profile: str, content: Content) -> list[Result]:
                     value=tables.LEFT if left else tables.number(error, True),
                     published=format_printed(printed[arm]) if printed.get(arm) else NOT_PUBLISHED,
                     bound=bound,
-                    trivial=f"{tables.BASELINE} {trivial:.2f} ({share})"
+                    trivial=f"{tables.BASELINE} {trivial:.2f}{share}"
                     if trivial
                     else f"{tables.BASELINE} was not run",
                     metric=tables.RMSE,

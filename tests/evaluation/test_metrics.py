@@ -245,6 +245,7 @@ def test_along_track_time_of_one_aircraft():
     )
     assert metrics.columns(given)["n_along"].tolist() == [0, 1]
 
+
 def test_time_along_tracks_in_all_directions_is_the_mean_square_of_those_along_each():
     """Errors of one direction alone: a third of a degree's steps of track stand for all tracks."""
     angle = np.radians(np.arange(0, 360, 1 / 3))

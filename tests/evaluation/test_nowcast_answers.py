@@ -127,6 +127,26 @@ def test_netcdf_follows_the_conventions(airspace, settings, tmp_path):
         ]
 
 
+def test_a_level_is_a_grid_in_netcdf(airspace, runs, tmp_path, monkeypatch, capsys):
+    words = ["tradewind", "nowcast", "--context", str(airspace / "winds.parquet")]
+    words += ["--model", str(runs / "kernel"), "--grid", "FL300,2026-01-15T07:09:00Z,0.5"]
+    words += ["--out", str(tmp_path / "a.nc"), "--csv"]
+    monkeypatch.setattr("sys.argv", words)
+    assert cli.main() == 0
+    rows = pl.read_csv(capsys.readouterr().out.encode())
+    with xarray.open_dataset(tmp_path / "a.nc", engine="scipy") as found:
+        assert found["u"].dims == ("altitude", "lat", "lon") and "obs" not in found.dims
+        assert found.attrs["Conventions"] == "CF-1.11" and "featureType" not in found.attrs
+        assert [found[axis].attrs["axis"] for axis in found["u"].dims] == ["Z", "Y", "X"]
+        assert found["altitude"].attrs["positive"] == "up"
+        assert found["lat"].attrs["standard_name"] == "latitude"
+        assert str(found["time"].values.astype("datetime64[s]")) == "2026-01-15T07:09:00"
+        assert found["u"].size == len(rows) > found.sizes["lat"] > 1
+        for row in rows.iter_rows(named=True):
+            place = dict(altitude=row["alt_ft"], lat=row["lat_deg"], lon=row["lon_deg"])
+            assert found["v"].sel(place).item() == pytest.approx(row["v_m_s"])
+
+
 def test_a_spread_that_is_not_known_is_null_in_every_form(airspace, settings, runs, tmp_path):
     cell = tmp_path / "reports/x/mini/runs/toy/knn"  # where nothing was evaluated
     shutil.copytree(runs / "knn", cell)

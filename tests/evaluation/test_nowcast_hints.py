@@ -9,7 +9,8 @@ import pytest
 from stages import cli, params
 from stages.errors import InputError
 from stages.verbs import looks
-from stages.winds.nowcast import anywhere, capture, declared, listed
+from stages.winds.decoding import declared
+from stages.winds.nowcast import anywhere, capture, listed
 
 AT = "46.5,7.2,FL340,2026-01-17T03:02:00Z"
 
@@ -61,7 +62,7 @@ def test_a_text_in_utf_16_is_called_that_by_whatever_reads_tables(winds, tmp_pat
             read(path)
         assert str(path) in error.value.where and "save it as UTF-8" in error.value.remedy
     path.write_text(path.read_bytes().decode("utf-16"))
-    assert capture.form(path) == "csv"
+    assert capture.form(path) == "ours"
 
 
 def test_what_is_expected_names_columns_that_are_taken(winds, tmp_path):

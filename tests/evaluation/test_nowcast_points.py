@@ -10,7 +10,8 @@ from nowcasts import ask
 
 from stages import cli
 from stages.errors import InputError
-from stages.winds.nowcast import capture, declared
+from stages.winds.decoding import declared
+from stages.winds.nowcast import capture
 from stages.winds.nowcast.listed import read_points
 from stages.winds.nowcast.points import Point, parse_time
 
@@ -170,3 +171,14 @@ def test_bytes_that_are_no_text_have_no_lines(tmp_path, content):
     (tmp_path / "p").write_bytes(content)
     with pytest.raises(InputError, match="none of the known forms"):
         capture.form(tmp_path / "p")
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "json.gz"])
+def test_points_in_json_are_those_of_csv(tmp_path, form):
+    table = pl.DataFrame({"lat": [46.5, 47], "lon": [7.2, 8], "alt_ft": ["FL340", "33000"]})
+    table = table.with_columns(time=pl.Series(["2026-01-17T05:00:00Z"] * 2))
+    table.write_csv(tmp_path / "points.csv")
+    text = table.write_ndjson() if form == "jsonl" else json.dumps(table.to_dicts())
+    path = tmp_path / f"points.{form}"
+    path.write_bytes(gzip.compress(text.encode()) if form.endswith("gz") else text.encode())
+    assert read_points(path) == read_points(tmp_path / "points.csv")

@@ -133,8 +133,6 @@ def test_what_is_said_of_frames_is_said_of_the_callers_own(example):
             with pytest.raises(InputError, match="holds no frame") as told:
                 api.decode(given, reports=reports)
             assert told.value.where == "the frames" and "u_kn" not in str(told.value)
-    with pytest.raises(InputError) as told:
-        api.decode([(1000 * time_s, FRAME)])
-    assert told.value.where == "the frames"
+    assert api.decode([(1000 * time_s, FRAME)]).is_empty()  # milliseconds
     with pytest.warns(UserWarning, match="^the frames: no report is left$"):
         api.decode([(time_s, FRAME)], reports=True)

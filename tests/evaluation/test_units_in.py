@@ -2,6 +2,7 @@
 unit's name it is doubted by its distribution. Real winds and low ones are not."""
 
 import gzip
+import json
 import re
 import warnings
 
@@ -12,9 +13,12 @@ import pytest
 from stages import api, cli, params
 from stages.errors import InputError, TradewindError
 from stages.verbs import looks
-from stages.winds.nowcast import anywhere, capture, declared, doubtful
+from stages.winds.decoding import declared, readers
+from stages.winds.nowcast import anywhere, capture, doubtful, handed, points
 
 KNOT = 1852 / 3600
+PUBLISHED = {"ts_s": "ts", "lat_deg": "lat", "lon_deg": "lon", "alt_ft": "alt"}
+PUBLISHED |= {"u_m_s": "vwx", "v_m_s": "vwy"}
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +175,7 @@ def test_times_of_every_spelling_are_one(winds, tmp_path, time):
     assert len(told) == len(ours)
     np.testing.assert_allclose(told["ts_s"].to_numpy(), ours["ts_s"].to_numpy(), atol=2e-6)
     seen = looks.look(tmp_path / "told.csv")
-    assert seen.kind == "our winds" and seen.span_s == pytest.approx(
+    assert seen.kind == "winds" and seen.span_s == pytest.approx(
         (ours["ts_s"].min(), ours["ts_s"].max())
     )
     if table["time"].dtype != pl.String:
@@ -181,13 +185,63 @@ def test_times_of_every_spelling_are_one(winds, tmp_path, time):
 
 
 @pytest.mark.parametrize("name", ["time", "ts_s"])
-def test_times_in_milliseconds_are_doubted_by_both_verbs(winds, tmp_path, name):
-    table = winds.select(pl.all().exclude("ts_s"), (pl.col("ts_s") * 1e3).round().alias(name))
-    table.write_csv(tmp_path / "told.csv")
-    with pytest.warns(UserWarning, match="ts_s holds Unix milliseconds"):
-        assert capture.winds(tmp_path / "told.csv", params.inference().decode).is_empty()
-    seen = looks.look(tmp_path / "told.csv")
-    assert "doubt: ts_s holds Unix milliseconds" in looks.render(tmp_path / "told.csv", seen)
+@pytest.mark.parametrize("factor", [1e3, 1e6, 1e9])
+def test_times_in_milliseconds_are_those_of_seconds(winds, tmp_path, name, factor):
+    ours = read(winds, tmp_path / "ours.csv")
+    table = winds.select(
+        pl.all().exclude("ts_s"), (pl.col("ts_s") * factor).round().cast(pl.Int64).alias(name)
+    )
+    told = read(table, tmp_path / "told.csv")
+    assert told["ts_s"].to_list() == pytest.approx(ours["ts_s"].to_list(), abs=1e-3)
+    of_python = handed.seconds(table[name], "the context")
+    assert of_python.sort().to_list() == pytest.approx(ours["ts_s"].to_list(), abs=1e-3)
+    assert points.parse_time(str(table[name][0])) == pytest.approx(winds["ts_s"][0], abs=1e-3)
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "json.gz", "csv.gz", "parquet"])
+@pytest.mark.parametrize("names", [{}, PUBLISHED], ids=["ours", "published"])
+def test_winds_are_read_alike_from_every_form(winds, tmp_path, form, names):
+    table = winds.rename(names).with_columns(icao=pl.lit("4b1a00"))
+    path = tmp_path / f"told.{form}"
+    content = {"json": json.dumps(table.to_dicts()), "jsonl": table.write_ndjson()}
+    content = content.get(form.removesuffix(".gz"), table.write_csv()).encode()
+    if form == "parquet":
+        table.write_parquet(path)
+    else:
+        path.write_bytes(gzip.compress(content) if form.endswith(".gz") else content)
+    ours = read(winds, tmp_path / "ours.csv")
+    assert capture.form(path) == ("winds" if names else "ours")
+    np.testing.assert_allclose(
+        capture.winds(path, params.inference().decode).to_numpy(), ours.to_numpy(), rtol=1e-12
+    )
+    decoded = readers.read_winds(path, 0).collect()  # as the stage reads them
+    assert decoded["drop"].is_null().all() and set(decoded["icao"]) == {"4B1A00"}
+    assert decoded["u_m_s"].to_list() == pytest.approx(winds["u_m_s"].to_list())
+
+
+@pytest.mark.parametrize(
+    "header, row",
+    [
+        ("ts;icao;lat;lon;alt;vwx;vwy", "{};2;3;4;5;6,5;7"),
+        (" TS,icao,lat,lon,Alt,vwx, VWY", "{},2,3,4,5,6.5,7"),
+    ],
+)
+def test_a_published_table_is_read_whatever_its_separators_and_capitals(tmp_path, header, row):
+    path = tmp_path / "told.csv"
+    path.write_text("\n".join([header, *(row.format(1_500_000_000 + i) for i in range(3))]))
+    told = capture.winds(path, params.inference().decode)
+    assert told["ts_s"].to_list() == [1.5e9, 1.5e9 + 1, 1.5e9 + 2]
+    assert told.row(0)[1:] == (3.0, 4.0, 5.0, 6.5, 7.0)
+
+
+@pytest.mark.parametrize("text", ['[{"ts_s": 1, "lat_deg": ', '{"ts_s": 1}\n{"ts_s": '])
+def test_damaged_json_is_refused_by_its_name(tmp_path, text):
+    keys = dict.fromkeys(capture.COLUMNS, 1.0)
+    whole = json.dumps(keys)
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{whole}\n{text}" if text.startswith("{") else f"[{whole}, {text[1:]}")
+    with pytest.raises(InputError, match="the JSON is damaged"):
+        capture.winds(path, params.inference().decode)
 
 
 def test_times_without_seconds_or_clock_are_read():
@@ -236,7 +290,7 @@ def test_tables_of_every_hand_are_read_by_both_verbs(winds, tmp_path, rewritten)
     (tmp_path / "told.csv").write_text(rewritten((tmp_path / "ours.csv").read_text()))
     assert capture.winds(tmp_path / "told.csv", params.inference().decode).equals(ours)
     seen = looks.look(tmp_path / "told.csv")
-    assert seen.kind == "our winds" and seen.rows == len(winds)
+    assert seen.kind == "winds" and seen.rows == len(winds)
     assert not seen.doubts and seen.span_s == (ours["ts_s"].min(), ours["ts_s"].max())
 
 
@@ -252,8 +306,6 @@ def test_tables_of_every_hand_are_read_by_both_verbs(winds, tmp_path, rewritten)
             "lat_deg as columns 2",
         ),
         ("ts,icao,lat,lon,alt,vwx,vwy,ts\n1,2,3,4,5,6,7,8\n", "ts as columns 1 and 8"),
-        ("ts;icao;lat;lon;alt;vwx;vwy\n1;2;3;4;5;6;7\n", "parted by semicolons"),
-        ("ts,icao,lat,lon,alt,vwx, VWY\n1,2,3,4,5,6,7\n", "no vwy in these letters"),
         ("ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s\n1,2,3,4,5,6,7\n", "more cells than the header"),
     ],
 )

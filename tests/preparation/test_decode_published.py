@@ -122,7 +122,7 @@ def test_the_thesis_set(tmp_path):
     ("content", "message"),
     [
         ("a,b\n1,2\n", "none of the known formats"),
-        ("", "cannot be read"),
+        ("", "found: nothing"),
         (HEADER + "7,46.5\n1,2,3,4,5,6,7,8,9,10,11\n", "cannot be read"),
     ],
 )

@@ -7,6 +7,7 @@ import stage_runs
 from page_reader import Page, read, rows_of
 from results_project import CELLS, EXPERIMENT, PROFILE
 
+from stages.page import documents
 from stages.winds import figures, page, tabulate
 
 WHERE = f"({EXPERIMENT}, {PROFILE})"
@@ -22,6 +23,11 @@ def make(root: Path, patch, cells: dict = CELLS) -> Page:
     results_project.record("tabulate", experiment=EXPERIMENT)
     stage_runs.write_pages(page, EXPERIMENT, PROFILE)
     return read(OWN)
+
+
+def theirs() -> set[str]:
+    """The addresses that the documents name and the front page links: nothing else leaves it."""
+    return {address for one in documents.introduced([]) for address, _ in one["links"]}
 
 
 def results(seen: Page, dataset: str) -> list[dict[str, str]]:

@@ -1,5 +1,7 @@
 """Three experiments on one page: every id once, every link lands."""
 
+from pathlib import Path
+
 import results_project
 import search_project
 import stage_runs
@@ -27,6 +29,7 @@ def test_three_experiments_on_one_page_have_no_id_twice(tmp_path, monkeypatch):
         stage_runs.write_page(winds_page, experiment, PROFILE)
     stage_runs.tabulate(tabulate, EXPERIMENT, PROFILE)
     stage_runs.write_pages(page, EXPERIMENT, PROFILE)
+    Path("README.md").write_text('<h2 id="check">Check</h2>')
     seen = read()
     assert seen.problems == [] and len(seen.ids) == len(set(seen.ids))
     links = {value.removeprefix("#") for tag, name, value in seen.attributes if name == "href"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import results_project
 import stage_runs
-from page_made import OWN, make, results
+from page_made import OWN, make, results, theirs
 from page_reader import read, rows_of
 from results_project import EXPERIMENT, HOME, PROFILE
 
@@ -66,6 +66,9 @@ def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_make
         }
     )
     assert {value for _, name, value in seen.attributes if name == "href"} == {
+        "#documents",
+        "../README.md#check",
+        *theirs(),
         "#results",
         "#ledger",
         "#claims",

@@ -96,8 +96,9 @@ DAMAGE = {
         [*GOOD, f"4200000000,{LONG}"],
         {"frames.time_range/warning", "frames.time_range/critical", "frames.future/warning"},
     ),
-    "milliseconds": (
-        [line.replace(".", "") for line in GOOD],
+    "milliseconds": ([line.replace(".", "") for line in GOOD], set()),
+    "seconds since start-up": (
+        [line.removeprefix("14579") for line in GOOD],
         {"frames.time_range/warning", "frames.time_range/critical"},
     ),
     "copies": (

@@ -1,11 +1,12 @@
 """Readers of tables that enter above the frame level: published states and published winds, one
-entry a format.
+entry a format, and winds whose columns declare their units (declared.py).
 
 A format is known by its columns: our own winds with their truth, the meteo-particle wind.csv and
 aggregated.csv (data README, notes W1 and W2; wind blows towards, m/s) and the weekly files of the
 SkySoft set (thesis section 1.3; origin angle). Every cell is read as text and cast, so that an
 all-digit ICAO address stays one and a damaged cell is a counted drop, not a crash. `record` is the
-0-based number of the data row in its file (the header is not a record).
+0-based number of the data row in its file (the header is not a record). A file is CSV, parquet,
+JSON or JSON lines (tables.py).
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import polars as pl
 
 from stages.errors import DataError
 from stages.units import KNOT_M_S
-from stages.winds.decoding import bounds
+from stages.winds.decoding import bounds, declared, tables
 from stages.winds.decoding.winds import conform, towards
 
 DAY_S, WEEK_DAYS = 86_400.0, 7
@@ -140,36 +141,46 @@ STATES = {
 }
 
 
+SUFFIXES = (".csv", ".tsv", ".parquet", *tables.JSON_SUFFIXES)  # each may be followed by .gz
+MEASURED = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
+
+
 def is_table(name: str) -> bool:
     """Whether a file's name is that of a table of states or winds."""
-    return name.endswith(".csv")
+    return name.lower().removesuffix(".gz").endswith(SUFFIXES)
 
 
-def _header(path: Path) -> list[str]:
-    try:
-        return pl.read_csv(path, n_rows=0, encoding="utf8-lossy", infer_schema=False).columns
-    except pl.exceptions.PolarsError as error:
-        raise DataError(
-            "a table cannot be read",
-            where=str(path),
-            expected="CSV with a header line",
-            found=str(error),
-        ) from None
+def published(header: tuple[str, ...], formats: dict[str, Format]) -> str:
+    """The name of the format whose columns are all in a header, whatever its blanks and capitals;
+    '' for none."""
+    there = set(map(tables.plain, header))
+    whole = (name for name, form in formats.items() if {*map(tables.plain, form.columns)} <= there)
+    return next(whole, "")
 
 
-def find_format(path: Path, formats: dict[str, Format]) -> Format:
+def kind(header: tuple[str, ...], called: str) -> str:
+    """'ours' (columns that declare their units), 'winds' or 'states' (published) by a table's
+    header, '' for another. InputError for a name that two columns have."""
+    plain = tuple(map(tables.plain, header))
+    found = "ours" if declared.known(plain) else ""
+    for name, formats in (("winds", WINDS), ("states", STATES)):
+        found = found or (name if published(header, formats) else "")
+    if found:
+        tables.refuse_repeated(plain, called)
+    return found
+
+
+def _find_format(path: Path, header: tuple[str, ...], formats: dict[str, Format]) -> Format:
     """The format whose columns are all in the file's header; DataError naming what is there when
     there is none."""
-    header = _header(path)
-    for form in formats.values():
-        if set(form.columns) <= set(header):
-            return form
+    if name := published(header, formats):
+        return formats[name]
     known = "; ".join(f"{name}: {', '.join(form.columns)}" for name, form in formats.items())
     raise DataError(
         "a table has none of the known formats",
         where=str(path),
         expected=known,
-        found=", ".join(header),
+        found=", ".join(header) or "nothing",
         remedy="add the format to stages/winds/decoding/readers.py",
     )
 
@@ -180,9 +191,10 @@ def read(path: Path, number: int, formats: dict[str, Format]) -> pl.LazyFrame:
 
     `number` is the file's place among its data set's files, sorted by name.
     """
-    form = find_format(path, formats)
+    first = tables.head(path, str(path))
+    form = _find_format(path, tables.names(path, first), formats)
     text = [name for name in form.columns if name not in {*_OWN, *_WIND, *_STATE, *_WEEK}]
-    rows = pl.scan_csv(path, infer_schema=False, encoding="utf8-lossy", row_index_name="record")
+    rows = tables.scan(path, first, form.columns).cast(pl.String).with_row_index("record")
     numbers = [name for name in form.columns if name not in text]
     parsed = {
         name: pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in numbers
@@ -206,8 +218,41 @@ def read(path: Path, number: int, formats: dict[str, Format]) -> pl.LazyFrame:
     return form.table(rows, number).with_columns(drop=pl.coalesce("drop", beyond))
 
 
+def read_declared(path: Path, first: bytes) -> pl.LazyFrame:
+    """As `read`, of winds whose columns declare their units. Where none names the aircraft, each
+    row counts as one of its own: its number stands for the address."""
+    rows = tables.scan(path, first)
+    schema = rows.collect_schema()
+    ways, unread = declared.ours(schema), declared.unread(schema)
+    address = next((pl.col(name) for name in declared.AIRCRAFT if name in schema), None)
+    if address is None:
+        address = (pl.col("record") % 1_000_000).cast(pl.String).str.zfill(6)
+    rows = rows.with_row_index("record").select(
+        *ways.values(),
+        *(unread[name].alias(f"{name} unread") for name in MEASURED),
+        icao=address.cast(pl.String).str.strip_chars().str.to_uppercase(),
+        file=pl.lit(path.name),
+        record=pl.col("record").cast(pl.UInt32),
+    )
+    number = pl.col(*MEASURED)
+    reason = (
+        pl.when(pl.any_horizontal("^.* unread$") | pl.any_horizontal(number.is_infinite()))
+        .then(pl.lit("unreadable"))
+        .when(pl.any_horizontal(number.fill_nan(None).is_null()) | pl.col("icao").is_null())
+        .then(pl.lit("missing_value"))
+        .when(bounds.outside())
+        .then(pl.lit(bounds.REASON))
+    )
+    return rows.with_columns(drop=reason)
+
+
 def read_winds(path: Path, number: int) -> pl.LazyFrame:
-    """A published winds file as winds columns + `drop`."""
+    """A file of winds, published or with columns that declare their units, as winds columns +
+    `drop`."""
+    first = tables.head(path, str(path))
+    names = tables.names(path, first)
+    if not published(names, WINDS) and declared.known(map(tables.plain, names)):
+        return conform(read_declared(path, first), "drop")
     return conform(read(path, number, WINDS), "drop")
 
 

@@ -57,8 +57,8 @@ NOTES = (
     "smoothed, biased and late. The wind is drawn from a known law, or that of a reanalysis. "
     "Errors are against the true wind, likelihoods, CRPS and intervals of what an aircraft would "
     "measure. Intervals are the central 90 % over test tasks, of one training, where each task "
-    "has a sky of its own; over blocks of places where the sky is one. Any track: the root mean square error in "
-    "time over tracks in all directions, flown at 450 kn. Trained cells draw new "
+    "has a sky of its own; over blocks of places where the sky is one. Any track: the root mean "
+    "square error in time over tracks in all directions, flown at 450 kn. Trained cells draw new "
     "tasks at every step, for seconds. Rivals have their numbers from skies that no test has."
 )
 Content = dict[str, Any]

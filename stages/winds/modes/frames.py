@@ -115,14 +115,6 @@ def holds_frames(path: str | Path) -> bool:
     return False
 
 
-def time_unit(path: str | Path) -> str:
-    """The unit, other than seconds, that the times of most of the first lines of a file seem to
-    have (lines.time_unit); '' for none. DataError when it cannot be read."""
-    for text in _texts(Path(path), HEAD_BYTES):
-        return lines.time_unit(pl.Series("line", text.split("\n"), dtype=pl.String))
-    return ""
-
-
 def is_capture(name: str) -> bool:
     """Whether a file's name is that of a raw frame file."""
     return name.lower().removesuffix(".gz").endswith(SUFFIXES)

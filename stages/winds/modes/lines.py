@@ -3,8 +3,9 @@
 Known forms, told by what most of the first lines look like:
   columns in any order, parted by commas, semicolons, tabs or blanks, with or without quotes (and
   separators inside quotes), with a decimal comma where semicolons or tabs part;
-  the time as Unix seconds, as one ISO 8601 moment, or as a column of dates and one of times of day
-  (UTC unless an offset is named);
+  the time as Unix seconds (or milliseconds, microseconds, nanoseconds, where most lines have them),
+  as one ISO 8601 moment, or as a column of dates and one of times of day (UTC unless an offset is
+  named);
   frames bare, or as AVR writes them: `*hex;` and `@` + twelve digits of a counter + `hex;`;
   JSON lines, an object each, as rs1090 (`timestamp`, `frame`) and traffic (`timestamp`, `rawmsg`)
   write them, or with our own `ts_s` or `ts_ms`.
@@ -41,13 +42,9 @@ QUOTED_SEPARATOR = r'(?:^|[,;\t])\s*"[^"]*[,;\t][^"]*"\s*(?:[,;\t]|$)'
 # Tried in this order; the first that holds what is looked for is taken.
 TIME_KEYS = ("timestamp", "ts", "time", "mintime", "ts_s")
 TIME_MS_KEY = "ts_ms"  # a number of milliseconds
-# Other units of Unix time: how many make a second, and how many digits the years of TIME_RANGE_S
-# have before the point. No frame has as many.
-FRACTIONS = {
-    "milliseconds": (1_000, "12,13"),
-    "microseconds": (1_000_000, "15,16"),
-    "nanoseconds": (1_000_000_000, "18,19"),
-}
+# Other units of Unix time: how many make a second -> how many digits the years of TIME_RANGE_S have
+# before the point. No frame has as many.
+FRACTIONS = {1_000: "12,13", 1_000_000: "15,16", 1_000_000_000: "18,19"}
 FRAME_KEYS = ("frame", "rawmsg", "msg", "raw", "message", "hex")
 SCHEMA = {"record": pl.UInt32, "ts_s": pl.Float64, "hex": pl.String, "reason": pl.String}
 
@@ -64,6 +61,7 @@ class Layout:
     objects: bool = False  # JSON lines
     blanks: bool = False  # blanks part the columns
     decimal_comma: bool = False
+    fraction: int = 1  # how many of the stamps' unit make a second
 
 
 def has_frames(lines: pl.Series) -> bool:
@@ -73,37 +71,43 @@ def has_frames(lines: pl.Series) -> bool:
     return bool(reasons.is_null().any() or reasons.is_in(["bad_time", "no_time"]).any())
 
 
-def time_unit(lines: pl.Series) -> str:
-    """The unit of FRACTIONS that a number fits in most of the first lines that hold a frame and no
-    time; '' where there is none, or most have a time."""
-    head = lines.head(SAMPLE_LINES)
-    reasons = parsed(head, layout(head), 1)["reason"]
-    bad = head.filter(reasons == "bad_time")
-    for unit, (_, digits) in FRACTIONS.items():
-        number = rf"(?:^|[^\w.])\d{{{digits}}}(?:\.\d*)?(?:[^\w.]|$)"
-        if 2 * bad.str.contains(number).sum() > len(bad) + reasons.null_count():
-            return unit
-    return ""
-
-
 def layout(lines: pl.Series) -> Layout:
     """The form that most of the first lines have; stamps first and frames second where none holds
     a frame."""
     head = lines.head(SAMPLE_LINES)
     head = head.filter(head.str.strip_chars() != "")
+    found = _layout(head, 1)
+    fraction = _fraction(head, found)
+    return found if fraction == 1 else _layout(head, fraction)
+
+
+def _fraction(head: pl.Series, form: Layout) -> int:
+    """How many of the unit make a second that a number fits in most of the lines that hold a frame
+    and no time; 1 where there is none, or most have a time."""
+    reasons = parsed(head, form, 1)["reason"]
+    bad = head.filter(reasons == "bad_time")
+    for fraction, digits in FRACTIONS.items():
+        number = rf"(?:^|[^\w.])\d{{{digits}}}(?:\.\d*)?(?:[^\w.]|$)"
+        if 2 * bad.str.contains(number).sum() > len(bad) + reasons.null_count():
+            return fraction
+    return 1
+
+
+def _layout(head: pl.Series, fraction: int) -> Layout:
+    """The form of lines whose stamps have that unit."""
     comma = bool((head.str.contains(COMMA) & _few(head)).any())
-    plain = Layout(decimal_comma=comma)
-    votes = _votes(_cells(head, plain))
+    plain = Layout(decimal_comma=comma, fraction=fraction)
+    votes = _votes(_cells(head, plain), fraction)
     known = votes["frame"].max() if len(votes) else 0
     objects = (head.str.contains(r"^\s*\[?\s*\{") & head.str.contains(f'"{AVR}?{HEX};?"')).sum()
     if objects > (known or 0):
-        return Layout(objects=True)
+        return Layout(objects=True, fraction=fraction)
     apart = head.str.contains(r"^[^,;\t]* [^,;\t]*;?\s*$") & head.str.contains(
         rf"(?:^|\s){AVR}?{HEX};?(?:\s|$)"
     )
     if apart.sum() > (known or 0):
-        plain = Layout(blanks=True)
-        votes = _votes(_cells(head, plain))
+        plain = Layout(blanks=True, fraction=fraction)
+        votes = _votes(_cells(head, plain), fraction)
     return _columns(votes, plain)
 
 
@@ -132,7 +136,7 @@ def _without_separators(quoted: re.Match[str]) -> str:
     return re.sub(r"[,;\t]", " ", quoted[0])
 
 
-def _votes(cells: pl.Series) -> pl.DataFrame:
+def _votes(cells: pl.Series, fraction: int) -> pl.DataFrame:
     """How many cells of each column look like what is looked for."""
     table = (
         pl.DataFrame({"cell": cells}, schema={"cell": pl.List(pl.String)})
@@ -141,7 +145,7 @@ def _votes(cells: pl.Series) -> pl.DataFrame:
         .with_columns(column=pl.int_range(pl.len()).over("line"))
     )
     cell, number = pl.col("cell"), pl.col("cell").cast(pl.Float64, strict=False)
-    stamp = number.is_between(*TIME_RANGE_S).fill_null(False)
+    stamp = (number / fraction).is_between(*TIME_RANGE_S).fill_null(False)
     return (
         table.group_by("column")
         .agg(
@@ -164,7 +168,7 @@ def _columns(votes: pl.DataFrame, form: Layout) -> Layout:
 
     frame = votes.sort(["frame", "column"], descending=[True, False])
     if not len(frame) or not frame["frame"][0]:
-        return Layout(decimal_comma=form.decimal_comma)
+        return Layout(decimal_comma=form.decimal_comma, fraction=form.fraction)
     column = int(frame["column"][0])
     others = votes.filter(pl.col("column") != column)
     form = replace(form, frame=column)
@@ -184,7 +188,7 @@ def parsed(lines: pl.Series, form: Layout, record: int) -> pl.DataFrame:
     """One row a line, SCHEMA: `record` counts from the first line's; ts_s where the line has a
     number for one, `hex` (upper case) where it has hexadecimal digits for a frame, `reason` why it
     gives none (null: it gives one)."""
-    table = _objects(lines) if form.objects else _table(lines, form)
+    table = _objects(lines, form.fraction) if form.objects else _table(lines, form)
     table = table.with_row_index("record", offset=record).with_columns(
         pl.col("record").cast(pl.UInt32),
         ts_s=pl.when(pl.col("ts_s").is_finite()).then(pl.col("ts_s")),
@@ -226,7 +230,7 @@ def _table(lines: pl.Series, form: Layout) -> pl.DataFrame:
         day = at(form.stamp).str.extract(f"^({DAY})", 1)
         stamp = _day_s(day) + _clock_s(at(form.stamp).str.extract(f"T?({CLOCK}{ZONE})$", 1))
     else:
-        stamp = at(form.stamp).cast(pl.Float64, strict=False)
+        stamp = at(form.stamp).cast(pl.Float64, strict=False) / form.fraction
     return cells.select(
         ts_s=stamp,
         text=at(form.frame).str.replace(f"^{AVR}", "").str.to_uppercase(),
@@ -259,7 +263,7 @@ def _clock_s(text: pl.Expr) -> pl.Expr:
     return pl.when(sound).then(local - sign * (offset[0] * 3600 + offset[1] * 60))
 
 
-def _objects(lines: pl.Series) -> pl.DataFrame:
+def _objects(lines: pl.Series, fraction: int) -> pl.DataFrame:
     """ts_s, text and what is amiss, of JSON lines."""
     rows: list[tuple[float | None, str | None, bool, bool, bool]] = []
     for line in lines:
@@ -274,7 +278,7 @@ def _objects(lines: pl.Series) -> pl.DataFrame:
         if not isinstance(told, dict):
             rows.append((None, None, False, True, False))
             continue
-        stamp = _stamp(told)
+        stamp = _stamp(told, fraction)
         frame = next(filter(_is, (_digits(told.get(key)) for key in FRAME_KEYS)), None)
         timeless = all(told.get(key) is None for key in (*TIME_KEYS, TIME_MS_KEY))
         rows.append((stamp, frame, False, False, timeless))
@@ -284,9 +288,11 @@ def _objects(lines: pl.Series) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _stamp(told: dict[str, Any]) -> float | None:
+def _stamp(told: dict[str, Any], fraction: int) -> float | None:
     """Unix seconds of the first key that holds a time; None where none does."""
     stamp = next(filter(_is, (_moment(told.get(key)) for key in TIME_KEYS)), None)
+    if stamp is not None and stamp > TIME_RANGE_S[1]:
+        return stamp / fraction
     milliseconds = None if stamp is not None else _moment(told.get(TIME_MS_KEY))
     return stamp if milliseconds is None else milliseconds / 1e3
 

@@ -135,9 +135,11 @@ def check_suffix(path: Path) -> None:
         )
 
 
-def write(rows: list[Wind], path: Path, route: dict[str, Any] | None = None) -> None:
+def write(
+    rows: list[Wind], path: Path, route: dict[str, Any] | None = None, *, gridded: bool = False
+) -> None:
     """The answer in the form that the file's suffix tells; the old file or the new one, whole.
-    `route`: as of as_json."""
+    `route`: as of as_json; `gridded`: the rows are those of points.level."""
     check_suffix(path)
     if path.suffix in (".csv", ".json"):
         text = as_csv(rows) if path.suffix == ".csv" else as_json(rows, route)
@@ -149,7 +151,7 @@ def write(rows: list[Wind], path: Path, route: dict[str, Any] | None = None) -> 
         else:
             from stages.winds.nowcast import netcdf
 
-            netcdf.write(table(rows), about(rows), stream)
+            netcdf.write(table(rows), about(rows), stream, gridded)
         content = stream.getvalue()
     try:
         with files.atomic_file(path) as file:

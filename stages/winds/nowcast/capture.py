@@ -1,8 +1,8 @@
-"""A recent capture, whatever form it has, as winds: our parquet or CSV, a published winds or states
-table, or raw frames.
+"""A recent capture, whatever form it has, as winds: winds in columns that declare their units, a
+published winds or states table, or raw frames.
 
-The form is found by looking, never by the name: parquet by its first bytes, tables by their header
-(tables.py), frames by the one parser of frames (modes/frames.py). Everything that is not yet winds
+The form is found by looking, never by the name: tables by their header (decoding/tables.py),
+frames by the one parser of frames (modes/frames.py). Everything that is not yet winds
 passes through the decode stage's own code, so a capture of today is treated like the training data;
 winds that aircraft measured and reported (register 4,4) come beside those of their replies
 (reported.py).
@@ -21,42 +21,52 @@ import polars as pl
 from stages.errors import DataError, InputError, TradewindError
 from stages.params import Decode
 from stages.winds import decode as decoding
-from stages.winds.decoding import bounds
+from stages.winds.decoding import bounds, declared, readers, tables
 from stages.winds.decoding.winds import split
-from stages.winds.modes import frames, lines
-from stages.winds.nowcast import declared, doubtful, handed, reported, tables
+from stages.winds.modes import frames
+from stages.winds.nowcast import doubtful, handed, reported
 
-COLUMNS = ("ts_s", "lat_deg", "lon_deg", "alt_ft", "u_m_s", "v_m_s")
+COLUMNS = readers.MEASURED
 EXPECTED = (
-    "winds as parquet or CSV (ts_s, ts_ms or time; lat_deg; lon_deg; alt_ft, alt_m or "
-    "flight_level; u_m_s and v_m_s, u_kn and v_kn, or from_deg and speed_kn or speed_m_s), a "
+    "winds as parquet, CSV, JSON or JSON lines (ts_s, ts_ms or time; lat_deg; lon_deg; alt_ft, "
+    "alt_m or flight_level; u_m_s and v_m_s, u_kn and v_kn, or from_deg and speed_kn or "
+    "speed_m_s), a "
     "published winds or states table, or frames with their times as CSV, JSON lines or AVR"
 )
 
 
 def form(path: Path, called: str = "") -> str:
-    """'parquet', 'csv' (our columns), 'winds', 'states' (published) or 'frames'; InputError for
-    anything else. `called` is the file's name in errors, where it has another."""
+    """'ours' (winds in columns that declare their units), 'winds', 'states' (published) or
+    'frames'; InputError for anything else. `called` is the file's name in errors, where it has
+    another."""
     called = called or str(path)
     first = tables.head(path, called)
     if found := form_of(path, first, called):
         return found
-    lacking = tables.lacking(tables.header(first))
+    lacking = tables.lacking(path, first)
     raise InputError(
         "the capture has none of the known forms",
         where=called,
         expected=EXPECTED,
-        found=lacking or (f"a file that begins {first[:60]!r}" if first else "an empty file"),
+        found=lacking
+        or (f"columns {', '.join(names[:12])}" if (names := _columns(path, first)) else "")
+        or (f"a file that begins {first[:60]!r}" if first else "an empty file"),
     )
 
 
+def _columns(path: Path, first: bytes) -> tuple[str, ...]:
+    """The names of the columns of parquet, which has no text to show."""
+    return tables.names(path, first) if first.startswith(tables.PARQUET) else ()
+
+
 def form_of(path: Path, first: bytes, called: str) -> str:
-    """The form of a capture by its first bytes, '' for anything else. InputError for a table that
-    is ours or published but for its header."""
-    if first[:4] == b"PAR1":
-        return "parquet"
-    kind = tables.kind(tables.header(first, called), called)
-    return kind or ("frames" if _holds_frames(path) else "")
+    """The form of a capture by its first bytes, '' for anything else. InputError for a table in
+    which two columns have one name."""
+    with tables.reading(called, EXPECTED):
+        names = tables.names(path, first, called)
+    if found := readers.kind(names, called):
+        return found
+    return "frames" if not first.startswith(tables.PARQUET) and _holds_frames(path) else ""
 
 
 def _holds_frames(path: Path) -> bool:
@@ -81,7 +91,7 @@ def read(
     called = called or str(path)
     kind = form(path, called)
     with tables.reading(called, EXPECTED):
-        if kind in ("parquet", "csv"):
+        if kind == "ours":
             rows, dropped = told(path, called)
         else:
             rows, dropped = decoded(path, kind, decode, called)
@@ -96,18 +106,10 @@ def read(
 
 def told(path: Path, called: str) -> tuple[pl.DataFrame, dict[str, int]]:
     """COLUMNS of a table whose columns declare their units, and how many rows hold what is no
-    number or no time. InputError for columns that it lacks, or where no row can be read."""
+    number or no time. InputError where no row can be read."""
     lazy = tables.scan(path, tables.head(path, called))
     schema = lazy.collect_schema()
     ways, unread, apart = (of(schema) for of in (declared.ours, declared.unread, declared.apart))
-    missing = [name for name in COLUMNS if name not in ways]
-    if missing:
-        raise InputError(
-            "the capture lacks columns",
-            where=called,
-            expected=EXPECTED,
-            found=f"no {', '.join(missing)}",
-        )
     for name in declared.sources(schema, "ts_s"):
         handed.refuse_single(name, schema[name], called)
     marks = {name: f"{name} unread" for name in COLUMNS}
@@ -154,17 +156,7 @@ def usable(rows: pl.DataFrame, decode: Decode) -> tuple[pl.DataFrame, dict[str, 
 def decoded(
     path: Path, kind: str, decode: Decode, called: str
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Winds of a raw capture, by the decode stage in a temporary folder, and its drops. InputError
-    for frames whose times are in another unit than seconds."""
-    unit = frames.time_unit(path) if kind == "frames" else ""
-    if unit:
-        raise InputError(
-            "the times of the frames are no Unix seconds",
-            where=called,
-            expected="Unix seconds, such as 1768623900.012, or ISO 8601",
-            found=f"numbers that fit Unix {unit} in most lines",
-            remedy=f"divide them by {lines.FRACTIONS[unit][0]:,}",
-        )
+    """Winds of a raw capture, by the decode stage in a temporary folder, and its drops."""
     with tempfile.TemporaryDirectory(prefix="capture-") as name:
         raw, out = Path(name) / "raw", Path(name) / "decoded"
         raw.mkdir()

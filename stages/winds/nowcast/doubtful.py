@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from stages.units import FOOT_M, KNOT_M_S
+from stages.winds.decoding.declared import FRACTIONS, YEARS_S
 
 LEAST = 50  # rows, below which a distribution says nothing
 CRUISE_M = (8_500.0, 12_900.0)  # 28,000 to 42,000 ft
@@ -24,8 +25,7 @@ HIGHEST_M = 15_500.0  # above every airliner, below most cruises in feet
 LEVELS_MOST = 600.0  # above every flight level
 JET_M_S = 110.0  # the fastest jet streams
 UNUSUAL = 1.6  # times the speed (RMS) of a model's training winds; knots in m/s are 1.94 times
-YEAR_1990_S, YEAR_2100_S = 631_152_000.0, 4.1e9
-FRACTIONS = {1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
+YEAR_1990_S, YEAR_2100_S = YEARS_S
 
 
 def doubts(winds: pl.DataFrame, usual_m_s: float = np.inf) -> list[str]:

@@ -1,7 +1,8 @@
 """Tables as people hand them over in Python, and what in them is no number, time or place.
 
 Polars tables are taken as they are, of pandas ones the columns that are needed; times are numbers
-(Unix seconds), datetimes (UTC where they have no zone) or texts in ISO 8601. Rows count from 1.
+(Unix seconds, or another unit as declared.py has it), datetimes (UTC where they have no zone) or
+texts in ISO 8601. Rows count from 1.
 """
 
 import difflib
@@ -12,8 +13,9 @@ import polars as pl
 
 from stages import columns as read
 from stages.errors import InputError
+from stages.winds.decoding import declared
 from stages.winds.forecasts import PLACE
-from stages.winds.nowcast import declared, points
+from stages.winds.nowcast import points
 
 ASKED = (*PLACE, "ts_s")
 # that a column of points or winds may have
@@ -170,16 +172,17 @@ def seconds(column: pl.Series, what: str) -> pl.Series:
     if column.dtype in (pl.Datetime, pl.Date):
         return column.cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
     if column.dtype != pl.String:
-        return numbers(column, what)
-    found: list[float | None] = []
+        found = numbers(column, what).to_frame()
+        return found.select(declared.unix_s(pl.col(column.name))).to_series()
+    told: list[float | None] = []
     for row, text in enumerate(column, 1):
         try:
-            found.append(None if text is None else points.parse_time(text))
+            told.append(None if text is None else points.parse_time(text))
         except InputError as error:
             raise InputError(
                 error.what, found=f"{column.name} {text!r} of row {row}", expected=error.expected
             ) from None
-    return pl.Series(column.name, found, dtype=pl.Float64)
+    return pl.Series(column.name, told, dtype=pl.Float64)
 
 
 def refuse_single(name: str, kind: pl.DataType | None, where: str) -> None:

@@ -1,5 +1,5 @@
 """Points as a file: a table whose header, separators and packing are read as those of a context are
-(tables.py), in text or parquet.
+(tables.py), in text, parquet or JSON.
 
 Columns are lat_deg, lon_deg, alt_ft and ts_s or `time`, or the other names of a context's; an
 altitude may be written as FL340 or 10363m.
@@ -15,8 +15,9 @@ from pathlib import Path
 import polars as pl
 
 from stages.errors import InputError
+from stages.winds.decoding import declared, tables
 from stages.winds.forecasts import PLACE
-from stages.winds.nowcast import declared, handed, tables
+from stages.winds.nowcast import handed
 from stages.winds.nowcast.points import Point, parse, parse_altitude
 
 EXPECTED = (*PLACE, "time")
@@ -36,7 +37,7 @@ def read_points(path: str | Path) -> list[Point]:
     try:
         first = tables.head(Path(path), called)
         with tables.reading(called, f"a table of {', '.join(EXPECTED)}"):
-            found = _of_parquet(path) if first[:4] == b"PAR1" else list(_of_text(path, first))
+            found = _read(path, first, called)
     except InputError as error:
         raise InputError(
             error.what,
@@ -52,8 +53,15 @@ def read_points(path: str | Path) -> list[Point]:
     return found
 
 
-def _of_parquet(path: str | Path) -> list[Point]:
-    table = pl.read_parquet(path)
+def _read(path: str | Path, first: bytes, called: str) -> list[Point]:
+    if first.startswith(tables.PARQUET):
+        return _of_table(path, pl.read_parquet(path))
+    if not tables.header(first, called).separator:
+        return _of_table(path, tables.of_objects(tables.from_json(Path(path))))
+    return list(_of_text(path, first))
+
+
+def _of_table(path: str | Path, table: pl.DataFrame) -> list[Point]:
     names = [tables.plain(name) for name in table.columns]
     tables.refuse_repeated(tuple(names), str(path))
     table.columns = names

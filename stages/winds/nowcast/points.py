@@ -10,8 +10,8 @@ import numpy as np
 
 from stages.errors import InputError
 from stages.units import FOOT_M
+from stages.winds.decoding import declared
 from stages.winds.forecasts import PLACE
-from stages.winds.nowcast import declared
 
 ALTITUDE = re.compile(
     r"(?:(?P<level>FL)\s*(\d{1,3}(?:\.\d+)?)|([-+.\deE]+)\s*(?P<unit>ft|m)?)", re.IGNORECASE
@@ -32,10 +32,10 @@ class Point:
 
 
 def parse_time(text: str) -> float:
-    """Unix seconds of an ISO 8601 time (UTC unless it names an offset) or of a number; eight digits
-    are a date, 20260115 as 2026-01-15. InputError otherwise."""
+    """Unix seconds of an ISO 8601 time (UTC unless it names an offset) or of a number, of seconds
+    or milliseconds; eight digits are a date, 20260115 as 2026-01-15. InputError otherwise."""
     try:
-        value = float("" if DATE.fullmatch(text.strip()) else text)
+        value = declared.second(float("" if DATE.fullmatch(text.strip()) else text))
     except ValueError:
         try:
             moment = dt.datetime.fromisoformat(text.strip())

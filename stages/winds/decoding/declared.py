@@ -3,7 +3,8 @@ to ts_s, lat_deg, lon_deg, alt_ft, u_m_s, v_m_s (blowing towards, m/s).
 
 A unit stands in a column's name (alt_m, u_kn); a name without one is taken where it has one meaning
 alone (lat, longitude). A wind may be told as a speed and the direction that it comes from. A time
-(`ts_s`, `time`) is a datetime, a text in ISO 8601, or a number of Unix seconds. Texts may hold the
+(`ts_s`, `time`) is a datetime, a text in ISO 8601, or a number: of Unix seconds, or of the unit in
+which it lies in years that there are (milliseconds, microseconds, nanoseconds). Texts may hold the
 numbers.
 """
 
@@ -17,6 +18,9 @@ from stages.winds.decoding.winds import towards
 Column = tuple[str, ...]
 # Two columns that tell the same differ by no more: rounding to seconds, flight levels, knots.
 SAME = {"ts_s": 1.0, "lat_deg": 0.01, "lon_deg": 0.01, "alt_ft": 150.0, "u_m_s": 1.0, "v_m_s": 1.0}
+AIRCRAFT = ("icao", "icao24")
+YEARS_S = (631_152_000.0, 4.1e9)  # 1990 to 2100, Unix seconds: in no two units of them
+FRACTIONS = {1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
 SPEEDS = {"m_s": 1.0, "kn": KNOT_M_S, "kt": KNOT_M_S}
 # A moment's spellings, each turned into the next one's: at last YYYY-MM-DD HH:MM:SS.f+HH:MM.
 SPELLINGS = (
@@ -46,14 +50,31 @@ def _number(name: str, kind: pl.DataType | None, factor: float = 1.0) -> pl.Expr
 
 
 def _moment(name: str, kind: pl.DataType | None) -> pl.Expr:
-    """Unix seconds of datetimes (UTC where they name no zone), of numbers, which are Unix seconds,
-    or of texts of either; null for what is none."""
+    """Unix seconds of datetimes (UTC where they name no zone), of numbers (`unix_s`), or of texts
+    of either; null for what is none."""
     if kind == pl.String:
         date = pl.col(name).str.contains(r"^\s*\d{8}\s*$")  # and no second of 1970 to 1973
-        return pl.coalesce(pl.when(~date).then(_number(name, kind)), _text(pl.col(name)))
+        return pl.coalesce(pl.when(~date).then(unix_s(_number(name, kind))), _text(pl.col(name)))
     if kind is not None and kind.is_temporal():
         return pl.col(name).cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
-    return _number(name, kind)
+    return unix_s(_number(name, kind))
+
+
+def unix_s(number: pl.Expr) -> pl.Expr:
+    """Unix seconds of numbers of them, or of milliseconds, microseconds or nanoseconds: each in the
+    unit in which it lies from 1990 to 2100."""
+    first, last = YEARS_S
+    told = [
+        pl.when(number.is_between(first * factor, last * factor)).then(number / factor)
+        for factor in FRACTIONS
+    ]
+    return pl.coalesce(*told, number)
+
+
+def second(number: float) -> float:
+    """Unix seconds of one number, as those of a column."""
+    first, last = YEARS_S
+    return next((number / f for f in FRACTIONS if first * f <= number <= last * f), number)
 
 
 def moment(text: str) -> float | None:
