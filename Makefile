@@ -137,6 +137,7 @@ bench-processes: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_processes $(ARGS)
 
 # The grid model beside the same written straightforwardly and the TNP of all tokens, time and memory; three minutes on an idle machine.
+# ARGS=full: a step on the full grid, by which E-8 is judged (reports/on_off_grid/mini/benchmarks.json); ten minutes.
 bench-grids: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_grids $(ARGS)
 

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from flows.process import WORK, FlowError
 
-GROUPS = ("plain", "cells", "swept")  # of an experiment's cells.yaml
+GROUPS = ("plain", "cells", "local", "swept")  # of an experiment's cells.yaml
 HOME = WORK / "leftovers"
 
 

@@ -11,6 +11,7 @@ from params_changed import TRUE
 from stages import params, runner
 from stages.errors import ParamsError
 from stages.fields.train import plan as fields_plan
+from stages.params.cells import GROUPS
 from stages.sequences.train import plan as sequences_plan
 from stages.training import cells, loop, shell
 from stages.winds.train import plan as winds_plan
@@ -147,7 +148,7 @@ def test_every_declared_cell_depends_on_its_own_words():
     varied makes that cell stale, and no other."""
     for file in sorted(ROOT.glob("reports/*/cells.yaml")):
         text = file.with_name("dvc.yaml").read_text(encoding="utf-8")
-        for group in ("plain", "cells", "swept"):
+        for group in GROUPS:
             if f"\n  {group}:" in file.read_text(encoding="utf-8"):
                 assert f'"${{here}}/cells.yaml": ["${{run.profile}}.{group}.${{key}}"]' in text
 

@@ -13,7 +13,7 @@ from stages.params.base import Name, Positive, Section, Seed, nearest
 from stages.params.sections import Model, Profile
 
 Id = Annotated[str, Field(pattern=r"^[a-z0-9_]+(-[a-z0-9_]+)+$", max_length=200)]
-GROUPS = ("plain", "cells", "swept")  # by what their stages run
+GROUPS = ("plain", "cells", "local", "swept")  # by what their stages run
 NO_SIZE = "none"  # the one size of a model without sizes
 RATE = TypeAdapter(Positive)
 
@@ -39,13 +39,17 @@ class Declared(Section):
 
 class Cells(Section):
     """What an experiment trains under one profile. plain: models of one form, named by the model
-    alone; swept: those whose arguments a sweep chooses first; cells: all others. evaluated: the
-    data sets on which they are measured, where that is not all of a family's."""
+    alone; local: those that read winds near each target, which a stage finds beforehand; swept:
+    those whose arguments a sweep chooses first; cells: all others. evaluated: the data sets on
+    which they are measured, where that is not all of a family's. filmed: by data set the folder of
+    the cell that is drawn while it follows its frames."""
 
     plain: dict[Id, Declared] = {}
     cells: dict[Id, Declared] = {}
+    local: dict[Id, Declared] = {}
     swept: dict[Id, Declared] = {}
     evaluated: tuple[Name, ...] | None = None
+    filmed: dict[Name, Id] = {}
 
     def declared(self) -> Iterator[tuple[str, str, Declared]]:
         """Every cell with its group and its id."""
@@ -79,6 +83,9 @@ def cells_problems(
         if (cell.dataset, cell.name) in seen:
             problems.append(f"{where}.{group}.{key}: the cell stands there twice")
         seen.add((cell.dataset, cell.name))
+    for dataset, name in part.filmed.items():
+        if name not in (cells := part.of(dataset)):
+            problems.append(f"{where}.filmed.{dataset}: no such cell{nearest(name, cells)}")
     return problems + evaluated_problems(where, part, known)
 
 

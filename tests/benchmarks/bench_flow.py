@@ -23,8 +23,8 @@ from stages.fields.models.tnp import TNP
 from stages.layers.local import HORIZONTAL_KM
 from stages.layers.stream_head import smooth
 from stages.units import EARTH_KM
+from stages.winds.laws import flow
 from stages.winds.sky import wind
-from tests.benchmarks import flow
 
 GOAL, FINE_DEG = 1e-5, 1e-3  # divergence to shear; step of the differences that it is held to
 KNOWN, ASKED, SETS = 48, 48, 4  # reports of a set, targets, sets of a step

@@ -1,12 +1,13 @@
-"""`python -m tests.benchmarks.bench_grids [race]`: the grid model against the same written
+"""`python -m tests.benchmarks.bench_grids [race | full]`: the grid model against the same written
 straightforwardly (plain_grids.py), and against the TNP of all tokens, in one run, as ratios. `...
 spreads PROFILE` trains cells of the profile with three more seeds in a scratch folder and writes
 data/spreads/PROFILE/on_off_grid.json; `--only SET/CELL ...` these alone.
 
 A grid of 120 x 240, 1,500 points, 3,000 targets, one task a step; coarsened by the encoder to 30 x
 60, windows of 5 (reference code I), 9 nearest cells; width 128, 8 heads, 5 layers. The TNP has the
-grid averaged to 30 x 60; `--full` also times one step of it on the full grid (minutes), of which
-else the multiplications are counted (E-8). Memory is counted (stages/fields/processes/laws.py).
+grid averaged to 30 x 60; `full` times one step of it on the full grid (minutes) between steps of
+ours, on grids of 40, 60 and 120 rows or of `--rows`, and writes them beside mini's results: E-8.
+Memory is counted (stages/fields/processes/laws.py).
 Goals: a step .5 of the straightforward form and .25 of the TNP, memory .5 of either; ends with 1
 where one is missed. `--quick`: a third of the grid's rows, and no goal is held.
 """
@@ -14,6 +15,7 @@ where one is missed. `--quick`: a third of the grid's rows, and no goal is held.
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -29,7 +31,7 @@ from stages.params import load
 from stages.spreads import of_seeds, place
 from stages.training import cells, loop, shell
 from stages.training.checkpoint import Checkpoints
-from tests.benchmarks.clock import Contender, race
+from tests.benchmarks.clock import Contender, machine, race
 from tests.benchmarks.plain_grids import PlainGridTNP
 
 SIZE = {"width": 128, "heads": 8, "layers": 5, "surface": "sphere", "nearest": 3}
@@ -37,6 +39,7 @@ SWIN = SIZE | {"encoder": "mhca", "coarsen": "encoder", "patch": 4, "window": 5}
 TIME, MEMORY = {"straightforward": 0.5, "TNP of all tokens": 0.25}, 0.5  # goals: ours over theirs
 FURTHER = (1, 2, 3)  # the seeds beside the cells' own: two of MHCA differed by .2 nats
 EXPERIMENT = "on_off_grid"
+AROUND = 3  # steps of ours before the one on the full grid, and after it
 
 
 def task(rows: int, points: int, targets: int) -> GriddedBatch:
@@ -83,7 +86,39 @@ def step(model, batch):
     return call
 
 
-def main_race(quick: bool, full: bool) -> bool:
+def main_full(sizes: list[int]) -> None:
+    """Seconds of a processor of one step on the full grid, of so many rows, and of ours before and
+    after it; written after every size, beside what the file has of others."""
+    file = Path("reports", EXPERIMENT, "mini", costs.BENCHMARKS)
+    known = files.read_json(file)["rows"] if file.exists() else {}
+    for rows in sizes:
+        seeds.everything(0)
+        batch = task(rows, 1500, 3000)
+        ours = step(build("grid_tnp", {}, SWIN, 2, 1, 1), batch)
+        full = step(build("grid_tnp", {}, SIZE | {"encoder": "mhca"}, 2, 1, 1), batch)
+        ours()  # what is compiled or laid out once
+        around = [spent(ours) for _ in range(AROUND)]
+        whole = spent(full)
+        around += [spent(ours) for _ in range(AROUND)]
+        known[str(rows)] = {"ours_cpu_s": around, "full_cpu_s": whole}
+        files.write_json(file, {"machine": machine(), "rows": known})
+        low, high = (whole / one for one in (max(around), min(around)))
+        counted = costs.full_over_coarse(rows)
+        told = (
+            f"{rows} x {2 * rows} cells: {whole:.1f} s of one core, {low:.1f} to {high:.1f} times"
+        )
+        print(f"{told} ours, {counted:.0f} times the multiplications", flush=True)
+
+
+def spent(call: Callable[[], object]) -> float:
+    """Seconds of a processor that this process takes for a call: who else uses it counts less than
+    on the clock."""
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def main_race(quick: bool) -> bool:
     """Print one row a rival, and the goals; whether all are met."""
     seeds.everything(0)
     batch = task(40 if quick else 120, 1500, 3000)
@@ -117,12 +152,6 @@ def main_race(quick: bool, full: bool) -> bool:
             f"{ratio['ratio']:6.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]   "
             f"{held['ours']:8.0f} {held[name]:9.0f} {held['ours'] / held[name]:6.2f}"
         )
-    if full:
-        whole = build("grid_tnp", {}, SIZE | {"encoder": "mhca"}, 2, 1, 1)
-        start = time.perf_counter()
-        step(whole, batch)()
-        ratio = 1e3 * (time.perf_counter() - start) / times.median("ours")
-        print(f"TNP on the full grid: {ratio:.0f} times ours, one step, on this processor")
     print(f"TNP on the full grid: {costs.full_over_coarse():.0f} times our multiplications, "
           "counted; document G: 80 times the time, on a card")  # fmt: skip
     goals = [
@@ -140,7 +169,7 @@ def main_spreads(profile: str, only: list[str] | None) -> None:
     """Spreads over seeds, by kind of model, of all metrics; written after every cell, of those
     until then. What rounding moves, measured elsewhere, stays."""
     parameters, file = load(), place(EXPERIMENT, profile)
-    kept = files.read_json(file) if file.exists() else {"between": [], "rounding": {}}
+    kept = files.read_json(file) if file.exists() else {"between": [], "rounding": {}, "seeds": {}}
     told, found = grids_of(parameters, profile), {}
     for dataset in told.datasets:
         mine = [*parameters.trained(EXPERIMENT, profile).of(dataset).values()]
@@ -156,7 +185,8 @@ def main_spreads(profile: str, only: list[str] | None) -> None:
                 metrics = again(parameters, told, profile, cell.dataset, named)
                 found[f"{dataset}/{named.name}"] = {"metrics": metrics}
                 print(dataset, named.name, metrics["log_likelihood"]["value"], flush=True)
-            files.write_json(file, kept | {"seeds": of_seeds({"cells": found}, by_set=True)})
+            measured = of_seeds({"cells": found}, by_set=True)
+            files.write_json(file, kept | {"seeds": (kept["seeds"] if only else {}) | measured})
 
 
 def again(parameters, told, profile: str, dataset: str, cell: cells.Cell) -> dict:
@@ -181,15 +211,18 @@ def again(parameters, told, profile: str, dataset: str, cell: cells.Cell) -> dic
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("race", "spreads"), nargs="?", default="race")
+    parser.add_argument("what", choices=("race", "full", "spreads"), nargs="?", default="race")
     parser.add_argument("profile", nargs="?", default="mini")
     parser.add_argument("--quick", action="store_true", help="a grid of 40 x 80")
-    parser.add_argument("--full", action="store_true", help="time the TNP on the full grid, too")
+    parser.add_argument("--rows", nargs="+", type=int, default=[40, 60, 120], help="of `full`")
     parser.add_argument("--only", nargs="+", metavar="SET/CELL", help="of the spreads, these cells")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if asked.what == "race":
-        return 0 if main_race(asked.quick, asked.full) or asked.quick else 1
+        return 0 if main_race(asked.quick) or asked.quick else 1
+    if asked.what == "full":
+        main_full(asked.rows)
+        return 0
     main_spreads(asked.profile, asked.only)
     return 0
 

@@ -6,8 +6,8 @@ import pytest
 
 from stages import seeds
 from stages.errors import InputError
+from stages.winds.laws import flow
 from stages.winds.sky import wind
-from tests.benchmarks import flow
 
 LAT, LON = np.linspace(45.0, 47.0, 41), np.linspace(5.0, 8.0, 61)
 

@@ -80,3 +80,59 @@ def test_the_printed_setconv_stands_for_the_documents_where_it_was_trained():
     encoders["grid_tnp__setconv_sum__line"] = -0.8
     entry = claims.e2({"dual_80": measured("dual_80", **bars, **encoders)})
     assert entry["verdict"] == "fails" and "SetConv adds the plain sum" in entry["why"]
+
+
+@pytest.mark.parametrize(
+    ("full", "verdict"), [(180.0, "undecided"), (300.0, "holds"), (90.0, "fails")]
+)
+def test_steps_a_second_are_judged_by_the_slowest_and_the_fastest_that_were_timed(full, verdict):
+    """Against 80; of 180 the slowest step gives 60, the fastest 120."""
+    small = {"ours_cpu_s": [0.5, 0.25], "full_cpu_s": 5.0}
+    whole = {"ours_cpu_s": [2.0, 1.5, 3.0], "full_cpu_s": full}
+    times = {"machine": {"cpu": "a processor"}, "rows": {"120": whole, "40": small}}
+    entry = claims.e8(times)
+    assert entry["verdict"] == verdict
+    assert entry["interval"] == [full / 3.0, full / 1.5] and "a processor" in entry["why"]
+    (part,) = entry["compared"].values()
+    assert part["value"] == full / 2.0 and part["bar"] == 80
+    assert "on 40 x 80 cells 13.3 (10 to 20 by" in entry["why"]
+
+
+@pytest.mark.parametrize("rows", [{}, {"40": {"ours_cpu_s": [0.1], "full_cpu_s": 90.0}}])
+def test_a_smaller_grid_decides_nothing_about_the_documents(rows):
+    entry = claims.e8({"rows": rows})
+    assert entry["verdict"] == "undecided" and entry["interval"] is None
+    assert "on 120 x 240 201 times the multiplications, not timed" in entry["why"]
+    assert ("on 40 x 80 cells 900" in entry["why"]) == bool(rows)
+
+
+def test_a_pair_is_compared_in_a_size_that_both_have():
+    """Of encoders in two sizes the one that the other was trained in; that of no pair stays the
+    first."""
+    sizes = {"mhca": ("line", "line_16"), "plain": ("line",), "mhca_off": ("line_16",)}
+    known = {f"grid_tnp__{arm}__{size}": -0.5 for arm, some in sizes.items() for size in some}
+    dual = measured("dual_80", **known)
+    for one, other, size in (("mhca", "plain", "line"), ("mhca", "mhca_off", "line_16")):
+        for a, b in ((one, other), (other, one)):
+            found = claims.side(dual, f"grid_tnp-{a}", beside=f"grid_tnp-{b}").arm
+            assert found == f"grid_tnp-{a}-{size}"
+    assert claims.side(dual, "grid_tnp-mhca", beside="grid_tnp-lbanp").arm == "grid_tnp-mhca-line"
+    assert claims.side(dual, "grid_tnp-lbanp").arm == "grid_tnp-lbanp"
+
+
+def test_the_published_index_is_judged_by_what_it_costs_and_by_its_own_order():
+    """Errors: 0.1 more of MHCA and 0.2 of SetConv with it; points alone err less than both."""
+    reached = {"mhca": -1.0, "setconv": -1.0, "mhca_published": -1.1, "setconv_published": -1.2}
+    reached |= {"mhca_off_published": -1.05, "mhca_on_published": -1.5}
+    known = {f"grid_tnp__{arm}__britain": value for arm, value in reached.items()}
+    entry = claims.with_index({"britain": measured("britain", **known)})
+    found = {name: one["verdict"] for name, one in entry["compared"].items()}
+    one = "britain: grid_tnp-{}-britain better than grid_tnp-{}-britain"
+    assert found == {
+        one.format("mhca", "mhca_published"): "holds",
+        one.format("setconv", "setconv_published"): "holds",
+        one.format("mhca_published", "setconv_published"): "holds",
+        one.format("mhca_published", "mhca_off_published"): "fails",
+        one.format("mhca_published", "mhca_on_published"): "holds",
+    }
+    assert entry["verdict"] == "fails"

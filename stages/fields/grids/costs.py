@@ -1,5 +1,7 @@
 """The multiplications of one forward pass of the grid model, counted (document G, table 4.2, tells
-steps a second on a card; a stage tells no times, so what does not depend on a machine is told).
+steps a second on a card; a stage tells no times, so what does not depend on a machine is told). The
+seconds that one processor took stand beside mini's results, in BENCHMARKS: `python -m
+tests.benchmarks.bench_grids full` writes them.
 
 A linear map of n tokens from a to b numbers takes n a b; attention of n queries to k keys of width
 H takes 2 n k H. Norms, sums and softmax are not counted. MHCA encodes; cells attend to all cells or
@@ -8,6 +10,8 @@ in two windowings a layer; targets read K cells. `tests/grids/test_costs.py` cou
 
 import itertools
 from dataclasses import dataclass
+
+BENCHMARKS = "benchmarks.json"  # of mini: seconds of a processor, at these sizes
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ def forward(size: Size) -> int:
     return maps(size) + attention(size)
 
 
-def full_over_coarse() -> float:
-    """What the TNP on the full grid takes over Swin in windows of 5 on 30 x 60 cells."""
-    return forward(Size()) / forward(Size(patch=4, window=5))
+def full_over_coarse(rows: int = 120) -> float:
+    """What the TNP on the full grid, of so many rows, takes over Swin in windows of 5 on one of a
+    quarter of them."""
+    cells = (rows, 2 * rows)
+    return forward(Size(cells)) / forward(Size(cells, patch=4, window=5))

@@ -39,8 +39,11 @@ CALLED = {
     "grid_tnp-setconv_published": "SetConv, published index",
     "grid_tnp-mhca": "MHCA grid encoder",
     "grid_tnp-mhca_off": "MHCA, points alone",
+    "grid_tnp-mhca_on": "MHCA, cells alone",
     "grid_tnp-mhca_all": "MHCA, targets read all cells",
     "grid_tnp-mhca_published": "MHCA, published index",
+    "grid_tnp-mhca_off_published": "MHCA, points alone, published index",
+    "grid_tnp-mhca_on_published": "MHCA, cells alone, published index",
     "grid_tnp-mhca_swin": "MHCA, windows on the full grid",
     "grid_tnp-mhca_relative": "MHCA, about equivariant",
     "grid_tnp-mhca_exact": "MHCA, equivariant",
@@ -53,6 +56,7 @@ CALLED = {
     "grid_tnp-setconv_coarse": "SetConv, patches by the encoder",
     "linear_interpolation-plain": "trainable linear interpolation",
 }
+NARROW = {"line_24": "width 24", "line_16": "width 16"}  # sizes beside another of the same set
 BELOW, SPREADS = "below the exact law of both [nats]", "spread over land / at sea"
 TITLES = (
     "model",
@@ -74,7 +78,9 @@ Content = dict[str, Any]
 
 def called(arm: str) -> str:
     """A row's name: 'grid_tnp-mhca-line' -> 'MHCA grid encoder'."""
-    return CALLED.get(arm) or CALLED.get(arm.rpartition("-")[0], label(arm))
+    plain, _, size = arm.rpartition("-")
+    name = CALLED.get(arm) or CALLED.get(plain, label(arm))
+    return f"{name}, {NARROW[size]}" if size in NARROW else name
 
 
 def ranked(content: Content, dataset: str) -> list[str]:
@@ -194,8 +200,9 @@ def sentence_of_world(about: dict[str, Any]) -> str:
 
 NOTES = (
     "Intervals are the central 90 % over test tasks, of one training. Log-likelihoods are natural "
-    "logarithms of the density of one target given what is read, targets each for itself. All "
-    "cells of a set train for the same steps, seconds or minutes; the document's train for hours. "
+    "logarithms of the density of one target given what is read, targets each for itself. "
+    "Cells of one size train for the same steps on a set, seconds or minutes; the document's train "
+    "for hours. "
     "A z-score is the error over the predicted spread: its mean square is 1 where spreads are "
     "right."
 )

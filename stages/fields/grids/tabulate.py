@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from stages import spreads
-from stages.fields.grids import claims
+from stages.fields.grids import claims, costs
 from stages.fields.grids.printed import companions
 from stages.fields.grids.tables import MAIN, NOTES, results, sentence
 from stages.tables.published import Printed
 from stages.tables.ranked import Drawn, tabulation
-from stages.tables.tabulation import Content
+from stages.tables.tabulation import Content, home_of
 
 MODULE = "stages.fields.grids.tabulate"
 
@@ -31,8 +31,8 @@ def draw() -> Drawn:
 
 
 def inputs(experiment: str, profile: str) -> list[Path]:
-    """What is read beside the evaluations: the spread of training."""
-    return spreads.files(profile)
+    """What is read beside the evaluations: times, and the spread of training."""
+    return [home_of(experiment, "mini") / costs.BENCHMARKS, *spreads.files(profile)]
 
 
 # in git: all but errors by how many points there are and the half of coverage: the breakdowns

@@ -18,22 +18,26 @@ def plan(asked: Asked) -> Work:
     known("data set", asked["dataset"], profile.wind, f"profiles.{profile.profile}.wind")
     from stages.winds.evaluation_data import Settings  # with torch, which takes a second
     from stages.winds.laws import measure
+    from stages.winds.laws.levels import Truth
 
     machine, contexts = shell.Machine.of(asked), asked.parameters.contexts
     evaluation = profile.evaluation
     settings = Settings(
         evaluation.leads_min, machine.seed, contexts, machine.threads, machine.device
     )
+    plan = asked.parameters.datasets[asked["dataset"]].simulate
+    truth = Truth.of(plan)
     return shell.work(
         MODULE,
         asked,
         shell.Evaluation(
-            evaluate=lambda cells, final: measure.evaluate(cells, prepared, final, settings),
-            entry=lambda run: measure.cell(run, prepared, settings),
+            evaluate=lambda cells, final: measure.evaluate(cells, prepared, final, settings, truth),
+            entry=lambda run: measure.cell(run, prepared, settings, truth),
             models="stages.fields.models",
             params={
                 "evaluation": evaluation.model_dump(mode="json"),
                 "contexts": contexts.model_dump(mode="json"),
+                "sky": None if plan is None else plan.model_dump(mode="json"),
             },
         ),
         machine,

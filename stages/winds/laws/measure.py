@@ -1,5 +1,6 @@
 """Cells of winds measured as forecasts that tell a law, beside what is measured of every forecast
-(stages/winds/measure.py): the share of winds within the central 50 % interval, and the weights.
+(stages/winds/measure.py): the share of winds within the central 50 % interval, how their winds of
+whole levels flow (levels.py), and the weights.
 
 A law is the normal one of a prediction's mean and standard deviation, as all scores of winds have
 it. It is a Gaussian head's own; of a latent process, whose law is a mixture, it has the same first
@@ -15,42 +16,54 @@ import polars as pl
 
 from stages import files
 from stages.scores import groups, runs
-from stages.training import store
 from stages.winds import measure
+from stages.winds.contexts.nearby import KINDS
 from stages.winds.evaluation_data import EvaluationData, Settings
+from stages.winds.laws import flow, levels
 from stages.winds.laws.coverage import covered
-from stages.winds.laws.layout import COVERAGE
+from stages.winds.laws.layout import COVERAGE, LEVELS
+
+Truth = levels.Truth | None
 
 
-def evaluate(cells: list[Path], prepared: Path, final: Path, settings: Settings) -> None:
+def evaluate(
+    cells: list[Path], prepared: Path, final: Path, settings: Settings, truth: Truth
+) -> None:
     """Measure the cells (their folders) and write `final` as the evaluation of winds does."""
     measure.evaluate(cells, prepared, final, settings)
-    told = files.read_json(final / "metrics.json")
+    told, data = files.read_json(final / "metrics.json"), EvaluationData.open(prepared, settings)
     for run in cells:
         table = pl.read_parquet(final / f"predictions-{run.name}.parquet")
-        told["cells"][run.name] = completed(told["cells"][run.name], table, run, settings)
+        entry, fields = completed(told["cells"][run.name], table, run, data, truth)
+        told["cells"][run.name] = entry
+        if fields is not None:
+            file = final / f"{LEVELS}-{run.name}.parquet"
+            fields.write_parquet(file, compression="zstd", statistics=False)
     files.write_json(final / "metrics.json", told)
 
 
-def cell(run: Path, prepared: Path, settings: Settings) -> dict[Any, Any]:
+def cell(run: Path, prepared: Path, settings: Settings, truth: Truth) -> dict[Any, Any]:
     """One cell's entry of metrics.json, measured anew from its checkpoint."""
     data = EvaluationData.open(prepared, settings)
     entry, table, _ = measure.measure(measure.load(run), data, settings)
-    return completed(entry, table, run, settings)
+    return completed(entry, table, run, data, truth)[0]
 
 
 def completed(
-    entry: dict[Any, Any], table: pl.DataFrame, run: Path, settings: Settings
-) -> dict[Any, Any]:
-    """A cell's entry with its weights, and with its coverage where its predictions (`table`, a
-    line a target) have a spread."""
-    model, _ = store.load(str(run / measure.shell.WEIGHTS))
+    entry: dict[Any, Any], table: pl.DataFrame, run: Path, data: EvaluationData, truth: Truth
+) -> tuple[dict[Any, Any], pl.DataFrame | None]:
+    """A cell's entry with its weights, with its coverage where its predictions (`table`, a line a
+    target) have a spread, and with how its levels flow; and these levels. Averages of an hour or a
+    day have none."""
+    model = measure.load(run).eval()
+    metrics, inside, fields = dict(entry["metrics"]), covered(table), None
+    if inside is not None:
+        metrics[COVERAGE] = share_of(inside, table["slice"].to_numpy())
+    if model.context in ("slice", *KINDS):
+        fields = levels.kept(model, data, truth)
+        metrics |= flow.told(fields) | levels.exact(model, data)
     weights = sum(one.numel() for one in model.parameters())
-    inside = covered(table)
-    if inside is None:
-        return entry | {"weights": weights}
-    share = share_of(inside, table["slice"].to_numpy())
-    return entry | {"metrics": entry["metrics"] | {COVERAGE: share}, "weights": weights}
+    return entry | {"metrics": metrics, "weights": weights}, fields
 
 
 def share_of(inside: np.ndarray, slices: np.ndarray) -> dict[str, Any]:

@@ -1,17 +1,22 @@
 """The page of neural processes on winds: `python -m stages.winds.laws.page EXPERIMENT
-PROFILE`. It is the page of winds (stages/winds/page.py) with a table of the laws below that of the
-errors."""
+PROFILE`. It is the page of winds (stages/winds/page.py) with tables of the laws and of how levels
+flow below that of the errors, and the picture of a stream that is followed."""
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 from stages.page import experiment as page
-from stages.page.blocks import Grid, Part
-from stages.tables.tabulation import Content
+from stages.page.blocks import Grid, Part, Picture
+from stages.tables.tabulation import Content, home_of
 from stages.winds import page as winds
-from stages.winds.laws.tables import NOTES, laws
+from stages.winds.laws.tables import FLOWS, NOTES, flows, laws
 
 MODULE = "stages.winds.laws.page"
+FILM = (
+    "A stream of raw frames, followed: what the model says every six minutes of a level's wind "
+    "half an hour ahead, from the winds known then. Dots are those of the last ten minutes."
+)
 
 
 def part(experiment: str, profile: str, content: Content) -> Part:
@@ -20,8 +25,14 @@ def part(experiment: str, profile: str, content: Content) -> Part:
     sections = []
     for section in told.sections:
         first = next(k for k, block in enumerate(section.blocks) if isinstance(block, Grid)) + 1
-        own = Grid(laws(content, section.dataset), "As laws", NOTES)
-        blocks = (*section.blocks[:first], own, *section.blocks[first:])
+        own = (
+            Grid(laws(content, section.dataset), "As laws", NOTES),
+            Grid(flows(content, section.dataset), "How they flow", FLOWS),
+        )
+        film = Path("film", f"{section.dataset}.gif")
+        moving = (home_of(experiment, profile) / film).is_file()
+        shown = (Picture(film.as_posix(), FILM),) if moving else ()
+        blocks = (*section.blocks[:first], *own, *shown, *section.blocks[first:])
         sections.append(replace(section, blocks=blocks))
     return replace(told, sections=tuple(sections))
 

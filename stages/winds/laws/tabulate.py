@@ -8,7 +8,8 @@ from typing import Any
 from stages.tables.table import addresses, datasets_of
 from stages.tables.tabulation import Content, Tabulation, evaluated, gathered
 from stages.winds import tables, tabulate
-from stages.winds.laws.tables import NATS, NOTES, laws
+from stages.winds.laws.layout import DIVERGENCE, EXACT, RATIO, SHEAR, SLOPE, TRUE
+from stages.winds.laws.tables import FLOWS, NATS, NOTES, flows, laws
 from stages.winds.printed import companions
 
 MODULE = "stages.winds.laws.tabulate"
@@ -31,6 +32,7 @@ def table(experiment: str, profile: str, content: Content) -> str:
         lines += [f"## {dataset}", "", f"{n:,} held-out points.{noise}", ""]
         lines += tables.results(arms, dataset, printed).markdown()
         lines += ["As laws:", "", *laws(content, dataset).markdown()]
+        lines += ["How they flow:", "", FLOWS, "", *flows(content, dataset).markdown()]
         lines += [addresses(experiment, profile, content["cells"], dataset, tables.RMSE), ""]
     return "\n".join(lines)
 
@@ -45,7 +47,9 @@ def inputs(experiment: str, profile: str) -> list[Path]:
     return [Path("data", profile, "prepared", name) for name in evaluated(experiment, profile)]
 
 
-TABULATION = Tabulation(content_of, table, claims_of, tabulate.draw, inputs, tables.KEPT)
+FLOWING = (DIVERGENCE, SHEAR, RATIO, SLOPE)
+KEPT = tuple(f"metrics/{name}" for name in (*FLOWING, *(name + TRUE for name in FLOWING), EXACT))
+TABULATION = Tabulation(content_of, table, claims_of, tabulate.draw, inputs, (*tables.KEPT, *KEPT))
 
 
 def main(argv: list[str] | None = None) -> int:

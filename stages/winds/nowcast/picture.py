@@ -24,16 +24,20 @@ from stages.winds.nowcast.refusals import iso
 ARROWS = 24  # along the longer side of a grid; more cannot be told apart
 LEVEL_KN, POINTS_KN = 1600.0, 800.0  # whose arrow would be as long as the map is wide
 BAR_SHARE = 0.4  # of the map's width, that the bar may take
+KNOWN = "#e8710a"  # dots of winds that were known
 LABELS = 20  # points that are told in figures, too; more hide each other
 
 
-def draw(rows: list[Wind], path: Path) -> None:
-    """Draw the winds of one call to a PNG."""
+def draw(
+    rows: list[Wind], path: Path, *, known: pl.DataFrame | None = None, top_kn: float | None = None
+) -> None:
+    """Draw the winds of one call to a PNG; `known`: winds that are shown as dots where they were
+    measured; `top_kn`: the speed at which the shade of a level ends, else its highest."""
     found, first = table(rows), rows[0]
     lat, lon = (np.unique(found[name]) for name in ("lat_deg", "lon_deg"))
     figure, axes = plt.subplots(figsize=(8.5, 6.5), layout="constrained")
     whole = is_level(found)
-    shown = shaded(axes, found, lat, lon) if whole else found
+    shown = shaded(axes, found, lat, lon, top_kn) if whole else found
     speed = shown["speed_kn"].to_numpy()
     arrows = axes.quiver(
         *arrow(shown),
@@ -45,6 +49,8 @@ def draw(rows: list[Wind], path: Path) -> None:
         edgecolor="#333333",
         linewidth=0.0 if whole else 0.4,
     )
+    if known is not None:
+        axes.plot(known["lon_deg"], known["lat_deg"], ".", color=KNOWN, markersize=3)
     axes.quiverkey(arrows, 0.92, -0.09, 50, "50 kn", labelpos="W", coordinates="axes")
     if not whole:
         figure.colorbar(arrows, ax=axes, label="wind speed [kn]", shrink=0.8)
@@ -71,13 +77,15 @@ def is_level(found: pl.DataFrame) -> bool:
     return one and lat > 1 < lon and len(found) == places == lat * lon
 
 
-def shaded(axes: Axes, found: pl.DataFrame, lat: np.ndarray, lon: np.ndarray) -> pl.DataFrame:
-    """Shade a level by its speed, with contours of its spread where it is known; the rows that get
-    an arrow."""
+def shaded(
+    axes: Axes, found: pl.DataFrame, lat: np.ndarray, lon: np.ndarray, top_kn: float | None
+) -> pl.DataFrame:
+    """Shade a level by its speed, up to `top_kn` where that is told, with contours of its spread
+    where it is known; the rows that get an arrow."""
     shape = len(lat), len(lon)
     grid = found.sort("lat_deg", "lon_deg")
     speed = grid["speed_kn"].to_numpy().reshape(shape)
-    shade = axes.pcolormesh(lon, lat, speed, cmap="YlGnBu", shading="gouraud", vmin=0)
+    shade = axes.pcolormesh(lon, lat, speed, cmap="YlGnBu", shading="gouraud", vmin=0, vmax=top_kn)
     axes.figure.colorbar(shade, ax=axes, label="wind speed [kn]", shrink=0.8)
     if grid["u_spread_m_s"].null_count() == 0:
         squares = grid.select(pl.col("u_spread_m_s", "v_spread_m_s") ** 2).mean_horizontal()

@@ -1,7 +1,8 @@
 """A followed nowcast as one small moving picture: the last FRAMES answers, a GIF that begins again.
 
-A frame is a drawn answer, WIDTH pixels wide in COLOURS colours, so that the file stays below a few
-megabytes and memory below FRAMES times a frame however long a feed lasts.
+A frame is a drawn answer, WIDTH pixels wide in COLOURS colours unless it is told otherwise, so that
+the file stays below a few megabytes and memory below FRAMES times a frame however long a feed
+lasts.
 """
 
 import os
@@ -17,16 +18,17 @@ SHOWN_MS, LAST_MS = 250, 2000  # how long a frame stands, and the newest
 class Film:
     """Frames in the order in which they came."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = WIDTH, colours: int = COLOURS) -> None:
+        self.width, self.colours = width, colours
         self.frames: deque[Image.Image] = deque(maxlen=FRAMES)
 
     def add(self, picture: Path) -> None:
         """One more, from a picture in a file; all are as large as the first."""
         with Image.open(picture) as opened:
             whole = opened.convert("RGB")
-        size = (WIDTH, round(WIDTH * whole.height / whole.width))
+        size = (self.width, round(self.width * whole.height / whole.width))
         size = self.frames[0].size if self.frames else size
-        self.frames.append(whole.resize(size).quantize(COLOURS))
+        self.frames.append(whole.resize(size).quantize(self.colours))
 
     def write(self, path: Path) -> None:
         """The file, whole at any time."""

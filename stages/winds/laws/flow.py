@@ -11,12 +11,22 @@ Shapes: P latitudes, Q longitudes, K wavenumbers. Units: degrees, m/s, rad/m.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from stages.errors import InputError
+from stages.winds.laws.layout import DIVERGENCE, RATIO, SHEAR, SLOPE, TRUE
 from stages.winds.sky.wind import EARTH_M
 
+AXES, WINDS, TRUTH = ("lat_deg", "lon_deg"), ("u_m_s", "v_m_s"), ("u_true_m_s", "v_true_m_s")
+TOLD = {  # metric -> what it is of Flow, its unit
+    DIVERGENCE: ("divergence_per_s", "1/s"),
+    SHEAR: ("shear_per_s", "1/s"),
+    RATIO: ("ratio", "1"),
+    SLOPE: ("slope", "1"),
+}
 LEAST = 12  # places along each axis: fewer have no spectrum to tell of
 
 
@@ -100,3 +110,26 @@ def flow(lat_deg: np.ndarray, lon_deg: np.ndarray, u: np.ndarray, v: np.ndarray)
     if known.all():
         slope = float(np.polyfit(np.log(number[some]), np.log(energy[some]), 1)[0])
     return Flow(float(np.sqrt(np.square(divergence).mean())), float(np.sqrt(np.mean(shear))), slope)
+
+
+def flows(levels: pl.DataFrame, winds: tuple[str, str]) -> list[Flow]:
+    """How each level flows, in the order of slices; none where the wind is not known."""
+    if levels[winds[0]].null_count():
+        return []
+    found = []
+    for _, level in levels.group_by("slice", maintain_order=True):
+        lat, lon = (np.unique(level[n].to_numpy()).astype(np.float64) for n in AXES)
+        fields = (level[name].to_numpy().astype(np.float64) for name in winds)
+        found.append(flow(lat, lon, *(one.reshape(len(lat), len(lon)) for one in fields)))
+    return found
+
+
+def told(levels: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """The metrics of a model's levels, means over them, and of the truth's where it is known."""
+    found = {}
+    for winds, after in ((WINDS, ""), (TRUTH, TRUE)):
+        of_levels = flows(levels, winds)
+        for name, (key, unit) in TOLD.items() if of_levels else ():
+            value = float(np.mean([getattr(one, key) for one in of_levels]))
+            found[name + after] = {"value": value, "unit": unit, "n": len(of_levels)}
+    return found
