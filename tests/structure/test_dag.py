@@ -75,18 +75,18 @@ def every(declared) -> list[dict]:
     return [stage for stages in declared.values() for stage in stages]
 
 
-def test_mini_holds_not_more_than_260_cells(declared):
+def test_mini_holds_not_more_than_265_cells(declared):
     cells = [stage for stage in declared["mini"] if stage["file"].startswith("reports/")]
-    assert 5 < len(cells) <= 260
+    assert 5 < len(cells) <= 265
 
 
 def test_commands_replace_the_shell_and_hold_names_only(declared):
     """`exec` leaves no shell between DVC and the stage (its guard watches the parent); nothing
     in a command means anything to a shell."""
     for stage in every(declared):
-        assert re.fullmatch(r"exec python -m stages(\.[a-z]+)+( (--)?[a-z0-9_]+)*", stage["cmd"]), (
-            stage["name"]
-        )
+        assert re.fullmatch(
+            r"exec python -m stages(\.[a-z]+)+( (--)?[a-z0-9_-]+)*", stage["cmd"]
+        ), stage["name"]
 
 
 def test_every_data_stage_keeps_its_record_in_git(declared):
@@ -213,8 +213,8 @@ def test_a_stage_declares_the_closure_of_the_module_that_it_runs(declared):
 
 def test_the_code_declared_is_the_code_recorded(declared):
     """dvc.yaml's closures and those of the records are one list, for every record that is here and
-    names its modules (those made by earlier code name none); an evaluation and the example rest on
-    the models of the cells that they read, too, whose closures their training declares."""
+    names its modules (those made by earlier code name none); an evaluation, the example and a film
+    rest on the models of the cells that they read, too, whose closures their training declares."""
     checked, differing = 0, {}
     for stage in every(declared):
         for path in (path for path in stage["outs"] if "/records/" in path):
@@ -224,7 +224,7 @@ def test_the_code_declared_is_the_code_recorded(declared):
                     continue
                 checked += 1
                 recorded = set(modules)
-                if ".evaluate" in stage["cmd"] or ".example" in stage["cmd"]:
+                if any(word in stage["cmd"] for word in (".evaluate", ".example", ".filmed")):
                     recorded = {name for name in recorded if ".models." not in name}
                 if recorded != closures(stage):
                     differing[stage["name"]] = sorted(recorded ^ closures(stage))
