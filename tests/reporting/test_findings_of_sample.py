@@ -88,8 +88,8 @@ def test_a_number_in_words_is_that_of_its_cells(words, number, address):
 def test_how_much_more_a_plain_transformer_meets_is_that_of_the_claim():
     """In findings and in the READMEs of the two experiments that tell it."""
     ratios = {}
-    for profile in ("mini", "sample"):
-        claims = measured(f"reports/token_mixing/{profile}/claims.json")
+    for profile, home in (("mini", "pictures"), ("sample", "token_mixing")):
+        claims = measured(f"reports/{home}/{profile}/claims.json")
         (one,) = (one for one in claims if one["id"] == "H-10")
         ((arm, part),) = one["compared"].items()
         assert arm.startswith("self_attention-pre_norm") and one["verdict"] == "undecided"
