@@ -342,13 +342,15 @@ def test_what_is_said_of_britain_are_the_claims_of_it(claim, part, sign, unit, w
 
 
 def test_what_is_said_of_an_earlier_run_stands_in_the_commit_that_is_named():
-    (commit,) = re.findall(r"an earlier run: commit (\w{8})", findings())
-    table = git(ROOT, "show", f"{commit}:reports/sparse_fields/sample/metrics.json")
+    ((error, commit),) = re.findall(
+        r"falls from (\S+) after 4,000 steps \(commit (\w{8})", findings()
+    )
+    table = git(ROOT, "show", f"{commit}:reports/failure_modes/sample/metrics.json")
     if table is None:
         pytest.skip("this clone lacks the commit")
-    cell = json.loads(table)["cells"]["poisson_rooms/msa-shared-20k-s0"]
-    assert f"it reached {cell['metrics']['mse_val']['value']:.4f}." in findings()
-    assert cell["history"]["val"][-1][0] == 48_000
+    cell = json.loads(table)["cells"]["copies/gng-plain-5k-s0"]
+    assert f"{cell['metrics']['mse']['value']:.2f}" == error
+    assert cell["history"]["val"][-1][0] == 4_000
 
 
 def test_what_is_said_of_rooms_are_the_claims_of_them():
