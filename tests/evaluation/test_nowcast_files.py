@@ -61,7 +61,7 @@ def test_unusable_rows_are_left_out(airspace, settings, tmp_path):
         (b"1484136000.1,8D40621D58C382D690C8AC2863A7\n", "frames"),
         (b"\xef\xbb\xbf1484136000.1,4840d6,A0001838201584F23468207CDFA5\n", "frames"),
         (b'1484136000.1,"5D40621D58C382","40621D",A320\n', "frames"),
-        (b"ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s\n", "csv"),
+        (b"ts_s,lat_deg,lon_deg,alt_ft,u_m_s,v_m_s\n", "ours"),
         (b"ts,icao,lat,lon,alt,gs_adsb,trk_adsb,hdg,ias,mach,trk,gs,tas\n", "states"),
     ],
 )

@@ -15,7 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize(
     ("experiment", "family", "companions"),
-    [("processes", "processes", processes.companions), ("on_off_grid", "grids", grids.companions)],
+    [
+        ("processes", "processes", lambda name: processes.companions(name).losses),
+        ("on_off_grid", "grids", grids.companions),
+    ],
 )
 def test_every_companion_finds_its_printed_number_beside_a_set_and_an_arm_that_can_be_run(
     monkeypatch, experiment, family, companions

@@ -149,6 +149,7 @@ def test_of_gens_operators_the_best_alone_is_drawn_with_all_others():
 def test_an_arm_that_diverged_is_named_and_not_ranked():
     def arm(error: float, skill: float) -> dict:
         of = {"rmse_component_kn": {"mean": error}, "nse": {"mean": skill}}
+        of |= {"rmse_component_m_s": {"mean": error / 2}}
         return {"metrics": of, "seeds": 1, "slices": 9}
 
     arms = {"x/gen-message_le-20k": arm(4247.0, -3e4), "x/kernel": arm(40.0, -9.0)}
