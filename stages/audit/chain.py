@@ -41,8 +41,8 @@ RECORDS = ("data/*/records/*.json", "reports/*/*/records/*.json")
 # Sources in git that no record tells of: written by hand, by a benchmark, or lists of code, whose
 # stage the lock alone tells of.
 SOURCES = re.compile(
-    r"data/(published|sources|code|spreads)/.+|reports/[^/]+/companions\.csv|reports/[^/]+/[^/]+/"
-    r"benchmarks\.json"
+    r"data/(published|sources|code|spreads)/.+|reports/[^/]+/(companions|memory)\.csv|"
+    r"reports/[^/]+/[^/]+/benchmarks\.json"
 )
 SEED = re.compile(r"-s(\d+)$")
 GATED = re.compile(r"(data/[^/]+)/prepared/([^/]+)/.+")

@@ -13,6 +13,7 @@ KINDS = {
     "thresholds of claims": ("stages/claims", ":(glob)stages/**/*claims*.py"),
     "spreads of training": ("data/spreads",),
     "pins of raw files": ("data/sources", "stages/params/datasets"),
+    "counts of memory": (":(glob)reports/*/memory.csv",),
     "timings": (":(glob)reports/*/*/benchmarks.json", "reports/attacks.json"),
 }
 

@@ -132,7 +132,11 @@ def test_every_link_lands(page):
     links = page.ask("[...document.querySelectorAll('a')].map((one) => one.getAttribute('href'))")
     here = set(page.ask("[...document.querySelectorAll('[id]')].map((one) => one.id)"))
     assert len(links) > (10 if page.front else 5)
+    printed = (ROOT / "stages/page/documents.csv").read_text("utf-8")  # the documents' own links
     for link in links:
+        if link.startswith("https://"):
+            assert page.front and link in printed, link
+            continue
         file, _, target = link.partition("#")
         if file:
             home = Path(page.ask("location.pathname")).parent

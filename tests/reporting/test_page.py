@@ -283,9 +283,8 @@ def test_every_result_has_its_three_companions_or_the_words_that_there_is_none(s
         one["exact bound or noise floor"] == f"sensor noise {FLOOR['simulated']:.2f}"
         and one["trivial baseline"] == "hour_average 20.00 (-62 %)"
     )
-    assert "(–: not published, none is known)" in seen.text
-    assert told["simulated", "day_average"]["published"] == "–"
-    assert told["hour_winds", "hour_average"]["exact bound or noise floor"] == "–"
+    assert told["simulated", "day_average"]["published"] == "not published"
+    assert told["hour_winds", "hour_average"]["exact bound or noise floor"] == "none is known"
     assert f"dvc repro reports/{EXPERIMENT}/dvc.yaml:tabulate@{PROFILE}" in seen.text
 
 
