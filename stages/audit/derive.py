@@ -28,6 +28,7 @@ from stages.tables.gather import over_seeds
 HERE = "derived again from"
 PNG = b"\x89PNG\r\n\x1a\n"
 TABLE = ".again.md"
+PICTURES = (".gif", ".png")  # outputs that are one file of bytes, no text
 
 
 def derived(locks: Locks, laid: Laid, path: str, evaluated: bool) -> Iterator[Problem]:
@@ -91,6 +92,11 @@ def same(laid: Laid, out: str, source: str) -> Iterator[Problem]:
     if not (laid.folder / out).is_dir():
         if (laid.folder / out).is_symlink():
             yield Problem("FAIL", out, "its command does not write it")
+            return
+        if out.endswith(PICTURES):
+            if not (laid.root / out).is_file() or not alike(laid.root / out, laid.folder / out):
+                verdict, why = drawn(laid.root)
+                yield Problem(verdict, out, f"it is not what is {HERE} {source}{why}")
             return
         again = (laid.folder / out).read_text(encoding="utf-8")
         yield from check_derived(laid.root, out, again, source)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import audit_project
 import pytest
 
-from stages.audit import derivable, hashes
+from stages.audit import derivable, derive, hashes
 
 BEST = """# Found by the sweep stage: draw 1 of 4
 arguments: {width: 8, by: tree}
@@ -64,3 +64,15 @@ def test_a_ledger_taken_back_or_written_anew_is_told_by_the_commit_before(tmp_pa
         if committed:
             audit_project.commit(tmp_path)
         assert any("does not begin with" in one.text for one in derivable.ledgers(case))
+
+
+def test_a_picture_that_is_an_output_of_its_own_is_compared_by_bytes(tmp_path):
+    laid = SimpleNamespace(root=tmp_path / "here", folder=tmp_path / "again")
+    for folder in (laid.root, laid.folder):
+        (folder / "film").mkdir(parents=True)
+        (folder / "film/sky.gif").write_bytes(b"GIF89a\x90\xff")
+    (laid.root / "constraints.txt").write_text("")
+    assert list(derive.same(laid, "film/sky.gif", "the stream")) == []
+    (laid.root / "film/sky.gif").write_bytes(b"GIF89a\x90\xfe")
+    (found,) = derive.same(laid, "film/sky.gif", "the stream")
+    assert (found.verdict, found.path) == ("FAIL", "film/sky.gif")

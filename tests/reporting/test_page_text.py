@@ -67,7 +67,7 @@ def test_a_profile_that_was_not_run_is_left_out_and_no_profile_at_all_still_make
     )
     assert {value for _, name, value in seen.attributes if name == "href"} == {
         "#documents",
-        "../README.md#check",
+        "../README.md",
         *theirs(),
         "#results",
         "#ledger",

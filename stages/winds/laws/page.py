@@ -30,7 +30,8 @@ def part(experiment: str, profile: str, content: Content) -> Part:
             Grid(flows(content, section.dataset), "How they flow", FLOWS),
         )
         film = Path("film", f"{section.dataset}.gif")
-        moving = (home_of(experiment, profile) / film).is_file()
+        # the record is what the page rests on: a film changes with it
+        moving = (home_of(experiment, profile) / f"records/{section.dataset}.film.json").is_file()
         shown = (Picture(film.as_posix(), FILM),) if moving else ()
         blocks = (*section.blocks[:first], *own, *shown, *section.blocks[first:])
         sections.append(replace(section, blocks=blocks))
