@@ -101,6 +101,22 @@ def test_every_parameter_of_an_equivariant_and_of_a_latent_model_learns():
         assert not [name for name, one in found.named_parameters() if one.grad is None]
 
 
+def test_cells_alone_leave_the_query_nothing_to_weigh_and_all_else_learns():
+    """Each cell then holds one value, its own; no cell of this grid is unknown."""
+    found, batch = model(encoder="mhca", reads="on"), plane()
+    before = found(batch)
+    before.mean.square().sum().backward()
+    idle = {
+        name
+        for name, one in found.named_parameters()
+        if one.grad is None or not one.grad.abs().max() > 0
+    }
+    assert idle == {"query", "gather.query.weight", "unknown"}
+    with torch.no_grad():
+        found.query.add_(1.0)
+    assert gap(found(batch), before) < 1e-6
+
+
 def test_targets_of_a_latent_model_hear_of_everything_through_latents_alone():
     found, batch = model(encoder="none", latents=3), plane()
     law = found(batch)

@@ -144,8 +144,8 @@ def test_the_gradient_reaches_every_parameter(case):
 
 
 def idle(case, name: str) -> bool:
-    """Whether a parameter serves only where a grid is given: the slots, and of what reads cells
-    alone the whole gathering."""
+    """Whether a parameter serves only where a grid is given (slots), or never: a cell that holds
+    its own value alone leaves no query anything to weigh (tests/grids/test_symmetry.py)."""
     cells = case[1].startswith("mhca_on") and name in ("query", "gather.query.weight")
     return case[0] == "grid_tnp" and (cells or name.endswith(".reading.slots"))
 
